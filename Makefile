@@ -1,0 +1,73 @@
+# Needs python3 (3.11 or newer, with venv), pip and make. `make` alone lists the targets.
+
+PYTHON ?= python3
+VENV ?= .venv
+
+CONSTRAINTS := constraints/dev.txt
+BIN := $(VENV)/bin
+SOURCES := src tests tools
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types format check upgrade clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@echo "  PYTHON=$(PYTHON) makes the environment, VENV=$(VENV) holds it; set either to change it."
+
+demo: $(VENV)/demo.stamp ## Run the demonstration
+	@$(BIN)/python -m equirate.demo
+
+test: $(VENV)/dev.stamp ## Run the tests and doctests (more arguments: ARGS="-k name")
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+lint: $(VENV)/dev.stamp ## Check style and formatting
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+
+types: $(VENV)/dev.stamp ## Check types
+	@$(BIN)/mypy
+
+format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
+	@$(BIN)/ruff check --fix-only $(SOURCES)
+	@$(BIN)/ruff format $(SOURCES)
+
+check: lint types test ## All of lint, types and test
+
+upgrade: ## Show the newest versions, for constraints/dev.txt
+	@rm -rf $(VENV)-upgrade
+	@$(MAKE) --no-print-directory VENV=$(VENV)-upgrade CONSTRAINTS=/dev/null $(VENV)-upgrade/dev.stamp
+	@$(VENV)-upgrade/bin/python -m pip freeze --exclude-editable --disable-pip-version-check
+	@rm -rf $(VENV)-upgrade
+
+clean: ## Remove the environment, caches and build products
+	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# New constraints make a new environment; a change of pyproject.toml brings the one there is up to date.
+$(VENV)/venv.stamp: $(CONSTRAINTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "error: '$(PYTHON)' is not Python 3.11 or newer; name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "error: '$(PYTHON)' has no venv module (on Debian and Ubuntu: install python3-venv)" >&2; exit 1; }
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# $(call install,GROUP): the package, editable, with a dependency group; pip's output is shown only if it fails.
+define install
+	@echo "Installing equirate and its $(1) requirements into $(VENV) (a minute or so the first time)"
+	@$(BIN)/python tools/dependency_group.py $(1) > $(VENV)/$(1).in
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-input \
+	  -c $(CONSTRAINTS) -e . -r $(VENV)/$(1).in > $(VENV)/$(1).log 2>&1 \
+	  || { cat $(VENV)/$(1).log >&2; echo "error: the installation failed, see above" >&2; exit 1; }
+endef
+
+$(VENV)/demo.stamp: $(VENV)/venv.stamp pyproject.toml tools/dependency_group.py
+	$(call install,demo)
+	@touch $@
+
+# The dev group includes the demo group.
+$(VENV)/dev.stamp: $(VENV)/venv.stamp pyproject.toml tools/dependency_group.py
+	$(call install,dev)
+	@touch $(VENV)/demo.stamp $@
