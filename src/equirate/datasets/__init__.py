@@ -1,0 +1,199 @@
+"""The six data sets of the paper's Table 4, ready to train on.
+
+In: a name. Out: a :class:`Dataset`: features, labels, attributes to slice by, and the protected group.
+COMPAS, Adult and Communities and Crime come with the package; the others are read from a data directory (see
+:func:`load`). Business is a public stand-in for data that were never published, and Wiki Toxicity is a close
+relative of the paper's; :func:`describe` and each data set's ``description`` say so.
+
+This sub-package needs pandas (the extra ``data``), and imports nothing else of equirate.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from . import adult, business, compas, crime, law_school, wiki_toxicity
+from .dataset import Dataset, ProtectedGroup
+from .files import CorruptDataError, Directory, MissingDataError, read_table
+from .optional import require
+from .sources import SOURCES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "CorruptDataError",
+    "Dataset",
+    "MissingDataError",
+    "ProtectedGroup",
+    "describe",
+    "load",
+    "load_adult",
+    "load_business",
+    "load_compas",
+    "load_crime",
+    "load_law_school",
+    "load_wiki_toxicity",
+    "names",
+]
+
+_BUILDERS: dict[str, Callable[[pd.DataFrame], Dataset]] = {
+    "compas": compas.build,
+    "crime": crime.build,
+    "law_school": law_school.build,
+    "adult": adult.build,
+    "wiki_toxicity": wiki_toxicity.build,
+    "business": business.build,
+}
+
+
+def names() -> tuple[str, ...]:
+    """List the data sets that :func:`load` knows, in the order of the paper's Table 4.
+
+    Examples
+    --------
+    >>> names()
+    ('compas', 'crime', 'law_school', 'adult', 'wiki_toxicity', 'business')
+    """
+    return tuple(_BUILDERS)
+
+
+def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
+    """Load a data set by name.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    data_dir : path, optional
+        Where the files lie that are not bundled; by default the directory that the environment variable
+        ``EQUIRATE_DATA`` names. Bundled data sets do not look at it.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    MissingDataError
+        If the file is neither bundled nor in the data directory; says where to get it.
+    CorruptDataError
+        If the file's sha256 is not the known one.
+
+    Examples
+    --------
+    >>> data = load("adult")
+    >>> data
+    <Dataset adult: 48,842 rows x 122 features, 23.9% positive, 33.2% protected (women: sex == 'Female'),
+     parts train/test>
+    >>> train = data.split == "train"
+    >>> data.features[train].shape, data.label[train].shape
+    ((32561, 122), (32561,))
+    """
+    if name not in _BUILDERS:
+        near = difflib.get_close_matches(str(name), _BUILDERS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(
+            f"The 'name' parameter of load must be one of {names()}. Got {name!r} instead.{hint}"
+        )
+    return _BUILDERS[name](read_table(SOURCES[name], data_dir))
+
+
+def describe() -> pd.DataFrame:
+    """Describe each data set in one row: size, positive rate, protected group, licence, source.
+
+    Nothing is loaded: the numbers are known beforehand, and hold for the files this version knows.
+
+    Examples
+    --------
+    >>> describe()[["name", "rows", "features", "positive_rate", "bundled"]]
+                name    rows  features  positive_rate  bundled
+    0         compas    6172        31          0.455     True
+    1          crime    1994       135          0.292     True
+    2     law_school   20512        36          0.949    False
+    3          adult   48842       122          0.239     True
+    4  wiki_toxicity  159571       100          0.898    False
+    5       business   27969        36          0.194    False
+    """
+    pd = require("pandas", caller="equirate.datasets")
+    rows = [
+        {
+            "name": source.name,
+            "rows": source.n_rows,
+            "features": source.n_features,
+            "positive_rate": source.positive_rate,
+            "protected": source.protected.name,
+            "bundled": source.bundled,
+            "licence": source.licence,
+            "source": source.source,
+        }
+        for source in (SOURCES[name] for name in names())
+    ]
+    return pd.DataFrame(rows)  # type: ignore[no-any-return]
+
+
+def load_compas() -> Dataset:
+    """Load COMPAS: recidivism within two years; protected: women. See :mod:`equirate.datasets.compas`.
+
+    Examples
+    --------
+    >>> load_compas().n_features
+    31
+    """
+    return load("compas")
+
+
+def load_adult() -> Dataset:
+    """Load Adult: income above 50,000 dollars; protected: women. See :mod:`equirate.datasets.adult`.
+
+    Examples
+    --------
+    >>> load_adult().n_features
+    122
+    """
+    return load("adult")
+
+
+def load_crime(*, training_rows: ArrayLike | None = None) -> Dataset:
+    """Load Communities and Crime: high crime rate; protected: communities with many black citizens.
+
+    Parameters
+    ----------
+    training_rows : array-like of int or bool, optional
+        The rows that fill values and bin edges are taken from, if you have chosen a split; all rows if None.
+        See :mod:`equirate.datasets.crime`.
+
+    Examples
+    --------
+    >>> load_crime().n_features
+    135
+    """
+    return crime.build(read_table(SOURCES["crime"]), training_rows)
+
+
+def load_law_school(*, data_dir: Directory | None = None) -> Dataset:
+    """Load Law School: passing the bar exam; protected: black students.
+
+    See :mod:`equirate.datasets.law_school`.
+    """
+    return load("law_school", data_dir=data_dir)
+
+
+def load_wiki_toxicity(*, data_dir: Directory | None = None) -> Dataset:
+    """Load Wiki Toxicity: acceptable comments; protected: those with the term "gay".
+
+    See :mod:`equirate.datasets.wiki_toxicity` for the embedding, which is computed once and then cached.
+    """
+    return load("wiki_toxicity", data_dir=data_dir)
+
+
+def load_business(*, data_dir: Directory | None = None) -> Dataset:
+    """Load Business entity resolution, a stand-in: same business or not; protected: non-chain businesses.
+
+    See :mod:`equirate.datasets.business`. Needs rapidfuzz (the extra ``data``).
+    """
+    return load("business", data_dir=data_dir)

@@ -1,0 +1,24 @@
+"""Import of packages that only the data sets need, with an error that says what to install.
+
+In: a package's name and who asks for it. Out: the module. Called inside functions, so that importing
+:mod:`equirate.datasets` itself needs neither pandas nor rapidfuzz.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["require"]
+
+
+def require(module: str, *, caller: str) -> Any:
+    """Import ``module``, or say which extra brings it."""
+    package = module.partition(".")[0]
+    try:
+        import_module(package)
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:  # the package is there, but something it needs itself is not
+            raise
+        raise ImportError(f"{caller} needs {package}: pip install 'equirate[data]'", name=package) from error
