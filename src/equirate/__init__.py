@@ -1,0 +1,2 @@
+"""x"""
+from .slices import attr

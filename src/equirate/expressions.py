@@ -1,0 +1,797 @@
+"""Expressions: functions of rates, written before any data is seen.
+
+In: rates, numbers and atoms, combined with ``+ - * /``, comparisons and calls. Out: frozen trees that know
+their curvature and range, print as they were written, evaluate exactly on any predictions, and fall apart
+into the sum of terms that `canonical` works with. An expression holds no data and never changes.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .atoms import ABS, MAX, MIN, Atom
+from .data import Examples, predictions_of
+from .discipline import REALS, UNIT, Curvature, Interval, Monotonicity, compose
+from .errors import UndefinedRateWarning
+from .kinds import RateKind
+from .slices import EVERYBODY, Slice
+
+Value = Any
+"""A number, or an array of numbers: one per classifier when many are judged at once."""
+Measure = Callable[["Rate"], Value]
+Term = tuple["Expression", "Expression | None"]
+"""A constant factor and what it multiplies: a rate, an atom, a ratio ...; None for a constant term."""
+
+# How tightly a node binds when printed.
+_SUM, _PRODUCT, _UNARY, _LEAF = range(4)
+
+
+class Expression:
+    """A function of classification rates. Build them with the functions of `equirate.rates`."""
+
+    __array_ufunc__ = None  # numpy scalars on the left leave the operation to us
+    binding = _LEAF
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """One of ``constant affine convex concave ratio unknown``, as a function of the rates."""
+        raise NotImplementedError
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of values over all data and all predictions, as far as can be told without data."""
+        raise NotImplementedError
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The parts it is made of."""
+        return ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Structural identity: expressions with equal keys are the same function."""
+        return (type(self).__name__, *(child.key for child in self.children))
+
+    def terms(self) -> Iterator[Term]:
+        """Write it as a sum of constant factors times rates, atoms, ratios and other parts."""
+        yield (self, None) if self.curvature is Curvature.CONSTANT else (ONE, self)
+
+    def rates(self) -> Iterator[Rate]:
+        """Walk over the linear rates in it."""
+        for child in self.children:
+            yield from child.rates()
+
+    # -- what it is worth ------------------------------------------------------------------------
+
+    def value(self, measure: Measure) -> Value:
+        """Return the value, given a function that measures each linear rate (numbers or arrays of them)."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, y_true: ArrayLike, y_pred: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the exact value on any predictions.
+
+        Parameters
+        ----------
+        y_true
+            Labels: 0/1, False/True or -1/1.
+        y_pred
+            Predictions: 0/1, or each example's probability of being predicted 1 (a mixture's rates are the
+            mixture of the rates).
+        attributes
+            Columns that slices and baselines refer to: data frame, dict of arrays, series or array.
+        sample_weight
+            Non-negative weights.
+
+        Examples
+        --------
+        >>> import equirate as eq
+        >>> eq.precision().evaluate([0, 1, 1, 0], [1, 1, 1, 0])
+        0.6666666666666666
+        >>> (eq.tpr() - eq.fpr()).evaluate([0, 1, 1, 0], [0.5, 1, 1, 0.5])
+        0.5
+        """
+        examples = Examples.of(y_true, attributes, sample_weight)
+        return float(self.value(measurer(examples, predictions_of(y_pred, len(examples)))))
+
+    # -- arithmetic ------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Expression:
+        return _binary(Sum, self, other)
+
+    def __radd__(self, other: Any) -> Expression:
+        if isinstance(other, (int, float)) and other == 0:  # so that the built-in sum() works
+            return self
+        return _binary(Sum, other, self)
+
+    def __sub__(self, other: Any) -> Expression:
+        return _binary(Difference, self, other)
+
+    def __rsub__(self, other: Any) -> Expression:
+        return _binary(Difference, other, self)
+
+    def __mul__(self, other: Any) -> Expression:
+        return _binary(Product, self, other)
+
+    def __rmul__(self, other: Any) -> Expression:
+        return _binary(Product, other, self)
+
+    def __truediv__(self, other: Any) -> Expression:
+        return _binary(Quotient, self, other)
+
+    def __rtruediv__(self, other: Any) -> Expression:
+        return _binary(Quotient, other, self)
+
+    def __neg__(self) -> Expression:
+        return Negative(self)
+
+    def __pos__(self) -> Expression:
+        return self
+
+    def __abs__(self) -> Expression:
+        return Call(ABS, (self,))
+
+    def __pow__(self, other: Any) -> NoReturn:
+        raise TypeError(
+            f"powers are written as atoms: square({self!r}) for ** 2, sqrt({self!r}) for ** 0.5, inv({self!r}) for ** -1"
+        )
+
+    # -- comparison ------------------------------------------------------------------------------
+
+    def __le__(self, other: Any) -> Constraint:
+        return _compare(self, "<=", other)
+
+    def __ge__(self, other: Any) -> Constraint:
+        return _compare(self, ">=", other)
+
+    def __lt__(self, other: Any) -> NoReturn:
+        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} <= {_text(other)}")
+
+    def __gt__(self, other: Any) -> NoReturn:
+        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} >= {_text(other)}")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError(
+            f"rates cannot be made equal: write abs({self!r} - {_text(other)}) <= tolerance. "
+            "(To ask whether two expressions are the same, compare their .key.)"
+        )
+
+    def __ne__(self, other: object) -> NoReturn:
+        self.__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"the expression {self!r} has no truth value: it is a function of rates, not a number")
+
+    def _wrapped(self, binding: int) -> str:
+        return f"({self!r})" if self.binding < binding else repr(self)
+
+
+# -- leaves ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constant(Expression):
+    """A number."""
+
+    number: float
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Constant."""
+        return Curvature.CONSTANT
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The number itself."""
+        return Interval(self.number, self.number)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The number."""
+        return ("constant", self.number)
+
+    def value(self, measure: Measure) -> Value:
+        """Return the number."""
+        return self.number
+
+    @property
+    def binding(self) -> int:  # type: ignore[override]  # a negative number prints like a negation
+        """Bind like a leaf, or like a negation if negative."""
+        return _UNARY if self.number < 0 else _LEAF
+
+    def __repr__(self) -> str:
+        return repr(int(self.number)) if float(self.number).is_integer() else repr(float(self.number))
+
+
+ZERO, ONE = Constant(0), Constant(1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rate(Expression):
+    """A linear rate: a kind, on a slice, perhaps against a baseline model."""
+
+    kind: RateKind
+    slice: Slice = EVERYBODY
+    baseline: str | None = None
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Affine; constant for a rate that no prediction changes."""
+        moves = any(slope for row in self.kind.contributions for slope, _ in row)
+        return Curvature.AFFINE if moves else Curvature.CONSTANT
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Every rate lies in [0, 1]."""
+        return UNIT
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Kind, slice and baseline."""
+        return ("rate", self.kind.name, self.slice, self.baseline)
+
+    def rates(self) -> Iterator[Rate]:
+        """Itself."""
+        yield self
+
+    def value(self, measure: Measure) -> Value:
+        """Measure it."""
+        return measure(self)
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.baseline)] if self.baseline is not None else []
+        if self.slice != EVERYBODY:
+            arguments.append(repr(self.slice))
+        return f"{self.kind.name}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loss(Expression):
+    """An ordinary loss of the scores, averaged over a slice: a term of the objective."""
+
+    name: str
+    slice: Slice = EVERYBODY
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Convex in the scores."""
+        return Curvature.CONVEX
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Losses are not negative."""
+        return Interval(0.0, math.inf)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Name and slice."""
+        return ("loss", self.name, self.slice)
+
+    def value(self, measure: Measure) -> Value:
+        """Refuse: a loss is not a function of predictions."""
+        raise TypeError(
+            f"{self!r} is a function of scores, not of predictions, so it cannot be evaluated on y_pred: "
+            f"use sklearn.metrics.{self.name} on scores"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.slice!r})"
+
+
+# -- arithmetic -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Binary(Expression):
+    left: Expression
+    right: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+
+class Sum(_Binary):
+    """A sum of two expressions."""
+
+    binding = _SUM
+    symbol, sign = "+", 1
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Curvatures add."""
+        right = self.right.curvature
+        return self.left.curvature + (right if self.sign > 0 else -right)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of the terms together."""
+        return _interval_of_terms(self)
+
+    def terms(self) -> Iterator[Term]:
+        """Terms of both sides."""
+        yield from self.left.terms()
+        for factor, part in self.right.terms():
+            yield (factor if self.sign > 0 else times(Constant(-1), factor)), part
+
+    def value(self, measure: Measure) -> Value:
+        """Add."""
+        return self.left.value(measure) + self.sign * self.right.value(measure)
+
+    def __repr__(self) -> str:
+        right = self.right._wrapped(_PRODUCT if self.sign < 0 else _SUM)
+        return f"{self.left!r} {self.symbol} {right}"
+
+
+class Difference(Sum):
+    """A difference of two expressions."""
+
+    symbol, sign = "-", -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Negative(Expression):
+    """The negative of an expression."""
+
+    part: Expression
+    binding = _UNARY
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Turned over."""
+        return -self.part.curvature
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Turned over."""
+        return -self.part.interval
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The one part."""
+        return (self.part,)
+
+    def terms(self) -> Iterator[Term]:
+        """Turn every factor over."""
+        for factor, part in self.part.terms():
+            yield times(Constant(-1), factor), part
+
+    def value(self, measure: Measure) -> Value:
+        """Negate."""
+        return -self.part.value(measure)
+
+    def __repr__(self) -> str:
+        return f"-{self.part._wrapped(_PRODUCT)}"
+
+
+class Product(_Binary):
+    """A product; disciplined only if one side is constant."""
+
+    binding = _PRODUCT
+
+    @cached_property
+    def scaling(self) -> tuple[Expression, Expression] | None:
+        """(constant factor, the other side), or None if neither side is constant."""
+        for constant, other in ((self.left, self.right), (self.right, self.left)):
+            if constant.curvature is Curvature.CONSTANT:
+                return constant, other
+        return None
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Curvature of a scaled expression; unknown for a true product."""
+        if self.scaling is None:
+            return Curvature.UNKNOWN
+        constant, other = self.scaling
+        return other.curvature.scaled(constant.interval)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of a product."""
+        return self.left.interval * self.right.interval
+
+    def terms(self) -> Iterator[Term]:
+        """Multiply every factor."""
+        if self.scaling is None:
+            yield ONE, self
+            return
+        constant, other = self.scaling
+        for factor, part in other.terms():
+            yield times(constant, factor), part
+
+    def value(self, measure: Measure) -> Value:
+        """Multiply, with 0 * inf = 0: a term that does not count cannot spoil the rest."""
+        left, right = self.left.value(measure), self.right.value(measure)
+        with np.errstate(invalid="ignore"):
+            return np.where((left == 0) | (right == 0), 0.0, np.multiply(left, right))[()]
+
+    def __repr__(self) -> str:
+        return f"{self.left._wrapped(_PRODUCT)} * {self.right._wrapped(_UNARY)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quotient(_Binary):
+    """A quotient: a scaled expression, or a ratio of two affine expressions.
+
+    ``floor`` is the user's promise that the denominator is at least that large.
+    """
+
+    floor: float | None = None
+    binding = _PRODUCT
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Ratio for affine / affine; scaled if the denominator is constant."""
+        if self.right.curvature is Curvature.CONSTANT:
+            divisor = self.right.interval
+            sign = UNIT if divisor.lo >= 0 else -UNIT if divisor.hi <= 0 else REALS
+            return self.left.curvature.scaled(sign)
+        affine = (Curvature.CONSTANT, Curvature.AFFINE)
+        if self.left.curvature in affine and self.right.curvature in affine:
+            return Curvature.RATIO
+        return Curvature.UNKNOWN
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of a quotient; [0, 1] where 0 <= numerator <= denominator can be told."""
+        if self.is_share:
+            return UNIT
+        return self.left.interval / self.right.interval
+
+    @cached_property
+    def is_share(self) -> bool:
+        """Whether 0 <= numerator <= denominator whatever is predicted."""
+        return self.left.interval.lo >= 0 and (self.right - self.left).interval.lo >= 0
+
+    def terms(self) -> Iterator[Term]:
+        """Divide every factor, if the denominator is constant."""
+        if self.right.curvature is not Curvature.CONSTANT or self.left.curvature is Curvature.CONSTANT:
+            yield from super().terms()
+            return
+        for factor, part in self.left.terms():
+            yield _divided(factor, self.right), part
+
+    def value(self, measure: Measure) -> Value:
+        """Divide; 0/0 counts as 0 and warns, x/0 is infinite."""
+        top, bottom = np.asarray(self.left.value(measure)), np.asarray(self.right.value(measure))
+        undefined = (top == 0) & (bottom == 0)
+        if undefined.ndim == 0 and undefined:
+            warnings.warn(f"{self!r} is 0/0 here and counts as 0", UndefinedRateWarning, stacklevel=2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(undefined, 0.0, np.divide(top, bottom))[()]
+
+    def __repr__(self) -> str:
+        if self.floor is not None:
+            return f"ratio({self.left!r}, {self.right!r}, floor={self.floor!r})"
+        return f"{self.left._wrapped(_PRODUCT)} / {self.right._wrapped(_UNARY)}"
+
+
+# -- atoms, black boxes, names --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call(Expression):
+    """An atom of expressions."""
+
+    atom: Atom
+    arguments: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        count, arity = len(self.arguments), self.atom.arity
+        if (arity is None and count == 0) or (arity is not None and count != arity):
+            wanted = "at least one argument" if arity is None else f"{arity} argument{'s' * (arity > 1)}"
+            raise TypeError(f"{self.atom.name} takes {wanted}; got {count}")
+
+    @cached_property
+    def monotonicity(self) -> tuple[Monotonicity, ...]:
+        """Direction in each argument, over its range."""
+        return self.atom.monotonicity([argument.interval for argument in self.arguments])
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """The composition rule."""
+        pairs = zip(self.monotonicity, (argument.curvature for argument in self.arguments), strict=True)
+        return compose(self.atom.shape, pairs)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of the atom over the arguments' ranges."""
+        return self.atom.range([argument.interval for argument in self.arguments])
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Atom and arguments."""
+        return ("call", self.atom.name, *(argument.key for argument in self.arguments))
+
+    def value(self, measure: Measure) -> Value:
+        """Apply the atom."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.broadcast_arrays(*(argument.value(measure) for argument in self.arguments))
+            return self.atom.value(np.array(values, dtype=float))
+
+    def __repr__(self) -> str:
+        return f"{self.atom.name}({', '.join(map(repr, self.arguments))})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlackBox(Expression):
+    """Any monotone function of a few rates, known only through its values."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Expression, ...]
+    increasing: tuple[bool, ...]
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Nothing is known."""
+        return Curvature.UNKNOWN
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Nothing is known."""
+        return REALS
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The function object itself, and the arguments."""
+        return ("black_box", id(self.function), *(argument.key for argument in self.arguments))
+
+    def value(self, measure: Measure) -> Value:
+        """Call the function."""
+        return np.asarray(self.function(*(argument.value(measure) for argument in self.arguments)), dtype=float)[()]
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", repr(self.function))
+        return f"black_box({name}, {', '.join(map(repr, self.arguments))}, increasing={list(self.increasing)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Named(Expression):
+    """A metric with a name of its own, defined by another expression."""
+
+    name: str
+    definition: Expression
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """As defined."""
+        return self.definition.curvature
+
+    @cached_property
+    def interval(self) -> Interval:
+        """As defined."""
+        return self.definition.interval
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The definition."""
+        return (self.definition,)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The definition's."""
+        return self.definition.key
+
+    def terms(self) -> Iterator[Term]:
+        """Terms of the definition."""
+        return self.definition.terms()
+
+    def value(self, measure: Measure) -> Value:
+        """Evaluate the definition."""
+        return self.definition.value(measure)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+# -- constraints ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constraint:
+    """A promise: one expression is at most, or at least, another. Made by ``<=`` and ``>=``."""
+
+    left: Expression
+    symbol: str
+    right: Expression
+
+    @cached_property
+    def residual(self) -> Expression:
+        """The expression that the constraint keeps at or below zero; its value is the signed violation."""
+        small, large = (self.left, self.right) if self.symbol == "<=" else (self.right, self.left)
+        return small - large
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Structural identity."""
+        return (self.symbol, self.left.key, self.right.key)
+
+    def rates(self) -> Iterator[Rate]:
+        """Walk over the linear rates in it."""
+        yield from self.left.rates()
+        yield from self.right.rates()
+
+    def evaluate(
+        self, y_true: ArrayLike, y_pred: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the signed violation on any predictions: positive where the constraint is broken.
+
+        Examples
+        --------
+        >>> import equirate as eq
+        >>> (eq.positive_rate() <= 0.5).evaluate([0, 1, 1, 0], [1, 1, 1, 0])
+        0.25
+        """
+        return self.residual.evaluate(y_true, y_pred, attributes, sample_weight)
+
+    def split(self) -> tuple[Constraint, ...]:
+        """Take ``abs``, ``max`` and ``min`` apart where that keeps the meaning: one constraint per part.
+
+        Examples
+        --------
+        >>> import equirate as eq
+        >>> for part in (abs(eq.tpr() - eq.tnr()) <= 0.1).split():
+        ...     print(part)
+        tpr() - tnr() <= 0.1
+        -(tpr() - tnr()) <= 0.1
+        """
+        for side, upper in ((self.left, self.symbol == "<="), (self.right, self.symbol == ">=")):
+            pieces = _pieces(side, upper)
+            if len(pieces) > 1:
+                sides = [(piece, self.right) if side is self.left else (self.left, piece) for piece in pieces]
+                return tuple(part for left, right in sides for part in Constraint(left, self.symbol, right).split())
+        return (self,)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"the constraint {self!r} has no truth value: give chained comparisons as two constraints, "
+            "and pass constraints in a list"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} {self.symbol} {self.right!r}"
+
+
+def _pieces(side: Expression, upper: bool) -> tuple[Expression, ...]:
+    """Return what must all stay below (``upper``) or above a bound for ``side`` to do so."""
+    whole = side.definition if isinstance(side, Named) else side
+    if isinstance(whole, Call):
+        if upper and whole.atom is ABS:
+            return (whole.arguments[0], -whole.arguments[0])
+        if whole.atom is (MAX if upper else MIN):
+            return whole.arguments
+    if isinstance(whole, Negative):
+        return tuple(-piece for piece in _pieces(whole.part, not upper))
+    if isinstance(whole, Product) and whole.scaling is not None:
+        constant, other = whole.scaling
+        if isinstance(constant, Constant) and constant.number != 0:
+            return tuple(constant * piece for piece in _pieces(other, upper is (constant.number > 0)))
+    if isinstance(whole, Sum):
+        left = _pieces(whole.left, upper)
+        if len(left) > 1:
+            return tuple(type(whole)(piece, whole.right) for piece in left)
+        right = _pieces(whole.right, upper is (whole.sign > 0))
+        if len(right) > 1:
+            return tuple(type(whole)(whole.left, piece) for piece in right)
+    return (side,)
+
+
+# -- making and measuring -------------------------------------------------------------------------
+
+
+def expression(value: Any) -> Expression:
+    """Turn a number into an expression; leave expressions alone; refuse anything else."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        hint = "; call it, as in tpr()" if callable(value) else ""
+        raise TypeError(f"expected a rate expression or a number, not {type(value).__name__} {value!r}{hint}")
+    if not math.isfinite(value):
+        raise TypeError(f"expected a finite number, not {value!r}")
+    return Constant(value)
+
+
+def times(left: Expression, right: Expression) -> Expression:
+    """Multiply two constant expressions, folding numbers."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(left.number * right.number)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant) and one.number == 1:
+            return other
+    return Product(left, right)
+
+
+def measurer(examples: Examples, predictions: Any) -> Measure:
+    """Return a function that measures linear rates on predictions, each once."""
+    known: dict[tuple[Any, ...], float] = {}
+
+    def measure(rate: Rate) -> float:
+        if rate.key not in known:
+            known[rate.key] = examples.measure(rate.kind, rate.slice, rate.baseline, predictions)
+        return known[rate.key]
+
+    return measure
+
+
+def _divided(factor: Expression, divisor: Expression) -> Expression:
+    if isinstance(factor, Constant) and isinstance(divisor, Constant):
+        return Constant(factor.number / divisor.number)
+    return Quotient(factor, divisor)
+
+
+def _binary(node: Callable[[Expression, Expression], Expression], left: Any, right: Any) -> Expression:
+    for value in (left, right):
+        if isinstance(value, Constraint):
+            raise TypeError(f"{value!r} is a constraint and cannot be part of an expression")
+    left, right = expression(left), expression(right)
+    if node is Quotient and isinstance(right, Constant) and right.number == 0:
+        raise ZeroDivisionError(f"{left!r} / 0")
+    if node is not Quotient and isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(node(left, right).value(lambda rate: 0.0))
+    return node(left, right)
+
+
+def _compare(left: Expression, symbol: str, right: Any) -> Constraint:
+    constraint = Constraint(left, symbol, expression(right))
+    if left.curvature is constraint.right.curvature is Curvature.CONSTANT:
+        raise TypeError(f"{constraint!r} does not depend on any prediction: there is nothing to constrain")
+    return constraint
+
+
+def _text(value: object) -> str:
+    return repr(value)
+
+
+def _interval_of_terms(whole: Expression) -> Interval:
+    """Range of a sum. Rates on the same examples are bounded together, label by label, so that
+    ``positive_rate(s) - tp(s)`` is known to be at least 0; other terms are added as intervals."""
+    total = Interval(0.0, 0.0)
+    together: dict[tuple[Slice, tuple[int, ...], str | None], list[tuple[float, RateKind]]] = {}
+    for factor, part in whole.terms():
+        rate = part if part is not None else (factor if isinstance(factor, Rate) else None)
+        number = factor.number if isinstance(factor, Constant) else (1.0 if part is None else None)
+        if isinstance(rate, Rate) and number is not None:
+            together.setdefault((rate.slice, rate.kind.labels, rate.baseline), []).append((number, rate.kind))
+        else:
+            total = total + (factor.interval if part is None else factor.interval * part.interval)
+    for (_, labels, _), rates in together.items():
+        total = total + _joint_range(labels, rates)
+    return total
+
+
+def _joint_range(labels: tuple[int, ...], rates: list[tuple[float, RateKind]]) -> Interval:
+    """Range of a weighted sum of rates over the same examples: the extremes over label, baseline, prediction."""
+    values = [
+        sum(number * (kind.contributions[y][b][0] * prediction + kind.contributions[y][b][1]) for number, kind in rates)
+        for y in labels
+        for b in (0, 1)
+        for prediction in (0, 1)
+    ]
+    return Interval(min(values), max(values))

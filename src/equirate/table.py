@@ -1,0 +1,362 @@
+r"""Canonical form plus data: cells, row matrices and the coefficients of any multipliers.
+
+Examples with the same label, slice memberships and baseline predictions form a *cell*; they have the same
+coefficients up to their weight. With the cell sums :math:`q_c = \sum_{i \in c} w_i \hat y_i`, every row of the
+program is :math:`v = b + B q` (signed by its sense), and the multipliers' coefficient on :math:`\hat y_i` is
+:math:`w_i (B^\top m)_{c(i)}`. A round therefore costs O(n) for the cell sums, whatever the number of rates,
+groups and constraints. This is the only thing between rates and data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .canonical import CanonicalAtom, Convex, Program, Role, Row
+from .data import Examples, empty_message
+from .errors import DataError
+from .expressions import ONE, Expression, Rate, measurer
+from .slices import Slice
+
+Array = NDArray[np.float64]
+Matrix = Any
+"""A dense array, or a scipy CSR array where that is smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A partition of the examples: who is in which cell, and what the cells share."""
+
+    of: NDArray[np.intp]
+    """Cell of each example."""
+    weights: Array
+    """Weight of each example."""
+    totals: Array
+    """Weight of each cell."""
+    labels: NDArray[np.int8]
+    """Label of each cell."""
+    members: dict[Slice, NDArray[np.bool_]]
+    """Which cells lie inside a slice."""
+    baselines: dict[str, NDArray[np.int8]]
+    """Baseline prediction of each cell."""
+    adder: sp.csr_array
+    """(cells, examples): adds weighted examples up, cell by cell."""
+
+    def __len__(self) -> int:
+        """Count the cells."""
+        return len(self.totals)
+
+    @classmethod
+    def of_examples(cls, examples: Examples, slices: Iterable[Slice], baselines: Iterable[str]) -> Cells:
+        """Partition examples by label, membership of slices, and baseline predictions."""
+        slices, names = list(dict.fromkeys(slices)), list(dict.fromkeys(baselines))
+        bits = [examples.labels.astype(bool), *(examples.baseline(name).astype(bool) for name in names)]
+        packed = []
+        pending = bits + [examples.mask(s) for s in slices]
+        for start in range(0, len(pending), 8):
+            packed.append(np.packbits(np.stack(pending[start : start + 8], axis=1), axis=1)[:, 0])
+        keys = np.ascontiguousarray(np.stack(packed, axis=1))
+        if keys.shape[1] == 1:
+            _, first, of = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+        else:
+            joined = keys.view(np.dtype((np.void, keys.shape[1])))[:, 0]
+            _, first, of = np.unique(joined, return_index=True, return_inverse=True)
+        of = of.reshape(-1)
+        n, m = len(of), len(first)
+        totals = np.bincount(of, weights=examples.weights, minlength=m)
+        order = np.argsort(of, kind="stable")
+        pointers = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=m))])
+        adder = sp.csr_array((examples.weights[order], order, pointers), shape=(m, n))
+        return cls(
+            of,
+            examples.weights,
+            totals,
+            examples.labels[first],
+            {s: examples.mask(s)[first] for s in slices},
+            {name: examples.baseline(name)[first] for name in names},
+            adder,
+        )
+
+    def sums(self, values: NDArray[Any]) -> Array:
+        """Add weighted values (examples, configurations) up, cell by cell."""
+        if values.dtype == bool:
+            values = values.view(np.int8)
+        return np.asarray(self.adder @ values, dtype=float)
+
+    def spread(self, coefficients: Array) -> Array:
+        """Give each example its weight times its cell's coefficient."""
+        return coefficients[self.of] * self.weights[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class AtomGroup:
+    """All atoms of one form, so that they are treated at once: indices into atoms, slacks and rows."""
+
+    form: Convex
+    atoms: NDArray[np.intp]
+    slacks: NDArray[np.intp]
+    """(arguments, atoms)"""
+    direct: NDArray[np.intp] | None
+    offset: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A program with its data: see the module's docstring for the notation."""
+
+    program: Program
+    examples: Examples
+    cells: Cells
+    rate_matrix: Matrix
+    rate_offset: Array
+    """Rates are rate_offset + rate_matrix @ q."""
+    rows_of_rates: Matrix
+    rows_constant: Array
+    """Signed rows are rows_constant + rows_of_rates @ R."""
+    matrix: Matrix
+    offset: Array
+    """Signed rows are offset + matrix @ q."""
+    positive: Matrix
+    negative: Matrix
+    """Transposed positive and negative parts of ``matrix``."""
+    sense: Array
+    atom_weights: Array
+    """(multiplier rows, atoms): signed coefficients of atoms in rows, all >= 0."""
+    groups: tuple[AtomGroup, ...]
+    lo: Array
+    hi: Array
+    """Box of reachable values of each slack."""
+    loss: dict[str, Array]
+    """Per-cell coefficient of each ordinary loss in the objective."""
+    scale: tuple[Matrix, Array]
+    """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
+
+    @property
+    def n_slacks(self) -> int:
+        """Number of slacks."""
+        return len(self.lo)
+
+    @property
+    def couplings(self) -> slice:
+        """Rows that couple slacks to rates."""
+        first = 1 + self.program.n_constraints
+        return slice(first, first + self.n_slacks)
+
+    @property
+    def constraints(self) -> slice:
+        """Rows of the constraints."""
+        return slice(1, 1 + self.program.n_constraints)
+
+    def rates(self, sums: Array) -> Array:
+        """Exact rates from cell sums."""
+        return self.rate_offset[:, None] + self.rate_matrix @ sums
+
+    def rows(self, sums: Array, levels: Array | None = None) -> Array:
+        """Signed row values from cell sums; ``levels`` (J, configurations) shift the constraints."""
+        values: Array = self.offset[:, None] + self.matrix @ sums
+        if levels is not None:
+            matrix, offset = self.scale
+            values[self.constraints] -= levels * (offset[:, None] + matrix @ sums)
+        return values
+
+    def bounded_rows(self, upper: Array, lower: Array, levels: Array | None = None) -> Array:
+        """Upper bounds on the signed rows, from the cell sums of upper and lower bounds on the predictions."""
+        values: Array = self.offset[:, None] + self.positive.T @ upper + self.negative.T @ lower
+        if levels is not None:
+            matrix, offset = self.scale
+            up = np.where(levels < 0, 1.0, 0.0)
+            positive, negative = _parts(matrix)
+            high = positive @ upper + negative @ lower
+            low = positive @ lower + negative @ upper
+            values[self.constraints] -= levels * (offset[:, None] + up * high + (1 - up) * low)
+        return values
+
+    def coefficients(self, multipliers: Array, levels: Array | None = None) -> Array:
+        """Per-cell coefficients on the weighted predictions: what an oracle minimises."""
+        result: Array = self.matrix.T @ multipliers
+        if levels is not None:
+            result -= self.scale[0].T @ (multipliers[self.constraints] * levels)
+        return result
+
+    def split_coefficients(self, multipliers: Array, levels: Array | None = None) -> tuple[Array, Array]:
+        """Per-cell coefficients (>= 0, <= 0) on upper and lower bounds of the predictions: what a surrogate minimises."""
+        up: Array = self.positive @ multipliers
+        down: Array = self.negative @ multipliers
+        if levels is not None:
+            positive, negative = _parts(self.scale[0])
+            factor = -multipliers[self.constraints] * levels
+            rise, fall = np.maximum(factor, 0), np.minimum(factor, 0)
+            up = up + positive.T @ rise + negative.T @ fall
+            down = down + positive.T @ fall + negative.T @ rise
+        return up, down
+
+    def atom_values(self, xi: Array, u: Array | None = None, rows: Array | None = None) -> Array:
+        """Value of every atom at the slacks (and, in biconvex form, at u and the direct rows)."""
+        values = np.zeros((len(self.program.atoms), xi.shape[1]))
+        for group in self.groups:
+            value = group.form.value(xi[group.slacks])
+            if group.direct is not None:
+                assert u is not None and rows is not None  # the biconvex slack player always gives both
+                ua = u[group.atoms]
+                value = ua**2 * rows[group.direct] + 2 * ua * value + group.offset[:, None]
+            values[group.atoms] = value
+        return values
+
+
+def make_table(program: Program, examples: Examples) -> Table:
+    """Join a program with data; slices that are empty in the data are refused by name."""
+    losses = program.rows[0].losses
+    slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in losses]
+    baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
+    cells = Cells.of_examples(examples, slices, baselines)
+    A, a = _rate_matrix(program.rates, cells)
+    known = measurer(examples, np.zeros(len(examples)))
+
+    def number(expr: Expression) -> float:
+        value = float(expr.value(known))
+        if not np.isfinite(value):
+            raise DataError(f"the constant {expr!r} is {value} on these data")
+        return value
+
+    sense = np.ones(len(program.rows))
+    for slack in program.slacks:
+        sense[slack.row] = slack.sense
+    L, c = _row_matrix(program.rows, sense, len(program.rates), number)
+    B, b = _compact(L @ A), c + L @ a
+    weights = np.zeros((program.n_multipliers, len(program.atoms)))
+    for r, row in enumerate(program.rows[: program.n_multipliers]):
+        for atom, factor in row.atoms:
+            weights[r, atom] += sense[r] * number(factor)
+    groups = _groups(program.atoms)
+    lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
+    positive, negative = _parts(B)
+    loss: dict[str, Array] = {}
+    for term, factor in losses:
+        inside = cells.members[term.slice]
+        total = cells.totals[inside].sum()
+        if total <= 0:
+            raise DataError(f"{term!r} cannot be measured: its slice is empty in the data")
+        loss[term.name] = loss.get(term.name, 0.0) + number(factor) * inside / total
+    return Table(
+        program=program,
+        examples=examples,
+        cells=cells,
+        rate_matrix=_compact(A),
+        rate_offset=a,
+        rows_of_rates=_compact(L),
+        rows_constant=c,
+        matrix=B,
+        offset=b,
+        positive=_compact(positive.T),
+        negative=_compact(negative.T),
+        sense=sense,
+        atom_weights=weights,
+        groups=groups,
+        lo=lo,
+        hi=hi,
+        loss=loss,
+        scale=_scales(program, A, a, number),
+    )
+
+
+def rate_values(rates: Iterable[Rate], examples: Examples) -> tuple[Cells, Matrix, Array]:
+    """Cells, matrix and offset with which any predictions on ``examples`` give the rates: offset + matrix @ sums."""
+    rates = list(rates)
+    names = [rate.baseline for rate in rates if rate.baseline is not None]
+    cells = Cells.of_examples(examples, [rate.slice for rate in rates], names)
+    A, a = _rate_matrix(rates, cells)
+    return cells, _compact(A), a
+
+
+def _rate_matrix(rates: Iterable[Rate], cells: Cells) -> tuple[sp.csr_array, Array]:
+    rows, columns, values, offsets = [], [], [], []
+    for k, rate in enumerate(rates):
+        inside = cells.members[rate.slice] & np.isin(cells.labels, rate.kind.labels)
+        total = cells.totals[inside].sum()
+        if total <= 0:
+            raise DataError(empty_message(rate.kind, rate.slice))
+        chosen = np.flatnonzero(inside)
+        b = cells.baselines[rate.baseline][chosen] if rate.baseline is not None else np.zeros(len(chosen), dtype=np.int8)
+        contribution = np.array(rate.kind.contributions)[cells.labels[chosen], b]
+        rows.append(np.full(len(chosen), k))
+        columns.append(chosen)
+        values.append(contribution[:, 0] / total)
+        offsets.append(float(contribution[:, 1] @ cells.totals[chosen] / total))
+    count = len(offsets)
+    if not count:
+        return sp.csr_array((0, len(cells))), np.zeros(0)
+    joined = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    matrix = sp.csr_array(sp.coo_array(joined, shape=(count, len(cells))))
+    return matrix, np.array(offsets)
+
+
+def _row_matrix(rows: Iterable[Row], sense: Array, n_rates: int, number: Any) -> tuple[sp.csr_array, Array]:
+    rows = list(rows)
+    entries = [(r, k, sense[r] * number(factor)) for r, row in enumerate(rows) for k, factor in row.linear]
+    where, rates, values = (np.array(column) for column in zip(*entries, strict=True)) if entries else ([], [], [])
+    matrix = sp.coo_array((values, (where, rates)), shape=(len(rows), n_rates), dtype=float)
+    constants = np.array([sense[r] * sum(map(number, row.constant)) for r, row in enumerate(rows)], dtype=float)
+    return sp.csr_array(matrix), constants
+
+
+def _scales(program: Program, A: sp.csr_array, a: Array, number: Any) -> tuple[Matrix, Array]:
+    rows = [row if row is not None else Row(Role.DIRECT, "1", constant=[ONE]) for row in program.scales]
+    L, c = _row_matrix(rows, np.ones(len(rows)), len(program.rates), number)
+    return _compact(L @ A), c + L @ a
+
+
+def _groups(atoms: tuple[CanonicalAtom, ...]) -> tuple[AtomGroup, ...]:
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for index, atom in enumerate(atoms):
+        found.setdefault((id(atom.form), len(atom.slacks), atom.direct is not None), []).append(index)
+    groups = []
+    for (_, _, is_direct), members in found.items():
+        chosen = [atoms[k] for k in members]
+        slacks = np.array([atom.slacks for atom in chosen], dtype=np.intp).T
+        direct = np.array([atom.direct for atom in chosen], dtype=np.intp) if is_direct else None
+        offset = np.array([atom.offset for atom in chosen])
+        groups.append(AtomGroup(chosen[0].form, np.array(members, dtype=np.intp), slacks, direct, offset))
+    return tuple(groups)
+
+
+def _boxes(
+    program: Program, B: Matrix, b: Array, totals: Array, sense: Array, weights: Array
+) -> tuple[Array, Array]:
+    """Reachable values of every coupling's argument: 0 <= q <= totals, and inner atoms over their own boxes."""
+    positive, negative = _parts(B)
+    low, high = b + negative @ totals, b + positive @ totals
+    lo, hi = np.zeros(len(program.slacks)), np.zeros(len(program.slacks))
+    owner = {s: atom for atom in program.atoms for s in atom.slacks}
+    for s, slack in enumerate(program.slacks):  # inner slacks come before outer ones
+        ends = [low[slack.row], high[slack.row]]
+        for a in np.flatnonzero(weights[slack.row]):
+            inner = list(program.atoms[a].slacks)
+            corners = np.array(np.meshgrid(*np.stack([lo[inner], hi[inner]], axis=1))).reshape(len(inner), -1)
+            values = program.atoms[a].form.value(corners) * weights[slack.row, a]
+            # A monotone function is extreme at corners.
+            ends = [ends[0] + values.min(), ends[1] + values.max()]
+        bottom, top = sorted(slack.sense * end for end in ends)
+        least = max(owner[s].form.domain_lo, slack.floor if slack.floor > 0 else -np.inf)
+        lo[s] = max(bottom, least)
+        hi[s] = max(top, lo[s])
+    return lo, hi
+
+
+def _parts(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    if sp.issparse(matrix):
+        return matrix.maximum(0).tocsr(), matrix.minimum(0).tocsr()
+    return np.maximum(matrix, 0), np.minimum(matrix, 0)
+
+
+def _compact(matrix: Matrix) -> Matrix:
+    """Keep a matrix sparse only where that saves work."""
+    sparse = sp.csr_array(matrix)
+    rows, columns = sparse.shape
+    if rows * columns <= 4096 or sparse.nnz > 0.2 * rows * columns:
+        return np.ascontiguousarray(sparse.toarray())
+    return sparse
