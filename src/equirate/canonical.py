@@ -96,6 +96,7 @@ class CanonicalAtom:
     text: str
     direct: int | None = None
     offset: float = 0.0
+    floor: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,8 @@ class _Builder:
         slack = self.slack(part.right - part.left if sign > 0 else part.left, -1, SQRT.floor)
         self.direct.append(self.row(Role.DIRECT, part.right, repr(part.right)))
         offset = 1.0 if sign > 0 else 0.0
-        return CanonicalAtom(convex_form(SQRT), (slack,), repr(part), len(self.direct) - 1, offset)
+        floor = part.floor if part.floor is not None else RATIO_FLOOR
+        return CanonicalAtom(convex_form(SQRT), (slack,), repr(part), len(self.direct) - 1, offset, floor)
 
 
 @cache

@@ -95,7 +95,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class AtomGroup:
-    """All atoms of one form, so that they are treated at once: indices into atoms, slacks and rows."""
+    """All atoms of one form and nesting depth, so that they are treated at once: indices into atoms, slacks and rows."""
 
     form: Convex
     atoms: NDArray[np.intp]
@@ -103,6 +103,8 @@ class AtomGroup:
     """(arguments, atoms)"""
     direct: NDArray[np.intp] | None
     offset: Array
+    floors: Array
+    """Smallest denominator in biconvex form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +130,7 @@ class Table:
     atom_weights: Array
     """(multiplier rows, atoms): signed coefficients of atoms in rows, all >= 0."""
     groups: tuple[AtomGroup, ...]
+    """Inner atoms first."""
     lo: Array
     hi: Array
     """Box of reachable values of each slack."""
@@ -151,6 +154,11 @@ class Table:
     def constraints(self) -> slice:
         """Rows of the constraints."""
         return slice(1, 1 + self.program.n_constraints)
+
+    def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Smallest and largest values of signed rows over all predictions."""
+        totals = self.cells.totals
+        return self.offset[rows] + self.negative.T[rows] @ totals, self.offset[rows] + self.positive.T[rows] @ totals
 
     def rates(self, sums: Array) -> Array:
         """Exact rates from cell sums."""
@@ -232,7 +240,7 @@ def make_table(program: Program, examples: Examples) -> Table:
     for r, row in enumerate(program.rows[: program.n_multipliers]):
         for atom, factor in row.atoms:
             weights[r, atom] += sense[r] * number(factor)
-    groups = _groups(program.atoms)
+    groups = _groups(program.atoms, _depths(program, weights))
     lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
     positive, negative = _parts(B)
     loss: dict[str, Array] = {}
@@ -310,17 +318,26 @@ def _scales(program: Program, A: sp.csr_array, a: Array, number: Any) -> tuple[M
     return _compact(L @ A), c + L @ a
 
 
-def _groups(atoms: tuple[CanonicalAtom, ...]) -> tuple[AtomGroup, ...]:
+def _depths(program: Program, weights: Array) -> list[int]:
+    """Nesting depth of each atom: 0 if all its arguments are affine, one more than its deepest inner atom otherwise."""
+    depths: list[int] = []
+    for atom in program.atoms:  # inner atoms come before outer ones
+        inner = [depths[b] for s in atom.slacks for b in np.flatnonzero(weights[program.slacks[s].row])]
+        depths.append(1 + max(inner) if inner else 0)
+    return depths
+
+
+def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGroup, ...]:
     found: dict[tuple[Any, ...], list[int]] = {}
-    for index, atom in enumerate(atoms):
-        found.setdefault((id(atom.form), len(atom.slacks), atom.direct is not None), []).append(index)
+    for index, (atom, depth) in enumerate(zip(atoms, depths, strict=True)):
+        found.setdefault((depth, id(atom.form), len(atom.slacks), atom.direct is not None), []).append(index)
     groups = []
-    for (_, _, is_direct), members in found.items():
+    for (_, _, _, is_direct), members in sorted(found.items(), key=lambda item: item[0][0]):
         chosen = [atoms[k] for k in members]
         slacks = np.array([atom.slacks for atom in chosen], dtype=np.intp).T
         direct = np.array([atom.direct for atom in chosen], dtype=np.intp) if is_direct else None
-        offset = np.array([atom.offset for atom in chosen])
-        groups.append(AtomGroup(chosen[0].form, np.array(members, dtype=np.intp), slacks, direct, offset))
+        offset, floors = np.array([atom.offset for atom in chosen]), np.array([atom.floor for atom in chosen])
+        groups.append(AtomGroup(chosen[0].form, np.array(members, dtype=np.intp), slacks, direct, offset, floors))
     return tuple(groups)
 
 

@@ -1,0 +1,176 @@
+"""The four classifiers that the paper compares with: UncError, logistic regression, UncF1 and PostShift.
+
+Each returns a `Classifier`, so it is judged like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .classifiers import Classifier
+from .data import Examples
+from .errors import DataError
+from .models.base import Members, features
+from .models.linear import Linear, LinearMembers, linear_scores
+from .players.model import LOSS_SLOPES, loss_values
+from .players.steps import Adam, StepRule
+from .slices import Slice
+
+Array = NDArray[np.float64]
+
+
+def unconstrained(
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    loss: str = "hinge_loss",
+    n_rounds: int = 2500,
+    steps: float | Sequence[float] = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
+    rule: StepRule = Adam(),  # noqa: B008  # a frozen setting, not state
+    model: Linear = Linear(),  # noqa: B008  # a frozen setting, not state
+    validation: tuple[Any, ArrayLike] | None = None,
+) -> Classifier:
+    """Minimise an ordinary loss, without constraints: the paper's UncError (hinge) and logistic regression.
+
+    All step sizes run side by side; the one with the smallest error (on ``validation`` if given) is kept.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> float((unconstrained(X, y, n_rounds=200).predict(X) == y).mean()) > 0.95
+    True
+    """
+    examples = Examples.of(y, None, sample_weight, two_classes=True)
+    X = features(X, len(examples))
+    rates = np.atleast_1d(np.asarray(steps, dtype=X.dtype))
+    width = X.shape[1] + model.intercept
+    W = np.zeros((width, len(rates)), X.dtype)
+    state = rule.start(W.shape, W.dtype)
+    weights = (examples.weights / examples.weights.sum()).astype(X.dtype)[:, None]
+    slope = LOSS_SLOPES[loss]
+    for _ in range(n_rounds):
+        gradient = weights * slope(linear_scores(X, W, model.intercept), examples.labels)
+        direction = np.concatenate([X.T @ gradient, gradient.sum(0, keepdims=True)][: 1 + model.intercept])
+        if model.penalty:
+            direction[: X.shape[1]] += model.penalty * W[: X.shape[1]]
+        move, state = rule.move(state, direction, rates)
+        W = W - move
+    W = W[:, np.isfinite(W).all(axis=0)]
+    judge_X, judge_y = (X, y) if validation is None else validation
+    judged = Examples.of(judge_y, None, sample_weight if validation is None else None)
+    scores = linear_scores(features(judge_X, len(judged)), W, model.intercept)
+    error = judged.weights @ ((scores > 0) != judged.labels[:, None])
+    value = judged.weights @ loss_values(loss, scores, judged.labels)
+    best = int(np.lexsort((value, error))[0])
+    return Classifier(LinearMembers(W[:, [best]], model.intercept), np.ones(1), None, "unconstrained")
+
+
+def unc_error(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+    """UncError: minimise the hinge loss, whatever the constraints. Options as in `unconstrained`."""
+    return unconstrained(X, y, sample_weight, loss="hinge_loss", **options)
+
+
+def logistic(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+    """Logistic regression by the same optimiser. Options as in `unconstrained`."""
+    return unconstrained(X, y, sample_weight, loss="log_loss", **options)
+
+
+def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+    """UncF1: UncError with the threshold that maximises the F-measure on the training data."""
+    base = unc_error(X, y, sample_weight, **options)
+    examples = Examples.of(y, None, sample_weight, two_classes=True)
+    assert isinstance(base.members, LinearMembers)  # made by unconstrained
+    scores = base.members.scores(X)[:, 0]
+    threshold = best_f1_threshold(scores, examples)
+    W = base.members.W.copy()
+    if not base.members.intercept:
+        W = np.vstack([W, np.zeros((1, 1), W.dtype)])
+    W[-1] -= threshold
+    return Classifier(LinearMembers(W, True), np.ones(1), None, "unc_f1")
+
+
+def best_f1_threshold(scores: NDArray[Any], examples: Examples) -> float:
+    """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores."""
+    order = np.argsort(-scores, kind="stable")
+    s, w, y = scores[order].astype(float), examples.weights[order], examples.labels[order]
+    tp, predicted = np.cumsum(w * y), np.cumsum(w)
+    f1 = 2 * tp / (predicted + (w * y).sum())
+    last = np.append(s[1:] < s[:-1], True)  # a threshold cannot part equal scores
+    best = int(np.argmax(np.where(last, f1, -1.0)))
+    below = s[best + 1] if best + 1 < len(s) else s[best] - 2.0
+    return float((s[best] + below) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupThresholds(Members):
+    """One scorer with a threshold for each group: needs the attributes when predicting."""
+
+    scorer: LinearMembers
+    thresholds: Mapping[Slice, float]
+
+    needs_attributes = True
+
+    def __len__(self) -> int:
+        """One classifier."""
+        return 1
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Predict 1 where the score is above the threshold of the example's group."""
+        if attributes is None:
+            raise DataError("PostShift has a threshold for each group: give attributes when predicting")
+        scores = self.scorer.scores(X)[:, 0]
+        examples = Examples.of(np.zeros(len(scores)), attributes)
+        cut = np.full(len(scores), np.nan)
+        for group, threshold in self.thresholds.items():
+            cut[examples.mask(group)] = threshold
+        if np.isnan(cut).any():
+            raise DataError("some examples are in none of PostShift's groups")
+        return (scores > cut)[:, None]
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """There is only one."""
+        return self
+
+
+def post_shift(
+    X: Any,
+    y: ArrayLike,
+    attributes: Any,
+    groups: Sequence[Slice],
+    rate: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
+) -> Classifier:
+    """PostShift: a threshold per group on logistic regression, so that each group's positive rate is ``rate``.
+
+    ``rate`` defaults to the overall base rate. Groups must not overlap and must cover everybody.
+    """
+    base = logistic(X, y, sample_weight, **options)
+    examples = Examples.of(y, attributes, sample_weight, two_classes=True)
+    p = float(examples.weights @ examples.labels / examples.weights.sum()) if rate is None else rate
+    assert isinstance(base.members, LinearMembers)  # made by unconstrained
+    scores = base.members.scores(X)[:, 0].astype(float)
+    covered = np.sum([examples.mask(group) for group in groups], axis=0)
+    if (covered != 1).any():
+        raise DataError("the groups of post_shift must not overlap and must cover everybody")
+    cuts = {}
+    for group in groups:
+        inside = examples.mask(group)
+        if not inside.any():
+            raise DataError(f"the slice {group!r} is empty in the data")
+        order = np.argsort(-scores[inside], kind="stable")
+        s, w = scores[inside][order], examples.weights[inside][order]
+        reached = np.cumsum(w) / w.sum()
+        k = int(np.argmin(np.abs(np.concatenate([[0.0], reached]) - p)))  # how many to accept
+        above = s[k - 1] if k else s[0] + 2.0
+        below = s[k] if k < len(s) else s[-1] - 2.0
+        cuts[group] = float((above + below) / 2)
+    return Classifier(GroupThresholds(base.members, cuts), np.ones(1), None, "post_shift")

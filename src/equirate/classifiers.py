@@ -1,0 +1,132 @@
+"""Classifiers made of recorded iterates: a mixture, of which a deterministic classifier is the case of one member.
+
+In: `Members` and weights. Out: probabilities, repeatable stochastic decisions, hashed decisions (each x always decided
+the same way), and the exact value of any expression or problem on any data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .data import Examples
+from .errors import DataError
+from .expressions import Constraint, Expression, measurer
+from .models.base import Members, features
+from .problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A distribution over deterministic classifiers.
+
+    Attributes
+    ----------
+    members
+        The deterministic classifiers.
+    weights
+        Their probabilities.
+    problem
+        The problem it was trained for, if any.
+    origin
+        How it was made: ``"uniform"``, ``"shrink"``, ``"best"``, ``"average"``, ``"polish"``.
+    chosen
+        The recorded iterates that the members are: (recorded round, configuration).
+    """
+
+    members: Members
+    weights: Array
+    problem: Problem | None = None
+    origin: str = ""
+    chosen: tuple[tuple[int, int], ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether there is only one member."""
+        return len(self.members) == 1
+
+    def positive_probability(self, X: Any, attributes: Any = None) -> Array:
+        """Probability of predicting 1, example by example."""
+        result: Array = self.members.decide(X, attributes) @ self.weights
+        return np.clip(result, 0.0, 1.0)
+
+    def predict_pmf(self, X: Any, attributes: Any = None) -> Array:
+        """Probability of predicting 0 and 1 (examples, 2). Not a calibrated probability of the label."""
+        p = self.positive_probability(X, attributes)
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X: Any, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
+        """Predict 0 or 1; a mixture draws one member per example, repeatably for a given ``random_state``."""
+        decided = self.members.decide(X, attributes)
+        if self.is_deterministic:
+            return decided[:, 0].astype(int)
+        rng = np.random.default_rng(random_state)
+        return self._pick(decided, rng.random(len(decided)))
+
+    def predict_hashed(self, X: Any, attributes: Any = None) -> NDArray[np.int_]:
+        """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin."""
+        decided = self.members.decide(X, attributes)
+        return self._pick(decided, hashed_uniform(features(X)))
+
+    def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
+        member = np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
+        return decided[np.arange(len(decided)), member].astype(int)
+
+    def evaluate(
+        self,
+        what: Expression | Constraint | Problem | None,
+        X: Any,
+        y: ArrayLike,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Exact values on data: a number for an expression or constraint, a dict for a problem (default: its own).
+
+        The dict has ``objective`` and ``violations`` (signed, one per constraint, positive where broken).
+        """
+        what = self.problem if what is None else what
+        if what is None:
+            raise DataError("this classifier has no problem of its own: give what to evaluate")
+        examples = Examples.of(y, attributes, sample_weight, fallback=X)
+        measure = measurer(examples, self.positive_probability(X, attributes))
+        if isinstance(what, Expression):
+            return float(what.value(measure))
+        if isinstance(what, Constraint):
+            return float(what.residual.value(measure))
+        problem = what.expanded(examples)
+        has_loss = any(type(part).__name__ == "Loss" for _, part in problem.objective.expr.terms())
+        objective = float("nan") if has_loss else float(problem.objective.expr.value(measure))
+        violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
+        return {"objective": objective, "violations": violations}
+
+    def __repr__(self) -> str:
+        kind = "deterministic" if self.is_deterministic else f"mixture of {len(self.members)}"
+        return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
+
+
+def hashed_uniform(X: Any) -> Array:
+    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows."""
+    dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+    bits = np.ascontiguousarray(dense).view(np.uint64)
+    state = np.full(len(dense), 0x9E3779B97F4A7C15, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for k in range(bits.shape[1]):
+            state = _mix(state ^ bits[:, k])
+    return np.asarray((state >> np.uint64(11)) * 2.0**-53)
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of splitmix64 (Steele et al. 2014)."""
+    z = z + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+

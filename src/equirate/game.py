@@ -1,0 +1,278 @@
+r"""The game: one loop in which slack, multipliers and model play against each other.
+
+Each round, with :math:`\lambda^t` given: the slack answers with :math:`\xi^t`; a model that best-responds answers
+with :math:`\theta^t`; the rates of :math:`\theta^t` are measured exactly; then multipliers, slack and model (one
+that descends) take their steps for the next round, all from what was seen in this one. Every algorithm of the
+paper is a choice of three players (see `algorithms`); the loop does not know which.
+
+All arrays carry a last axis of *configurations* (step sizes, constraint levels, seeds), so a grid of runs is one
+run. Configurations that stop being finite are dropped and named; the others go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .models.base import Members, Player
+from .players import model as model_players
+from .players.multipliers import MultiplierPlayer
+from .players.slack import SlackPlayer
+from .table import Table
+
+Array = NDArray[np.float64]
+Progress = Callable[["Moment"], Any]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a progress callback is told: the round, the number of rounds, and where the game stands."""
+
+    round: int
+    n_rounds: int
+    objective: Array
+    violation: Array
+    active: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """How long to play and how fast to move; one entry per configuration."""
+
+    n_rounds: int
+    record_every: int
+    theta_rate: Array
+    lambda_rate: Array
+    slack_rate: Array
+    levels: Array | None = None
+    """(J, configurations): how far each constraint may be overstepped (negative: how much tighter it is)."""
+
+    @property
+    def count(self) -> int:
+        """Number of configurations."""
+        return len(self.theta_rate)
+
+
+@dataclass(eq=False)
+class Record:
+    """What happened: photographs of the model, exact rates, multipliers and slacks, every so many rounds.
+
+    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN.
+    """
+
+    count: int
+    rounds: list[int] = field(default_factory=list)
+    photographs: list[Any] = field(default_factory=list)
+    actives: list[NDArray[np.intp]] = field(default_factory=list)
+    rates: list[Array] = field(default_factory=list)
+    multipliers: list[Array] = field(default_factory=list)
+    slacks: list[Array] = field(default_factory=list)
+    lagrangian: list[Array] = field(default_factory=list)
+    shares: list[Array] = field(default_factory=list)
+    diverged: dict[int, int] = field(default_factory=dict)
+    """Configuration and the round by which it was found not to be finite."""
+    left_domain: dict[int, int] = field(default_factory=dict)
+    """Configuration and the first round in which surrogate rates left an atom's domain."""
+    played: int = 0
+    interrupted: bool = False
+    residual_sum: Array | None = None
+    multiplier_sum: Array | None = None
+    lagrangian_sum: Array | None = None
+    model_sum: Array | None = None
+    dual_bound: Array | None = None
+    """Largest Lagrangian so far: a lower bound on the optimum where slack and model both answer best."""
+
+    def members(self, player: Player, chosen: Sequence[tuple[int, int]]) -> Members:
+        """Return recorded iterates, (recorded round, configuration), as classifiers."""
+        return player.members(self.photographs, self.local(chosen))
+
+    def local(self, chosen: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Translate configurations to columns of the photographs."""
+        return [(t, int(np.searchsorted(self.actives[t], c))) for t, c in chosen]
+
+    def stacked(self, name: str) -> Array:
+        """Return a recorded quantity as one array (recorded rounds, quantity, configurations)."""
+        return np.array(getattr(self, name))
+
+
+def play(
+    table: Table,
+    player: Player,
+    slack: SlackPlayer,
+    multipliers: MultiplierPlayer,
+    model: model_players.ModelPlayer,
+    rules: Rules,
+    progress: Progress | None = None,
+) -> Record:
+    """Play the rounds and return the record. Ctrl-C ends the play and keeps what was recorded."""
+    record = Record(rules.count)
+    game = _Game(table, player, slack, multipliers, model, rules, record)
+    try:
+        with np.errstate(all="ignore"):
+            for t in range(1, rules.n_rounds + 1):
+                if not len(game.active):
+                    break
+                game.round(t)
+                if progress is not None and record.rounds and record.rounds[-1] == t:
+                    progress(game.moment(t))
+    except KeyboardInterrupt:
+        record.interrupted = True
+    return record
+
+
+class _Game:
+    """The state of a play and the steps of one round."""
+
+    def __init__(
+        self,
+        table: Table,
+        player: Player,
+        slack: SlackPlayer,
+        multipliers: MultiplierPlayer,
+        model: model_players.ModelPlayer,
+        rules: Rules,
+        record: Record,
+    ) -> None:
+        self.table, self.player, self.rules, self.record = table, player, rules, record
+        self.slack, self.multipliers, self.model = slack, multipliers, model
+        self.active = np.arange(rules.count)
+        self.levels = rules.levels
+        self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
+        self.slack_state = slack.start(table, rules.count)
+        self.lambda_state = multipliers.start(table, rules.count)
+        self.n = table.program.n_multipliers
+        zeros = np.zeros((self.n, rules.count))
+        record.residual_sum, record.multiplier_sum = zeros.copy(), zeros.copy()
+        record.lagrangian_sum, record.model_sum = np.zeros(rules.count), np.zeros(rules.count)
+        record.dual_bound = np.full(rules.count, -np.inf)
+
+    def round(self, t: int) -> None:
+        """Play one round."""
+        table, levels = self.table, self.levels
+        lam = self.lambda_state["lam"]
+        self.slack_state = self.slack.answer(self.slack_state, table, lam)
+        xi = self.lambda_state.get("xi", self.slack_state["xi"])
+        full = np.concatenate([lam, self.slack.direct(self.slack_state, table, lam)])
+        if isinstance(self.model, model_players.BestResponse):
+            self.player.respond(table, table.coefficients(full, levels))
+            scores = None
+            sums = self.player.sums(table)
+        else:
+            scores = self.player.scores()
+            sums = table.cells.sums(scores > 0)
+        rows = table.rows(sums, levels)
+        seen = rows if not self.multipliers.surrogate else self._surrogate_rows(scores, t)
+        residual = self._residual(rows, xi)
+        learnt = residual if seen is rows else self._residual(seen, xi)
+        self._remember(t, sums, rows, lam, full, xi, residual)
+        if isinstance(self.model, model_players.Descent) and scores is not None:
+            up, down = table.split_coefficients(full, levels)
+            self.player.descend(self.model.score_gradient(table, scores, up, down), self.theta_rate)
+        self.slack_state = self.slack.learn(self.slack_state, table, lam, rows, self.slack_rate)
+        self.lambda_state = self.multipliers.learn(self.lambda_state, table, seen, learnt, self.lambda_rate, t)
+        if "left" in self.lambda_state:
+            self._leave(self.lambda_state["left"], t)
+        if t % self.rules.record_every == 0 or t == self.rules.n_rounds:
+            self._drop_diverged(t)
+
+    def _residual(self, rows: Array, xi: Array) -> Array:
+        """Gradient of the Lagrangian with respect to the multipliers."""
+        table = self.table
+        values = table.atom_values(xi, self.slack_state.get("u"), rows)
+        residual: Array = rows[: self.n] + table.atom_weights @ values
+        residual[table.couplings] -= table.sense[table.couplings, None] * xi
+        return residual
+
+    def _surrogate_rows(self, scores: Any, t: int) -> Array:
+        assert isinstance(self.model, model_players.Descent)  # algorithms refuse anything else
+        table, surrogate = self.table, self.model.surrogate
+        upper, lower = table.cells.sums(surrogate.upper(scores)), table.cells.sums(surrogate.lower(scores))
+        seen = table.bounded_rows(upper, lower, self.levels)
+        first = table.couplings.start
+        outside = np.zeros(len(self.active), dtype=bool)
+        for group in table.groups:
+            arguments = table.sense[first + group.slacks][..., None] * seen[first + group.slacks]
+            outside |= (arguments < group.form.domain_lo).any((0, 1))
+        self._leave(outside, t)
+        return seen
+
+    def _leave(self, outside: NDArray[np.bool_], t: int) -> None:
+        for c in self.active[outside]:
+            self.record.left_domain.setdefault(int(c), t)
+
+    def _remember(self, t: int, sums: Array, rows: Array, lam: Array, full: Array, xi: Array, residual: Array) -> None:
+        record, active = self.record, self.active
+        value = (lam * residual).sum(0)
+        assert record.residual_sum is not None and record.multiplier_sum is not None  # made in __init__
+        assert record.lagrangian_sum is not None and record.model_sum is not None and record.dual_bound is not None
+        record.residual_sum[:, active] += residual
+        record.multiplier_sum[:, active] += lam
+        record.lagrangian_sum[active] += value
+        record.model_sum[active] += (full * rows).sum(0)
+        record.dual_bound[active] = np.fmax(record.dual_bound[active], value)
+        record.played = t
+        if t % self.rules.record_every and t != self.rules.n_rounds:
+            return
+        record.rounds.append(t)
+        record.photographs.append(self.player.photograph())
+        record.actives.append(active)
+        for name, array in (
+            ("rates", self.table.rates(sums)),
+            ("multipliers", lam),
+            ("slacks", xi),
+            ("lagrangian", value),
+            ("shares", self.multipliers.share(self.lambda_state, t)),
+        ):
+            getattr(record, name).append(self._wide(array))
+
+    def _wide(self, array: Array) -> Array:
+        if len(self.active) == self.record.count:
+            return np.array(array)
+        wide = np.full((*array.shape[:-1], self.record.count), np.nan)
+        wide[..., self.active] = array
+        return wide
+
+    def _drop_diverged(self, t: int) -> None:
+        good = self.player.finite() & np.isfinite(self.lambda_state["lam"]).all(axis=0)
+        if good.all():
+            return
+        for c in self.active[~good]:
+            self.record.diverged[int(c)] = t
+        columns = np.flatnonzero(good)
+        self.active = self.active[good]
+        self.player.keep(columns)
+        self.slack_state = self.slack.keep(self.slack_state, columns)
+        self.lambda_state = self.multipliers.keep(self.lambda_state, columns)
+        self.theta_rate, self.lambda_rate = self.theta_rate[columns], self.lambda_rate[columns]
+        self.slack_rate = self.slack_rate[columns]
+        self.levels = None if self.levels is None else self.levels[:, columns]
+
+    def moment(self, t: int) -> Moment:
+        """Where the game stands, for a progress callback."""
+        program = self.table.program
+        rates = dict(zip((rate.key for rate in program.rates), self.record.rates[-1][:, self.active], strict=True))
+        known = constants(self.table)
+
+        def measure(rate: Any) -> Any:
+            return rates.get(rate.key, known.get(rate.key))
+
+        objective = np.asarray(program.problem.objective.expr.value(measure), dtype=float)
+        violation = np.zeros(len(self.active))
+        for _, part in program.parts:
+            violation = np.maximum(violation, part.residual.value(measure))
+        return Moment(t, self.rules.n_rounds, objective, violation, self.active)
+
+
+def constants(table: Table) -> dict[tuple[Any, ...], float]:
+    """Values of the rates that no prediction changes, such as base_rate()."""
+    examples = table.examples
+    zeros = np.zeros(len(examples))
+    return {
+        rate.key: examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
+        for rate in table.program.problem.rates()
+        if rate.curvature.value == "constant"
+    }

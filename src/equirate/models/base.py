@@ -1,0 +1,132 @@
+"""The contract between the game and a model.
+
+A `Model` is a frozen setting. ``bind`` joins it with features and the table and returns a `Player`, which holds
+the parameters of all configurations side by side and can give scores, move, and be photographed. Photographs are
+turned into `Members`, which decide on new data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..data import same_length, to_numpy
+from ..errors import DataError
+from ..players.steps import StepRule
+from ..table import Table
+
+Array = NDArray[np.float64]
+Choice = tuple[int, int]
+"""A recorded iterate: (index of the photograph, configuration)."""
+
+
+class Members:
+    """Several deterministic classifiers that decide together."""
+
+    needs_attributes = False
+
+    def __len__(self) -> int:
+        """Count the classifiers."""
+        raise NotImplementedError
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Return the 0/1 decisions, (examples, classifiers)."""
+        raise NotImplementedError
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Return some of the classifiers."""
+        raise NotImplementedError
+
+
+class Player:
+    """Parameters of all configurations of a model, joined with the training data."""
+
+    can_descend = False
+    can_respond = False
+
+    def scores(self) -> NDArray[Any]:
+        """Scores of the training examples (examples, configurations); an example is predicted 1 if above 0."""
+        raise NotImplementedError
+
+    def sums(self, table: Table) -> Array:
+        """Weighted sums of the predictions, cell by cell."""
+        return table.cells.sums(self.scores() > 0)
+
+    def descend(self, gradient: NDArray[Any], rate: Array) -> None:
+        """Move against a gradient with respect to the scores."""
+        raise NotImplementedError
+
+    def respond(self, table: Table, coefficients: Array) -> None:
+        """Minimise the sum of weighted predictions times per-cell coefficients (cells, configurations)."""
+        raise NotImplementedError
+
+    def photograph(self) -> Any:
+        """Return a copy of the parameters."""
+        raise NotImplementedError
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop all configurations but these."""
+        raise NotImplementedError
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Which configurations have finite parameters."""
+        raise NotImplementedError
+
+    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Turn recorded iterates into classifiers."""
+        raise NotImplementedError
+
+    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """Return the one classifier with averaged parameters, where averaging makes sense."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Model:
+    """A setting of a model."""
+
+    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+        """Join with training features and make the parameters of ``count`` configurations."""
+        raise NotImplementedError
+
+
+def features(X: Any, length: int | None = None) -> Any:
+    """Check features: a finite two-dimensional float array, or a CSR matrix. float32 and float64 are kept."""
+    if sp.issparse(X):
+        matrix = sp.csr_array(X)
+        matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+        values = matrix.data
+    else:
+        matrix = to_numpy(X)
+        if matrix.dtype not in (np.float32, np.float64):
+            try:
+                matrix = matrix.astype(np.float64)
+            except (TypeError, ValueError):
+                raise DataError(
+                    "X must hold numbers: encode text and categories first, for example with "
+                    "sklearn.preprocessing.OneHotEncoder"
+                ) from None
+        values = matrix
+    if matrix.ndim != 2:
+        raise DataError(f"X must be two-dimensional (examples, features); got shape {matrix.shape}")
+    if length is not None:
+        _same_rows(matrix, length)
+    if not np.isfinite(values).all():
+        bad = "" if sp.issparse(matrix) else _where(matrix)
+        raise DataError(f"X has NaN or infinite values{bad}: fill them or drop those examples")
+    return matrix
+
+
+def _same_rows(matrix: Any, length: int) -> None:
+    if matrix.shape[0] != length:
+        same_length(np.empty(matrix.shape[0]), length, "X")
+
+
+def _where(matrix: NDArray[Any]) -> str:
+    columns = np.flatnonzero(~np.isfinite(matrix).all(axis=0))
+    return f" (columns {', '.join(map(str, columns[:5]))}{', ...' if len(columns) > 5 else ''})"

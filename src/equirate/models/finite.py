@@ -1,0 +1,131 @@
+"""A fixed list of classifiers: the model player picks one, exactly, so every theorem can be checked on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import AlgorithmError, DataError
+from ..players.steps import StepRule
+from ..table import Table
+from .base import Array, Choice, Members, Model, Player
+
+
+@dataclass(frozen=True, eq=False)
+class Finite(Model):
+    """Mixtures of given classifiers.
+
+    Parameters
+    ----------
+    classifiers
+        Fitted classifiers (``decision_function``, ``predict_proba`` or ``predict``), functions from X to scores,
+        or arrays of 0/1 decisions on the training examples (which cannot decide on new ones).
+    """
+
+    classifiers: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not self.classifiers:
+            raise AlgorithmError("the list of classifiers is empty: give at least one")
+
+    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+        """Decide once with every classifier."""
+        return FinitePlayer(self.classifiers, decisions(self.classifiers, X, len(table.examples)), table, count)
+
+
+class FinitePlayer(Player):
+    """Index of the classifier that each configuration plays."""
+
+    can_respond = True
+
+    def __init__(self, classifiers: tuple[Any, ...], decided: NDArray[np.bool_], table: Table, count: int) -> None:
+        self.classifiers, self.decided = classifiers, decided
+        self.cell_sums = table.cells.sums(decided)
+        self.index = np.zeros(count, dtype=np.intp)
+
+    def scores(self) -> NDArray[Any]:
+        """+1 or -1."""
+        return np.where(self.decided[:, self.index], 1.0, -1.0)
+
+    def sums(self, table: Table) -> Array:
+        """Known beforehand."""
+        return self.cell_sums[:, self.index]
+
+    def respond(self, table: Table, coefficients: Array) -> None:
+        """Pick the cheapest; ties go to the first."""
+        self.index = np.argmin(self.cell_sums.T @ coefficients, axis=0)
+
+    def photograph(self) -> NDArray[np.intp]:
+        """Copy the indices."""
+        return self.index.copy()
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        self.index = self.index[columns]
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Always."""
+        return np.ones(len(self.index), dtype=bool)
+
+    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Look the classifiers up."""
+        indices = [int(photographs[t][c]) for t, c in chosen]
+        return FiniteMembers(tuple(self.classifiers[k] for k in indices))
+
+    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """Refuse: there are no parameters to average."""
+        raise AlgorithmError("a list of classifiers has no parameters to average: use uniform(), shrink() or polish()")
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteMembers(Members):
+    """Given classifiers."""
+
+    classifiers: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self.classifiers)
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Decide with each."""
+        if any(isinstance(c, np.ndarray) for c in self.classifiers):
+            raise DataError("this classifier was given as decisions on the training examples; it cannot decide on new ones")
+        return decisions(self.classifiers, X, None)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some."""
+        return FiniteMembers(tuple(self.classifiers[k] for k in indices))
+
+
+def decisions(classifiers: Sequence[Any], X: Any, length: int | None) -> NDArray[np.bool_]:
+    """0/1 decisions of every classifier, (examples, classifiers)."""
+    columns = [_decide(classifier, X) for classifier in classifiers]
+    for k, column in enumerate(columns):
+        if column.ndim != 1 or (length is not None and len(column) != length):
+            raise DataError(f"classifier {k} of the list gave shape {column.shape}; expected one decision per example")
+    return np.stack(columns, axis=1)
+
+
+def _decide(classifier: Any, X: Any) -> NDArray[np.bool_]:
+    if isinstance(classifier, np.ndarray):
+        values = np.unique(classifier)
+        if not set(values.tolist()) <= {0, 1}:
+            raise DataError("an array in the list of classifiers must hold 0/1 decisions")
+        return classifier.astype(bool)
+    if hasattr(classifier, "decision_function"):
+        return np.asarray(classifier.decision_function(X)) > 0
+    if hasattr(classifier, "predict_proba"):
+        return np.asarray(classifier.predict_proba(X))[:, 1] > 0.5
+    if hasattr(classifier, "predict"):
+        predicted = np.asarray(classifier.predict(X))
+        top = getattr(classifier, "classes_", np.array([0, 1]))[-1]
+        return np.asarray(predicted == top)
+    if callable(classifier):
+        function: Callable[[Any], Any] = classifier
+        return np.asarray(function(X)) > 0
+    raise AlgorithmError(f"a classifier of the list must be fitted, callable or an array of decisions; got {classifier!r}")

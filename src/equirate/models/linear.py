@@ -1,0 +1,169 @@
+"""Linear models, all configurations side by side: one matrix product for the scores, one for the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from ..errors import AlgorithmError, DataError
+from ..players.steps import StepRule
+from ..table import Table
+from .base import Array, Choice, Members, Model, Player, features
+
+
+@dataclass(frozen=True)
+class Linear(Model):
+    """A linear score ``x . w + b``.
+
+    Parameters
+    ----------
+    intercept
+        Whether there is a b.
+    radius
+        Keep (w, b) inside an L2 ball of this radius; None for no bound.
+    penalty
+        Weight of the penalty |w|^2 / 2 (b is free).
+    spread
+        Standard deviation of the random first parameters; 0 begins at zero.
+    """
+
+    intercept: bool = True
+    radius: float | None = None
+    penalty: float = 0.0
+    spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.radius is not None and not self.radius > 0:
+            raise AlgorithmError(f"the radius of Linear must be positive; got {self.radius!r}")
+        if not self.penalty >= 0 or not self.spread >= 0:
+            raise AlgorithmError("the penalty and the spread of Linear must not be negative")
+
+    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+        """Make the parameters."""
+        return LinearPlayer(self, features(X, len(table.examples)), step, seeds)
+
+
+class LinearPlayer(Player):
+    """Weights (features, configurations), with the intercepts in the last row."""
+
+    can_descend = True
+    can_respond = True
+
+    def __init__(self, setting: Linear, X: Any, step: StepRule, seeds: Sequence[int]) -> None:
+        self.setting, self.X, self.step = setting, X, step
+        width = X.shape[1] + setting.intercept
+        columns = [np.random.default_rng(seed).standard_normal(width) for seed in seeds]
+        self.W: NDArray[Any] = np.ascontiguousarray((setting.spread * np.stack(columns, axis=1)).astype(X.dtype))
+        self._project()
+        self.state = step.start(self.W.shape, self.W.dtype)
+
+    def scores(self) -> NDArray[Any]:
+        """One matrix product."""
+        return linear_scores(self.X, self.W, self.setting.intercept)
+
+    def descend(self, gradient: NDArray[Any], rate: Array) -> None:
+        """One matrix product, one step, one projection."""
+        slope = np.empty_like(self.W)
+        d = self.X.shape[1]
+        slope[:d] = self.X.T @ gradient
+        if self.setting.intercept:
+            slope[d] = gradient.sum(0)
+        if self.setting.penalty:
+            slope[:d] += self.setting.penalty * self.W[:d]
+        move, self.state = self.step.move(self.state, slope, rate.astype(self.W.dtype))
+        self.W = self.W - move
+        self._project()
+
+    def respond(self, table: Table, coefficients: Array) -> None:
+        """Weighted logistic regression on the costs: the usual approximate oracle for linear models."""
+        costs = table.cells.spread(coefficients)
+        for c in range(self.W.shape[1]):
+            self.W[:, c] = self._respond_one(costs[:, c])
+
+    def _respond_one(self, cost: Array) -> NDArray[Any]:
+        weights, wanted = np.zeros(len(self.W), self.W.dtype), cost < 0
+        total = np.abs(cost).sum()
+        if wanted.all() or not wanted.any() or total == 0:
+            if self.setting.intercept:
+                weights[-1] = 1.0 if wanted.all() and total > 0 else -1.0
+            return weights
+        size = np.abs(cost) * (len(cost) / total)
+        strength = 1.0 / self.setting.penalty / len(cost) if self.setting.penalty else 1e4
+        learner = LogisticRegression(C=strength, fit_intercept=self.setting.intercept, max_iter=300, tol=1e-3)
+        used = size > 0
+        learner.fit(self.X[used], wanted[used], sample_weight=size[used])
+        weights[: self.X.shape[1]] = learner.coef_[0]
+        if self.setting.intercept:
+            weights[-1] = learner.intercept_[0]
+        return weights
+
+    def photograph(self) -> NDArray[Any]:
+        """Copy the weights."""
+        return self.W.copy()
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other columns."""
+        self.W = np.ascontiguousarray(self.W[:, columns])
+        self.state = StepRule.keep(self.state, columns)
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Columns without NaN or infinity."""
+        finite: NDArray[np.bool_] = np.isfinite(self.W).all(axis=0)
+        return finite
+
+    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Put the chosen columns side by side."""
+        W = np.stack([photographs[t][:, c] for t, c in chosen], axis=1)
+        return LinearMembers(W, self.setting.intercept)
+
+    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """Average the chosen columns."""
+        W = sum(weight * photographs[t][:, c] for (t, c), weight in zip(chosen, weights, strict=True))
+        return LinearMembers(np.asarray(W, dtype=self.W.dtype)[:, None], self.setting.intercept)
+
+    def _project(self) -> None:
+        if self.setting.radius is not None:
+            norm = np.sqrt((self.W**2).sum(0))
+            self.W *= np.minimum(1.0, self.setting.radius / np.maximum(norm, 1e-12)).astype(self.W.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMembers(Members):
+    """Linear classifiers, one column each; the intercepts are the last row."""
+
+    W: NDArray[Any]
+    intercept: bool = True
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        return self.W.shape[1]
+
+    def scores(self, X: Any) -> NDArray[Any]:
+        """Scores of new examples (examples, classifiers)."""
+        X = features(X)
+        wanted = self.W.shape[0] - self.intercept
+        if X.shape[1] != wanted:
+            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {wanted}")
+        return linear_scores(X, self.W, self.intercept)
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Predict 1 where the score is above 0."""
+        return np.asarray(self.scores(X) > 0)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some columns."""
+        return LinearMembers(self.W[:, list(indices)], self.intercept)
+
+
+def linear_scores(X: Any, W: NDArray[Any], intercept: bool) -> NDArray[Any]:
+    """``X @ W[:-1] + W[-1]``."""
+    if not intercept:
+        return np.asarray(X @ W)
+    result = np.asarray(X @ W[:-1])
+    result += W[-1]
+    return result

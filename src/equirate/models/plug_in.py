@@ -1,0 +1,193 @@
+r"""A plug-in rule on class probabilities: fit once, then every best response costs one matrix product.
+
+With the probability :math:`P(c \mid x)` that an example belongs to cell c, the classifier that minimises a
+weighted sum of rates predicts 1 where the expected coefficient :math:`\sum_c P(c \mid x) k_c` is negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from ..data import Examples
+from ..errors import AlgorithmError, DataError
+from ..players.steps import StepRule
+from ..slices import Slice
+from ..table import Table
+from .base import Array, Choice, Members, Model, Player, features
+
+MOST_CELLS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class PlugIn(Model):
+    """Thresholds on estimated probabilities, one linear rule in probability space per best response.
+
+    Parameters
+    ----------
+    estimator
+        A scikit-learn classifier with ``predict_proba``; logistic regression by default.
+    group_aware
+        False: estimate the probability of every cell (label and groups) from x alone, so that predicting needs no
+        attributes. True: estimate the label only and look the groups up, so that predicting needs attributes.
+    """
+
+    estimator: Any = field(default_factory=lambda: LogisticRegression(max_iter=1000))
+    group_aware: bool = False
+
+    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+        """Fit the probabilities, once."""
+        X = features(X, len(table.examples))
+        cells = table.cells
+        if not hasattr(self.estimator, "predict_proba"):
+            raise AlgorithmError(f"a plug-in needs predict_proba, which {self.estimator!r} does not have")
+        if not self.group_aware and len(cells) > MOST_CELLS:
+            raise AlgorithmError(
+                f"the problem has {len(cells)} cells, too many to estimate the probability of each (at most {MOST_CELLS}): "
+                "use PlugIn(group_aware=True) or an oracle"
+            )
+        target = cells.labels[cells.of] if self.group_aware else cells.of
+        weighted = {} if (cells.weights == cells.weights[0]).all() else {"sample_weight": cells.weights}
+        learner = clone(self.estimator).fit(X, target, **weighted)
+        if self.group_aware:
+            posterior: Posterior = AwarePosterior(learner, _signatures(table))
+        else:
+            posterior = Posterior(learner, len(cells))
+        return PlugInPlayer(posterior, posterior(X, table.examples), table, count)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Probability of each cell given the features."""
+
+    learner: Any
+    count: int
+
+    needs_attributes = False
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """Return the probabilities (examples, cells)."""
+        result = np.zeros((X.shape[0], self.count))
+        result[:, np.asarray(self.learner.classes_, dtype=np.intp)] = self.learner.predict_proba(X)
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Signatures:
+    """What tells cells apart: slices, baselines, and the bits and label of each cell."""
+
+    slices: tuple[Slice, ...]
+    baselines: tuple[str, ...]
+    cells: dict[tuple[bytes, int], int]
+
+
+class AwarePosterior(Posterior):
+    """Probability of the label, with the groups looked up."""
+
+    needs_attributes = True
+
+    def __init__(self, learner: Any, signatures: Signatures) -> None:
+        super().__init__(learner, len(signatures.cells))
+        object.__setattr__(self, "signatures", signatures)
+
+    signatures: Signatures
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """Return the probabilities (examples, cells): nothing outside the example's own groups."""
+        if examples is None:
+            raise DataError("this classifier looks groups up: give attributes when predicting")
+        s = self.signatures
+        positive = self.learner.predict_proba(X)[:, 1]
+        bits = [examples.mask(slice_) for slice_ in s.slices] + [examples.baseline(b).astype(bool) for b in s.baselines]
+        stacked = np.packbits(np.stack(bits, axis=1), axis=1) if bits else np.zeros((X.shape[0], 0), np.uint8)
+        unique, inverse = np.unique(stacked, axis=0, return_inverse=True) if bits else (stacked[:1], np.zeros(len(stacked), int))
+        result = np.zeros((X.shape[0], self.count))
+        for k, row in enumerate(unique):
+            here = inverse.reshape(-1) == k
+            for label, probability in ((0, 1 - positive[here]), (1, positive[here])):
+                cell = s.cells.get((row.tobytes(), label))
+                if cell is not None:
+                    result[here, cell] = probability
+        return result
+
+
+def _signatures(table: Table) -> Signatures:
+    cells = table.cells
+    bits = [*cells.members.values(), *(b.astype(bool) for b in cells.baselines.values())]
+    packed = np.packbits(np.stack(bits, axis=1), axis=1)
+    found = {(packed[c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
+    return Signatures(tuple(cells.members), tuple(cells.baselines), found)
+
+
+class PlugInPlayer(Player):
+    """Coefficients of the cells (cells, configurations)."""
+
+    can_respond = True
+
+    def __init__(self, posterior: Posterior, probabilities: Array, table: Table, count: int) -> None:
+        self.posterior, self.probabilities = posterior, probabilities
+        self.k = np.ones((len(table.cells), count))
+
+    def scores(self) -> NDArray[Any]:
+        """Expected gain of predicting 1."""
+        return -(self.probabilities @ self.k)
+
+    def respond(self, table: Table, coefficients: Array) -> None:
+        """Adopt the coefficients."""
+        self.k = coefficients.copy()
+
+    def photograph(self) -> Array:
+        """Copy the coefficients."""
+        return self.k.copy()
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        self.k = self.k[:, columns]
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Columns without NaN or infinity."""
+        finite: NDArray[np.bool_] = np.isfinite(self.k).all(axis=0)
+        return finite
+
+    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Put the chosen columns side by side."""
+        return PlugInMembers(self.posterior, np.stack([photographs[t][:, c] for t, c in chosen], axis=1))
+
+    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """Refuse: the theorem's average is over parameters of a linear or other differentiable model."""
+        raise AlgorithmError("a plug-in has no parameters to average: use uniform(), shrink() or polish()")
+
+
+@dataclass(frozen=True, eq=False)
+class PlugInMembers(Members):
+    """Plug-in rules, one column of coefficients each."""
+
+    posterior: Posterior
+    k: Array
+
+    @property
+    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the posterior
+        """Whether predicting needs attributes."""
+        return self.posterior.needs_attributes
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        return self.k.shape[1]
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Predict 1 where the expected coefficient is negative."""
+        X = features(X)
+        examples = None
+        if self.needs_attributes and attributes is not None:
+            examples = Examples.of(np.zeros(X.shape[0]), attributes)
+        return np.asarray(self.posterior(X, examples) @ self.k < 0)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some columns."""
+        return PlugInMembers(self.posterior, self.k[:, list(indices)])

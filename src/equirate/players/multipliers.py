@@ -1,0 +1,239 @@
+r"""The multiplier player: picks :math:`\lambda \ge 0` to maximise the Lagrangian.
+
+Multipliers are arrays (rows, configurations) over objective, constraints and couplings; the objective's is 1,
+except for the swap-regret player, who plays it too. The gradient of the Lagrangian is the *residual*
+
+.. math:: \partial L/\partial\lambda_j = \ell_j(R) + \sum_a c_{ja}\phi_a(\xi_a), \qquad
+          \partial L/\partial\lambda_s = \sigma_s(\mathrm{arg}_s(R) - \xi_s).
+
+Strategies: `Ascent` (projected gradient steps), `FollowTheLeader` (:math:`\lambda = \nabla\psi` at the average
+of the rates so far), `OuterAscent` (COCO: ascent on the constraints' multipliers around an inner Frank-Wolfe) and
+`SwapRegret` (the stationary distribution of a multiplicatively updated matrix; Cotter et al. 2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..table import Table
+from .slack import atom_weights
+from .steps import Adam, StepRule
+
+Array = NDArray[np.float64]
+State = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class MultiplierPlayer:
+    """Base of the strategies. ``state["lam"]`` holds the multipliers.
+
+    ``surrogate`` says whether the player sees surrogate rates instead of the true ones.
+    """
+
+    surrogate: bool = False
+
+    def start(self, table: Table, count: int) -> State:
+        """Return the state before the first round."""
+        raise NotImplementedError
+
+    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+        """Choose the next round's multipliers, knowing this round's rows and residuals."""
+        raise NotImplementedError
+
+    def share(self, state: State, t: int) -> Array:
+        """Return the unnormalised weight of this round's classifier in the output that the theorem is about."""
+        return np.ones(state["lam"].shape[1])
+
+    @staticmethod
+    def keep(state: State, columns: NDArray[np.intp]) -> State:
+        """Return the state of some of the configurations."""
+        return {
+            name: StepRule.keep(value, columns)
+            if isinstance(value, dict)
+            else (value[..., columns] if isinstance(value, np.ndarray) else value)
+            for name, value in state.items()
+        }
+
+
+@dataclass(frozen=True)
+class Ascent(MultiplierPlayer):
+    """Gradient ascent, then projection on {lambda >= 0, |lambda|_1 <= radius}.
+
+    Constraints with atoms in them keep a multiplier of at least ``floor``: the best response of a slack that
+    no one has a stake in is a corner of its box. ``initial`` sets every multiplier's first value; None begins
+    the constraints at 0 and the couplings at the gradient of the atoms in the middle of their boxes.
+    """
+
+    step: StepRule = Adam()
+    radius: float = 100.0
+    floor: float = 1e-4
+    initial: float | None = None
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin as ``initial`` says."""
+        lam = np.zeros((table.program.n_multipliers, count))
+        lam[0] = 1.0
+        lam[1:] = self.initial or 0.0
+        lam = self._floored(lam, table)
+        if self.initial is None:
+            middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
+            lam = leader(table, middle, lam[table.constraints])
+            lam[1:] = project(lam[1:], self.radius)
+        return {"lam": lam, "lam_step": self.step.start(lam[1:].shape)}
+
+    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+        """Take one step up."""
+        move, lam_step = self.step.move(state["lam_step"], residual[1:], rate)
+        lam = state["lam"].copy()
+        lam[1:] = project(lam[1:] + move, self.radius)
+        return {**state, "lam": self._floored(lam, table), "lam_step": lam_step}
+
+    def _floored(self, lam: Array, table: Table) -> Array:
+        needy = 1 + np.flatnonzero(table.atom_weights[table.constraints].any(axis=1))
+        lam[needy] = np.maximum(lam[needy], self.floor)
+        return lam
+
+
+@dataclass(frozen=True)
+class FollowTheLeader(MultiplierPlayer):
+    """The multipliers that would have been best so far: the gradient at the average of the rates."""
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin at the gradient at the rates of the classifier that says 0 to everybody."""
+        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        xi, left = arguments(table, rows)
+        return {"lam": leader(table, xi), "xi": xi, "sum": np.zeros_like(rows), "left": left & False}
+
+    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+        """Average, then take the gradient."""
+        total = state["sum"] + rows[: table.program.n_multipliers]
+        xi, left = arguments(table, total / t)
+        return {"lam": leader(table, xi), "xi": xi, "sum": total, "left": left}
+
+
+@dataclass(frozen=True)
+class OuterAscent(MultiplierPlayer):
+    """COCO (Narasimhan 2018): every ``inner`` rounds of Frank-Wolfe, one ascent step on the constraints' multipliers."""
+
+    step: StepRule = Adam()
+    radius: float = 100.0
+    inner: int = 10
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin with no weight on the constraints, at the classifier that says 0 to everybody."""
+        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        outer = np.zeros((table.program.n_constraints, count))
+        xi, _ = arguments(table, rows)
+        return {"lam": leader(table, xi, outer), "xi": xi, "point": rows, "lam_step": self.step.start(outer.shape)}
+
+    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+        """Move the Frank-Wolfe point; at the end of an inner run, step on the multipliers."""
+        k = (t - 1) % self.inner
+        gamma = 2 / (k + 2)
+        point = (1 - gamma) * state["point"] + gamma * rows[: table.program.n_multipliers]
+        outer, lam_step = state["lam"][table.constraints], state["lam_step"]
+        xi, _ = arguments(table, point)
+        if k == self.inner - 1:
+            value = point[table.constraints] + table.atom_weights[table.constraints] @ table.atom_values(xi)
+            move, lam_step = self.step.move(lam_step, value, rate)
+            outer = project(outer + move, self.radius)
+        return {"lam": leader(table, xi, outer), "xi": xi, "point": point, "lam_step": lam_step}
+
+    def share(self, state: State, t: int) -> Array:
+        """Weight of the k-th inner round in its Frank-Wolfe point: gamma_k times the later (1 - gamma)."""
+        k = (t - 1) % self.inner
+        gammas = 2 / (np.arange(self.inner) + 2)
+        weight = gammas[k] * np.prod(1 - gammas[k + 1 :])
+        return np.full(state["lam"].shape[1], weight)
+
+
+@dataclass(frozen=True)
+class SwapRegret(MultiplierPlayer):
+    r"""Proxy-Lagrangian (Cotter et al. 2019): a distribution over objective and constraints without swap regret.
+
+    A matrix M of column distributions is updated by :math:`M \odot \exp(\eta \Delta \lambda^\top)` and normalised;
+    :math:`\lambda = M\lambda` is what is played. The objective's own entry of the gradient is 0.
+    """
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin uniform."""
+        m = table.program.n_multipliers
+        return {"lam": np.full((m, count), 1 / m), "matrix": np.full((m, m, count), 1 / m)}
+
+    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+        """Update the matrix and find its fixed point."""
+        gradient = residual.copy()
+        gradient[0] = 0.0
+        exponent = rate * gradient[:, None] * state["lam"][None]
+        grown = state["matrix"] * np.exp(np.clip(exponent, -50, 50))
+        matrix = np.maximum(grown / grown.sum(0), 1e-12)
+        return {"lam": stationary(matrix), "matrix": matrix}
+
+    def share(self, state: State, t: int) -> Array:
+        """Weight of the objective: the theorem's output favours rounds in which the constraints were at peace."""
+        weight: Array = state["lam"][0].copy()
+        return weight
+
+
+def project(points: Array, radius: float) -> Array:
+    """Project every column on {x >= 0, sum x <= radius} in Euclidean distance.
+
+    Examples
+    --------
+    >>> project(np.array([[3.0, 0.2], [1.0, -1.0]]), 2.0)
+    array([[2. , 0.2],
+           [0. , 0. ]])
+    """
+    clipped = np.maximum(points, 0.0)
+    over = clipped.sum(0) > radius
+    if not over.any():
+        return clipped
+    # Duchi et al. 2008: subtract the threshold at which the sorted partial sums meet the radius.
+    columns = points[:, over]
+    ordered = -np.sort(-columns, axis=0)
+    count = np.arange(1, len(points) + 1)[:, None]
+    thresholds = (np.cumsum(ordered, axis=0) - radius) / count
+    last = (ordered > thresholds).cumsum(0).argmax(0)
+    clipped[:, over] = np.maximum(columns - np.take_along_axis(thresholds, last[None], axis=0), 0.0)
+    return clipped
+
+
+def stationary(matrix: Array) -> Array:
+    """Fixed point of every column-stochastic matrix (rows, rows, configurations)."""
+    stacked = np.moveaxis(matrix / matrix.sum(0), -1, 0)
+    m = stacked.shape[-1]
+    solution = np.linalg.solve(np.eye(m) - stacked + 1.0, np.ones((len(stacked), m, 1)))[..., 0]
+    positive = np.maximum(solution, 0.0)
+    return np.ascontiguousarray((positive / positive.sum(1, keepdims=True)).T)
+
+
+def arguments(table: Table, rows: Array) -> tuple[Array, Array]:
+    """Slacks at the arguments' own values, kept in their boxes; and which configurations left an atom's domain."""
+    xi = np.zeros((table.n_slacks, rows.shape[1]))
+    values = np.zeros((len(table.program.atoms), rows.shape[1]))
+    left = np.zeros(rows.shape[1], dtype=bool)
+    first = table.couplings.start
+    for group in table.groups:
+        signed = rows[first + group.slacks] + np.einsum("ksa,ac->ksc", table.atom_weights[first + group.slacks], values)
+        raw = table.sense[first + group.slacks][..., None] * signed
+        left |= (raw < group.form.domain_lo).any((0, 1))
+        xi[group.slacks] = np.clip(raw, table.lo[group.slacks][..., None], table.hi[group.slacks][..., None])
+        values[group.atoms] = group.form.value(xi[group.slacks])
+    return xi, left
+
+
+def leader(table: Table, xi: Array, constraints: Array | None = None) -> Array:
+    """Multipliers that support the atoms at given slacks: lambda_s = w_a |d phi_a / d xi_s|."""
+    lam = np.zeros((table.program.n_multipliers, xi.shape[1]))
+    lam[0] = 1.0
+    if constraints is not None:
+        lam[table.constraints] = constraints
+    first = table.couplings.start
+    for group in reversed(table.groups):  # outer atoms give inner ones their weight
+        weight = atom_weights(table, lam)[group.atoms]
+        lam[first + group.slacks] = weight * np.abs(group.form.gradient(xi[group.slacks]))
+    return lam

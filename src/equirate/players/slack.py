@@ -1,0 +1,179 @@
+r"""The slack player: picks :math:`\xi` to minimise :math:`L_1 = \sum_a w_a \phi_a(\xi_a) - \sum_s \lambda_s \sigma_s \xi_s`.
+
+Strategies: `BestResponse` (closed form per atom, over the box of reachable values; a grid for black boxes; in
+biconvex form it also descends on u), `Descent` (projected gradient steps) and `Implied` (no slack of its own:
+it stands where the multipliers of follow-the-leader put it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..table import AtomGroup, Table
+from .steps import Adam, StepRule
+
+Array = NDArray[np.float64]
+State = dict[str, Any]
+
+GRID_POINTS = {1: 401, 2: 61, 3: 21}
+"""Points per argument in the search for a black box's best response."""
+
+
+@dataclass(frozen=True)
+class SlackPlayer:
+    """Base of the strategies. ``state["xi"]`` holds the slacks (slacks, configurations)."""
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin in the middle of the box."""
+        middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
+        return {"xi": middle}
+
+    def answer(self, state: State, table: Table, multipliers: Array) -> State:
+        """Choose this round's slacks, knowing this round's multipliers."""
+        return state
+
+    def learn(self, state: State, table: Table, multipliers: Array, rows: Array, rate: Array) -> State:
+        """Prepare for the next round, knowing this round's rates."""
+        return state
+
+    def direct(self, state: State, table: Table, multipliers: Array) -> Array:
+        """Multipliers of the direct rows: w u^2 in biconvex form."""
+        return np.zeros((len(table.program.rows) - table.program.n_multipliers, multipliers.shape[1]))
+
+    @staticmethod
+    def keep(state: State, columns: NDArray[np.intp]) -> State:
+        """Return the state of some of the configurations."""
+        return {
+            name: StepRule.keep(value, columns) if isinstance(value, dict) else value[..., columns]
+            for name, value in state.items()
+        }
+
+
+@dataclass(frozen=True)
+class Implied(SlackPlayer):
+    """No slack of its own: follow-the-leader has minimised over it."""
+
+
+@dataclass(frozen=True)
+class BestResponse(SlackPlayer):
+    """Minimise L1 exactly, atom by atom. In biconvex form, take a gradient step on u each round."""
+
+    step: StepRule = Adam()
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin in the middle, with u at its value there."""
+        state = super().start(table, count)
+        ratios = [g for g in table.groups if g.direct is not None]
+        if ratios:
+            state["u"] = np.zeros((len(table.program.atoms), count))
+            for group in ratios:
+                _, high = _u_box(table, group)
+                state["u"][group.atoms] = np.minimum(0.5, high)[:, None]
+            state["u_step"] = self.step.start(state["u"].shape)
+        return state
+
+    def answer(self, state: State, table: Table, multipliers: Array) -> State:
+        """Best response of every group of atoms at once."""
+        xi = state["xi"].copy()
+        weight = atom_weights(table, multipliers)
+        price = table.sense[table.couplings, None] * multipliers[table.couplings]
+        for group in table.groups:
+            w = weight[group.atoms]
+            if group.direct is not None:
+                w = 2 * state["u"][group.atoms] * w
+            v, lo, hi = price[group.slacks], table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
+            if group.form.grid:
+                xi[group.slacks] = _grid_response(group, w, v, lo, hi)
+            elif group.form.respond is not None:
+                with np.errstate(over="ignore"):
+                    xi[group.slacks] = group.form.respond(w, v, lo, hi)
+        return {**state, "xi": xi}
+
+    def learn(self, state: State, table: Table, multipliers: Array, rows: Array, rate: Array) -> State:
+        """Descend on u: the derivative of w (u^2 D - 2 u sqrt(xi))."""
+        if "u" not in state:
+            return state
+        gradient = np.zeros_like(state["u"])
+        weight = atom_weights(table, multipliers)
+        for group in table.groups:
+            if group.direct is not None:
+                root = -group.form.value(state["xi"][group.slacks])
+                u = state["u"][group.atoms]
+                gradient[group.atoms] = 2 * weight[group.atoms] * (u * rows[group.direct] - root)
+        move, u_step = self.step.move(state["u_step"], gradient, rate)
+        u = state["u"] - move
+        for group in table.groups:
+            if group.direct is not None:
+                low, high = _u_box(table, group)
+                u[group.atoms] = np.clip(u[group.atoms], low[:, None], high[:, None])
+        return {**state, "u": u, "u_step": u_step}
+
+    def direct(self, state: State, table: Table, multipliers: Array) -> Array:
+        """The denominator D enters with w u^2."""
+        result = super().direct(state, table, multipliers)
+        weight = atom_weights(table, multipliers)
+        first = table.program.n_multipliers
+        for group in table.groups:
+            if group.direct is not None:
+                result[group.direct - first] = weight[group.atoms] * state["u"][group.atoms] ** 2
+        return result
+
+
+@dataclass(frozen=True)
+class Descent(SlackPlayer):
+    """Projected gradient steps on L1, inside the box."""
+
+    step: StepRule = Adam()
+
+    def start(self, table: Table, count: int) -> State:
+        """Begin in the middle of the box."""
+        state = super().start(table, count)
+        return {**state, "xi_step": self.step.start(state["xi"].shape)}
+
+    def learn(self, state: State, table: Table, multipliers: Array, rows: Array, rate: Array) -> State:
+        """Take one step."""
+        xi = state["xi"]
+        move, xi_step = self.step.move(state["xi_step"], slack_gradient(table, xi, multipliers), rate)
+        moved = np.clip(xi - move, table.lo[:, None], table.hi[:, None])
+        return {**state, "xi": moved, "xi_step": xi_step}
+
+
+def atom_weights(table: Table, multipliers: Array) -> Array:
+    """w_a = c_0a + sum_j lambda_j c_ja (+ the couplings that an inner atom stands in)."""
+    weights: Array = table.atom_weights.T @ multipliers[: table.program.n_multipliers]
+    return weights
+
+
+def slack_gradient(table: Table, xi: Array, multipliers: Array) -> Array:
+    """Gradient of L1 with respect to the slacks."""
+    weight = atom_weights(table, multipliers)
+    gradient = -table.sense[table.couplings, None] * multipliers[table.couplings]
+    for group in table.groups:
+        slopes = weight[group.atoms] * group.form.gradient(xi[group.slacks])
+        gradient[group.slacks] += slopes  # every slack belongs to one atom
+    return gradient
+
+
+def _u_box(table: Table, group: AtomGroup) -> tuple[Array, Array]:
+    """0 <= u <= 1 / sqrt(smallest denominator): sqrt(D - N) / D <= 1 / sqrt(D)."""
+    assert group.direct is not None
+    low, _ = table.reach(group.direct)
+    return np.zeros(len(group.atoms)), 1 / np.sqrt(np.maximum(low, group.floors))
+
+
+def _grid_response(group: AtomGroup, weight: Array, price: Array, lo: Array, hi: Array) -> Array:
+    """Search a grid over the box: atoms are few, configurations many."""
+    arity, count = group.slacks.shape
+    result = np.empty(price.shape)
+    axis = np.linspace(0, 1, GRID_POINTS[arity])
+    unit = np.array(np.meshgrid(*([axis] * arity), indexing="ij")).reshape(arity, -1)
+    for a in range(count):
+        points = lo[:, a] + (hi[:, a] - lo[:, a]) * unit
+        values = np.nan_to_num(group.form.value(points), nan=np.inf)
+        objective = weight[a] * values[:, None] - points.T @ price[:, a]
+        result[:, a] = points[:, np.argmin(objective, axis=0)]
+    return result
