@@ -276,9 +276,7 @@ def test_embedding_is_deterministic_and_standardised_on_the_training_part() -> N
 
 def test_embedding_does_not_learn_from_other_rows() -> None:
     known = np.arange(len(TEXTS)) % 3 > 0
-    other = [
-        text if learnt else "entirely different words" for text, learnt in zip(TEXTS, known, strict=True)
-    ]
+    other = [text if learnt else "entirely different words" for text, learnt in zip(TEXTS, known, strict=True)]
     one, two = (wiki_toxicity.embed(texts, known, n_dimensions=3) for texts in (TEXTS, other))
     np.testing.assert_array_equal(one[known], two[known])
 
@@ -317,9 +315,7 @@ def test_wiki_embedding_predicts(data_dir: Path, tmp_path: Path, monkeypatch: py
     data = wiki_toxicity.build(table)
     train, test = data.split == "train", data.split == "test"
     values = data.features.to_numpy()
-    scores = (
-        LogisticRegression(max_iter=500).fit(values[train], data.label[train]).decision_function(values[test])
-    )
+    scores = LogisticRegression(max_iter=500).fit(values[train], data.label[train]).decision_function(values[test])
     assert np.isfinite(values).all()
     assert roc_auc_score(data.label[test], scores) > 0.88
 

@@ -127,16 +127,25 @@ ALGORITHMS = {
 def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
     """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
 
-    Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``. A model
-    without gradients best-responds instead: then they are ``oracle``, and slack_ratios with a best response.
+    Affine and convex problems (and black boxes) are solved by ``surrogate`` (``oracle`` for a model without
+    gradients), ratios by ``slack_ratios``. With a model that has no gradients, ``slack_ratios``, ``biconvex`` and
+    ``proxy_lagrangian`` let it best-respond; the surrogate algorithms need gradients and are refused.
     """
     if isinstance(algorithm, Algorithm):
-        return algorithm
-    if isinstance(algorithm, str) and algorithm in ALGORITHMS:
-        return ALGORITHMS[algorithm]
-    if algorithm != "auto":
+        chosen = algorithm
+    elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
+        chosen = ALGORITHMS[algorithm]
+    elif algorithm == "auto":
+        convex = surrogate if descends else oracle
+        chosen = slack_ratios if problem.curvature is Curvature.RATIO else convex
+    else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")
-    if problem.curvature is Curvature.RATIO:
-        return slack_ratios if descends else replace(slack_ratios, name="slack_ratios (best response)", model=_RESPOND)
-    return surrogate if descends else oracle
+    if descends or chosen.responds:
+        return chosen
+    if chosen.multipliers.surrogate or chosen == surrogate:
+        raise AlgorithmError(
+            f"{chosen.name} descends on surrogate rates, which a model without gradients does not have: "
+            "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"
+        )
+    return replace(chosen, model=_RESPOND)

@@ -86,7 +86,10 @@ class Atom:
             top.append(lo if direction is Monotonicity.DECREASING else hi)
         with np.errstate(all="ignore"):
             ends = [float(self.value(np.array(corner, dtype=float))) for corner in (bottom, top)]
-        lo, hi = (-math.inf if math.isnan(ends[0]) else ends[0]), (math.inf if math.isnan(ends[1]) else ends[1])
+        lo, hi = (
+            (-math.inf if math.isnan(ends[0]) else ends[0]),
+            (math.inf if math.isnan(ends[1]) else ends[1]),
+        )
         return Interval(lo, hi)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -290,14 +293,24 @@ def _harmonic_mean(x: Array) -> Array:
 
 # -- the table ------------------------------------------------------------------------------------
 
-LOG = Atom(
-    "log", Shape.CONCAVE, lambda x: np.log(x[0]), lambda x: 1 / x, _UP, floor=1e-6, response=_log_response
-)
+LOG = Atom("log", Shape.CONCAVE, lambda x: np.log(x[0]), lambda x: 1 / x, _UP, floor=1e-6, response=_log_response)
 SQRT = Atom(
-    "sqrt", Shape.CONCAVE, lambda x: np.sqrt(x[0]), lambda x: 0.5 / np.sqrt(x), _UP, floor=1e-9, response=_sqrt_response
+    "sqrt",
+    Shape.CONCAVE,
+    lambda x: np.sqrt(x[0]),
+    lambda x: 0.5 / np.sqrt(x),
+    _UP,
+    floor=1e-9,
+    response=_sqrt_response,
 )
 SQUARE = Atom(
-    "square", Shape.CONVEX, lambda x: x[0] ** 2, lambda x: 2 * x, _by_sign, domain=_REALS, response=_square_response
+    "square",
+    Shape.CONVEX,
+    lambda x: x[0] ** 2,
+    lambda x: 2 * x,
+    _by_sign,
+    domain=_REALS,
+    response=_square_response,
 )
 INV = Atom("inv", Shape.CONVEX, lambda x: 1 / x[0], lambda x: -1 / x**2, _DOWN, floor=1e-3, response=_inv_response)
 ABS = Atom("abs", Shape.CONVEX, lambda x: np.abs(x[0]), np.sign, _by_sign, domain=_REALS, smooth=False)

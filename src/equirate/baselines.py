@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from .classifiers import Classifier
 from .data import Examples
 from .errors import DataError
+from .losses import LOSSES, signs
 from .models.base import Members, features
 from .models.linear import Linear, LinearMembers, linear_scores
-from .players.model import LOSS_SLOPES, loss_values
 from .players.steps import Adam, StepRule
 from .slices import Slice
 
@@ -55,9 +55,9 @@ def unconstrained(
     W = np.zeros((width, len(rates)), X.dtype)
     state = rule.start(W.shape, W.dtype)
     weights = (examples.weights / examples.weights.sum()).astype(X.dtype)[:, None]
-    slope = LOSS_SLOPES[loss]
+    slope, sign = LOSSES[loss].slope, signs(examples.labels, X.dtype)
     for _ in range(n_rounds):
-        gradient = weights * slope(linear_scores(X, W, model.intercept), examples.labels)
+        gradient = weights * slope(linear_scores(X, W, model.intercept), sign)
         direction = np.concatenate([X.T @ gradient, gradient.sum(0, keepdims=True)][: 1 + model.intercept])
         if model.penalty:
             direction[: X.shape[1]] += model.penalty * W[: X.shape[1]]
@@ -68,7 +68,7 @@ def unconstrained(
     judged = Examples.of(judge_y, None, sample_weight if validation is None else None)
     scores = linear_scores(features(judge_X, len(judged)), W, model.intercept)
     error = judged.weights @ ((scores > 0) != judged.labels[:, None])
-    value = judged.weights @ loss_values(loss, scores, judged.labels)
+    value = judged.weights @ LOSSES[loss].value(scores, signs(judged.labels, scores.dtype))
     best = int(np.lexsort((value, error))[0])
     return Classifier(LinearMembers(W[:, [best]], model.intercept), np.ones(1), None, "unconstrained")
 

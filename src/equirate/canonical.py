@@ -334,4 +334,3 @@ def _by_differences(value: Callable[[Array], Array], step: float = 1e-4) -> Call
         return np.stack(columns)
 
     return gradient
-

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .data import Examples
 from .errors import DataError
 from .expressions import Constraint, Expression, measurer
+from .losses import loss_values
 from .models.base import Members, features
 from .problem import Problem
 
@@ -95,14 +96,16 @@ class Classifier:
         if what is None:
             raise DataError("this classifier has no problem of its own: give what to evaluate")
         examples = Examples.of(y, attributes, sample_weight, fallback=X)
-        measure = measurer(examples, self.positive_probability(X, attributes))
+        terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
+        values = loss_values(terms, examples, self.members.scores(X, attributes)) @ self.weights if terms else ()
+        losses = {term.key: value for term, value in zip(terms, values, strict=True)}
+        measure = measurer(examples, self.positive_probability(X, attributes), losses)
         if isinstance(what, Expression):
             return float(what.value(measure))
         if isinstance(what, Constraint):
             return float(what.residual.value(measure))
         problem = what.expanded(examples)
-        has_loss = any(type(part).__name__ == "Loss" for _, part in problem.objective.expr.terms())
-        objective = float("nan") if has_loss else float(problem.objective.expr.value(measure))
+        objective = float(problem.objective.expr.value(measure))
         violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
         return {"objective": objective, "violations": violations}
 
@@ -128,5 +131,3 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
-
-

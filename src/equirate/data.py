@@ -63,9 +63,7 @@ class Examples:
         """
         labels = binary(y, "y")
         if two_classes and labels.size and labels.min() == labels.max():
-            raise DataError(
-                f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels"
-            )
+            raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
         columns = {**_frame_columns(fallback), **attribute_columns(attributes)}
         for name, column in columns.items():
             same_length(column, len(labels), f"attribute {name!r}")
@@ -132,7 +130,7 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
         numbers = array.astype(float)
     except (TypeError, ValueError):
         numbers = None
-    if numbers is None or array.dtype.kind in "USO" and not all(isinstance(v, (int, float, np.generic)) for v in array):
+    if numbers is None or (array.dtype.kind in "USO" and not all(isinstance(v, (int, float, np.generic)) for v in array)):
         found = sorted({str(v) for v in array.tolist()})[:4]
         raise DataError(
             f"{name} must hold {allowed}; got {', '.join(map(repr, found))}. "

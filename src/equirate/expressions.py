@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -26,7 +26,7 @@ from .slices import EVERYBODY, Slice
 
 Value = Any
 """A number, or an array of numbers: one per classifier when many are judged at once."""
-Measure = Callable[["Rate"], Value]
+Measure = Callable[["Rate | Loss"], Value]
 Term = tuple["Expression", "Expression | None"]
 """A constant factor and what it multiplies: a rate, an atom, a ratio ...; None for a constant term."""
 
@@ -71,6 +71,11 @@ class Expression:
         for child in self.children:
             yield from child.rates()
 
+    def losses(self) -> Iterator[Loss]:
+        """Walk over the ordinary losses in it."""
+        for child in self.children:
+            yield from child.losses()
+
     # -- what it is worth ------------------------------------------------------------------------
 
     def value(self, measure: Measure) -> Value:
@@ -78,7 +83,11 @@ class Expression:
         raise NotImplementedError
 
     def evaluate(
-        self, y_true: ArrayLike, y_pred: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Return the exact value on any predictions.
 
@@ -281,12 +290,13 @@ class Loss(Expression):
         """Name and slice."""
         return ("loss", self.name, self.slice)
 
+    def losses(self) -> Iterator[Loss]:
+        """Itself."""
+        yield self
+
     def value(self, measure: Measure) -> Value:
-        """Refuse: a loss is not a function of predictions."""
-        raise TypeError(
-            f"{self!r} is a function of scores, not of predictions, so it cannot be evaluated on y_pred: "
-            f"use sklearn.metrics.{self.name} on scores"
-        )
+        """Measure it: that takes scores."""
+        return measure(self)
 
     def __repr__(self) -> str:
         return f"{self.name}({self.slice!r})"
@@ -637,7 +647,11 @@ class Constraint:
         yield from self.right.rates()
 
     def evaluate(
-        self, y_true: ArrayLike, y_pred: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> float:
         """Return the signed violation on any predictions: positive where the constraint is broken.
 
@@ -728,14 +742,19 @@ def times(left: Expression, right: Expression) -> Expression:
     return Product(left, right)
 
 
-def measurer(examples: Examples, predictions: Any) -> Measure:
-    """Return a function that measures linear rates on predictions, each once."""
-    known: dict[tuple[Any, ...], float] = {}
+def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ...], Value] | None = None) -> Measure:
+    """Return a function that measures linear rates on predictions, each once; ``losses`` gives losses by key."""
+    known: dict[tuple[Any, ...], Value] = dict(losses or {})
 
-    def measure(rate: Rate) -> float:
-        if rate.key not in known:
-            known[rate.key] = examples.measure(rate.kind, rate.slice, rate.baseline, predictions)
-        return known[rate.key]
+    def measure(part: Rate | Loss) -> Value:
+        if part.key not in known:
+            if isinstance(part, Loss):
+                raise TypeError(
+                    f"{part!r} is a function of scores, not of predictions, so it cannot be evaluated on y_pred: "
+                    f"use sklearn.metrics.{part.name} on scores"
+                )
+            known[part.key] = examples.measure(part.kind, part.slice, part.baseline, predictions)
+        return known[part.key]
 
     return measure
 
@@ -771,7 +790,8 @@ def _text(value: object) -> str:
 
 def _interval_of_terms(whole: Expression) -> Interval:
     """Range of a sum. Rates on the same examples are bounded together, label by label, so that
-    ``positive_rate(s) - tp(s)`` is known to be at least 0; other terms are added as intervals."""
+    ``positive_rate(s) - tp(s)`` is known to be at least 0; other terms are added as intervals.
+    """
     total = Interval(0.0, 0.0)
     together: dict[tuple[Slice, tuple[int, ...], str | None], list[tuple[float, RateKind]]] = {}
     for factor, part in whole.terms():

@@ -18,6 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .discipline import Curvature
+from .expressions import Expression
+from .losses import loss_values
 from .models.base import Members, Player
 from .players import model as model_players
 from .players.multipliers import MultiplierPlayer
@@ -69,6 +72,7 @@ class Record:
     photographs: list[Any] = field(default_factory=list)
     actives: list[NDArray[np.intp]] = field(default_factory=list)
     rates: list[Array] = field(default_factory=list)
+    losses: list[Array] = field(default_factory=list)
     multipliers: list[Array] = field(default_factory=list)
     slacks: list[Array] = field(default_factory=list)
     lagrangian: list[Array] = field(default_factory=list)
@@ -79,11 +83,11 @@ class Record:
     """Configuration and the first round in which surrogate rates left an atom's domain."""
     played: int = 0
     interrupted: bool = False
-    residual_sum: Array | None = None
-    multiplier_sum: Array | None = None
-    lagrangian_sum: Array | None = None
-    model_sum: Array | None = None
-    dual_bound: Array | None = None
+    residual_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    multiplier_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
+    model_sum: Array = field(default_factory=lambda: np.zeros(0))
+    dual_bound: Array = field(default_factory=lambda: np.zeros(0))
     """Largest Lagrangian so far: a lower bound on the optimum where slack and model both answer best."""
 
     def members(self, player: Player, chosen: Sequence[tuple[int, int]]) -> Members:
@@ -141,7 +145,11 @@ class _Game:
         self.slack, self.multipliers, self.model = slack, multipliers, model
         self.active = np.arange(rules.count)
         self.levels = rules.levels
-        self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
+        self.theta_rate, self.lambda_rate, self.slack_rate = (
+            rules.theta_rate,
+            rules.lambda_rate,
+            rules.slack_rate,
+        )
         self.slack_state = slack.start(table, rules.count)
         self.lambda_state = multipliers.start(table, rules.count)
         self.n = table.program.n_multipliers
@@ -168,7 +176,9 @@ class _Game:
         seen = rows if not self.multipliers.surrogate else self._surrogate_rows(scores, t)
         residual = self._residual(rows, xi)
         learnt = residual if seen is rows else self._residual(seen, xi)
-        self._remember(t, sums, rows, lam, full, xi, residual)
+        self._add_up(t, rows, lam, full, residual, learnt)
+        if t % self.rules.record_every == 0 or t == self.rules.n_rounds:
+            self._remember(t, sums, scores, lam, xi, (lam * residual).sum(0))
         if isinstance(self.model, model_players.Descent) and scores is not None:
             up, down = table.split_coefficients(full, levels)
             self.player.descend(self.model.score_gradient(table, scores, up, down), self.theta_rate)
@@ -204,24 +214,30 @@ class _Game:
         for c in self.active[outside]:
             self.record.left_domain.setdefault(int(c), t)
 
-    def _remember(self, t: int, sums: Array, rows: Array, lam: Array, full: Array, xi: Array, residual: Array) -> None:
+    def _add_up(self, t: int, rows: Array, lam: Array, full: Array, residual: Array, learnt: Array) -> None:
+        """Keep what the regrets and the dual bound are computed from."""
         record, active = self.record, self.active
         value = (lam * residual).sum(0)
-        assert record.residual_sum is not None and record.multiplier_sum is not None  # made in __init__
-        assert record.lagrangian_sum is not None and record.model_sum is not None and record.dual_bound is not None
-        record.residual_sum[:, active] += residual
+        record.residual_sum[:, active] += learnt
         record.multiplier_sum[:, active] += lam
-        record.lagrangian_sum[active] += value
+        record.lagrangian_sum[active] += value if learnt is residual else (lam * learnt).sum(0)
         record.model_sum[active] += (full * rows).sum(0)
         record.dual_bound[active] = np.fmax(record.dual_bound[active], value)
         record.played = t
-        if t % self.rules.record_every and t != self.rules.n_rounds:
-            return
+
+    def _remember(self, t: int, sums: Array, scores: Any, lam: Array, xi: Array, value: Array) -> None:
+        """Record an iterate of every configuration."""
+        record = self.record
         record.rounds.append(t)
         record.photographs.append(self.player.photograph())
-        record.actives.append(active)
+        record.actives.append(self.active)
+        losses = self.table.program.problem.losses()
         for name, array in (
             ("rates", self.table.rates(sums)),
+            (
+                "losses",
+                loss_values(losses, self.table.examples, scores) if losses else np.zeros((0, len(self.active))),
+            ),
             ("multipliers", lam),
             ("slacks", xi),
             ("lagrangian", value),
@@ -253,18 +269,30 @@ class _Game:
 
     def moment(self, t: int) -> Moment:
         """Where the game stands, for a progress callback."""
-        program = self.table.program
-        rates = dict(zip((rate.key for rate in program.rates), self.record.rates[-1][:, self.active], strict=True))
-        known = constants(self.table)
+        objective, violations = values(self.table, self.record.rates[-1], self.record.losses[-1], constants(self.table))
+        sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
+        worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+        return Moment(t, self.rules.n_rounds, sign * objective[self.active], worst[self.active], self.active)
 
-        def measure(rate: Any) -> Any:
-            return rates.get(rate.key, known.get(rate.key))
 
-        objective = np.asarray(program.problem.objective.expr.value(measure), dtype=float)
-        violation = np.zeros(len(self.active))
-        for _, part in program.parts:
-            violation = np.maximum(violation, part.residual.value(measure))
-        return Moment(t, self.rules.n_rounds, objective, violation, self.active)
+def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...], float]) -> tuple[Array, Array]:
+    """Minimised objective (columns,) and signed violations (split constraints, columns), in the user's own terms.
+
+    ``rates`` and ``losses`` have one column per classifier; ``known`` holds the constants of the data.
+    """
+    program = table.program
+    measured: dict[tuple[Any, ...], Any] = dict(known)
+    measured.update((rate.key, rates[k]) for k, rate in enumerate(program.rates))
+    measured.update((loss.key, losses[k]) for k, loss in enumerate(program.problem.losses()))
+    count = rates.shape[1]
+
+    def of(expr: Expression) -> Array:
+        return np.broadcast_to(np.asarray(expr.value(lambda part: measured[part.key]), dtype=float), (count,))
+
+    with np.errstate(all="ignore"):
+        objective = of(program.problem.objective.minimised)
+        violations = [of(part.residual) for _, part in program.parts]
+    return objective, np.array(violations, dtype=float).reshape(len(violations), count)
 
 
 def constants(table: Table) -> dict[tuple[Any, ...], float]:
@@ -274,5 +302,5 @@ def constants(table: Table) -> dict[tuple[Any, ...], float]:
     return {
         rate.key: examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
         for rate in table.program.problem.rates()
-        if rate.curvature.value == "constant"
+        if rate.curvature is Curvature.CONSTANT
     }

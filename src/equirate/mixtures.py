@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 FEASIBLE = 1e-9
 """Violations up to this size are rounding."""
 
+PENALTY = 10.0
+"""Price of a violation while ratios are linearised."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -106,13 +109,13 @@ def _solve(cost: Array, A: Array, b: Array, simplex: int, bounds: Any = None) ->
     if result.x is None:
         raise RuntimeError(f"the linear programme over the iterates was not solved: {result.message}")
     x: Array = result.x
-    x[:simplex] = np.maximum(x[:simplex], 0.0)
-    x[:simplex][x[:simplex] < 1e-12] = 0.0
-    x[:simplex] /= x[:simplex].sum()
+    x[:simplex] = _distribution(x[:simplex])
     return x
 
 
-def polish_weights(table: Table, rows: Array, start: Array, rounds: int = 60, tolerance: float = 1e-7) -> Weights | None:
+def polish_weights(
+    table: Table, rows: Array, start: Array, rounds: int = 60, tolerance: float = 1e-6
+) -> Weights | None:
     """The best mixture of iterates for the problem itself.
 
     Parameters
@@ -120,94 +123,101 @@ def polish_weights(table: Table, rows: Array, start: Array, rounds: int = 60, to
     table
         Gives the atoms and their boxes.
     rows
-        (multiplier rows, iterates): signed row values of every iterate, with any levels taken off.
+        (multiplier rows, iterates): signed row values of every iterate.
     start
         Weights to begin at (the shrunk mixture): where the linearisation of ratios starts.
 
     Returns
     -------
     Weights or None
-        None where the problem has black boxes, which have no cutting planes.
+        None where the problem has black boxes or is in biconvex form, which have no cutting planes.
     """
     if any(group.form.grid or group.direct is not None for group in table.groups):
         return None
     usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
-    programme = _Programme(table, rows[:, usable])
-    mu, smallest = programme.solve(start[usable], rounds, tolerance)
+    programme = _Programme(table, rows[:, usable], start[usable])
+    mu, smallest = programme.solve(rounds, tolerance)
     weights = np.zeros(rows.shape[1])
     weights[usable] = programme.sparse(mu)
     return Weights(weights, smallest)
 
 
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """One more row of the programme: ``iterates . mu + others . (xi, tau, v) <= limit``."""
+
+    others: Array
+    limit: float
+    iterates: Array | None = None
+
+
 class _Programme:
     """min and s.t. over mu, with one variable per slack, one per atom (its value) and one for the violation.
 
-    Variables: mu (iterates), xi (slacks), tau (atoms), v (violation of the constraints, minimised first).
+    Variables: mu (iterates), then the *others*: xi (slacks), tau (atoms), v (violation of the constraints). Only the
+    iterates that can matter take part: the rest are priced out by the dual solution and join when they would help.
     """
 
-    def __init__(self, table: Table, rows: Array) -> None:
-        self.table, self.rows = table, rows
+    def __init__(self, table: Table, rows: Array, start: Array) -> None:
+        self.table, self.rows, self.start = table, rows, start / start.sum()
         self.n, self.s, self.a = rows.shape[1], table.n_slacks, len(table.program.atoms)
         self.j = table.program.n_constraints
-        self.cuts: list[tuple[Array, float]] = []
-        m = 1 + self.j + self.s
-        base = np.zeros((m, self.n + self.s + self.a + 1))
-        base[:, : self.n] = rows
-        base[:, self.n + self.s : -1] = table.atom_weights
-        base[1 + self.j :, self.n : self.n + self.s] = -np.diag(table.sense[table.couplings])
-        base[1 : 1 + self.j, -1] = -1.0
-        self.cost, self.base = base[0], base[1:]
+        others = np.zeros((1 + self.j + self.s, self.s + self.a + 1))
+        others[:, self.s : -1] = table.atom_weights
+        others[1 + self.j :, : self.s] = -np.diag(table.sense[table.couplings])
+        others[1 : 1 + self.j, -1] = -1.0
+        self.cost, self.others = others[0], others[1:]
+        self.cuts: list[_Cut] = []
         self.convex = [g for g in table.groups if g.form.respond is not None]
         self.ratios = [g for g in table.groups if g.form.respond is None]
+        directions = np.random.default_rng(0).dirichlet(np.ones(len(rows)), 64) / (np.ptp(rows, axis=1) + 1e-12)
+        extremes = np.concatenate([np.argmin(rows, axis=1), np.argmin(directions @ rows, axis=1)])
+        self.active = np.union1d(np.flatnonzero(self.start), extremes)
 
-    def solve(self, start: Array, rounds: int, tolerance: float) -> tuple[Array, float]:
-        self._cut_at(self._slacks(start))
-        for corner in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):  # a few cuts to begin with save programmes
-            self._cut_at((self.table.lo + corner * (self.table.hi - self.table.lo)))
-        if not self.ratios:
-            return self._convex(rounds, tolerance)
-        return self._with_ratios(start, rounds, tolerance)
+    def solve(self, rounds: int, tolerance: float) -> tuple[Array, float]:
+        """Return the mixture, and the smallest violation there is."""
+        self._cut_at(self._at(self.start)[0])
+        for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):  # a few cuts to begin with save programmes
+            self._cut_at(self.table.lo + share * (self.table.hi - self.table.lo))
+        if self.ratios:
+            return self._with_ratios(rounds, tolerance)
+        violation = self._minimise(rounds, tolerance, room=None)[1] if self.j else 0.0
+        violation = violation if violation > 10 * tolerance else 0.0
+        return self._minimise(rounds, tolerance, room=violation)[0], violation
 
     # -- convex: cutting planes ------------------------------------------------------------------
 
-    def _convex(self, rounds: int, tolerance: float) -> tuple[Array, float]:
-        violation = self._phase(np.eye(1, self.cost.size, self.cost.size - 1)[0], np.inf, rounds, tolerance)[1] if self.j else 0.0
-        violation = violation if violation > 10 * tolerance else 0.0
-        mu, _ = self._phase(self.cost, violation, rounds, tolerance)
-        return mu, violation
-
-    def _phase(self, cost: Array, room: float, rounds: int, tolerance: float) -> tuple[Array, float]:
-        """Minimise a cost, adding cuts until the atoms' values are right."""
-        best: tuple[float, Array, float] | None = None
+    def _minimise(self, rounds: int, tolerance: float, room: float | None) -> tuple[Array, float]:
+        """Minimise the objective with violations up to ``room``, or (None) the violation, cutting until values are right."""
+        mu = self.start
+        best = self._judge(mu, room)
         for _ in range(rounds):
-            x = self._programme(cost, room)
-            mu = x[: self.n]
-            xi, values = self._at(mu)
-            lower = float(cost @ x)
-            worst = self._violation(mu, values)
-            upper = worst if cost[-1] else float(self.cost[: self.n] @ mu + self.table.atom_weights[0] @ values)
-            penalty = 0.0 if cost[-1] else max(worst - max(room, 0.0), 0.0)
-            if best is None or upper + 1e3 * penalty < best[0]:
-                best = (upper + 1e3 * penalty, mu, worst)
-            if upper - lower <= tolerance * (1 + abs(lower)) and penalty <= tolerance:
+            found, others, lower = self._programme(room)
+            mixed = [mu + step * (found - mu) for step in (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)]
+            judged = [self._judge(candidate, room) for candidate in mixed]
+            k = int(np.argmin(judged))
+            if judged[k] < best:
+                mu, best = mixed[k], judged[k]
+            if best - lower <= tolerance * (1 + abs(lower)):
                 break
-            before = len(self.cuts)
-            self._cut_at(xi)
-            self._cut_at(np.clip(x[self.n : self.n + self.s], self.table.lo, self.table.hi))
-            if len(self.cuts) == before:
-                break
-        assert best is not None
-        return best[1], max(best[2], 0.0)
+            xi = np.clip(others[: self.s], self.table.lo, self.table.hi)
+            for point in (xi, self._at(mu)[0], self._at(found)[0]):
+                self._cut_at(point)
+        return mu, max(self._violation(mu, self._at(mu)[1]), 0.0)
+
+    def _judge(self, mu: Array, room: float | None) -> float:
+        values = self._at(mu)[1]
+        violation = self._violation(mu, values)
+        if room is None:
+            return max(violation, 0.0)
+        return self._objective(mu, values) + 1e3 * max(violation - room, 0.0)
 
     # -- ratios: successive linear programmes ----------------------------------------------------
 
-    def _with_ratios(self, start: Array, rounds: int, tolerance: float) -> tuple[Array, float]:
-        mu, merit = start / start.sum(), self._merit(start / start.sum())
-        width = 0.3
+    def _with_ratios(self, rounds: int, tolerance: float) -> tuple[Array, float]:
+        mu, merit, width = self.start, self._merit(self.start), 0.3
         for _ in range(rounds):
-            linear, trust = self._linearised(mu, width)
-            x = self._programme(self.cost, np.inf, linear, trust, penalty=10.0)
-            candidate = x[: self.n]
+            candidate, _, _ = self._programme(None, self._linearised(mu, width))
             value = self._merit(candidate)
             if value < merit - tolerance:
                 mu, merit, width = candidate, value, min(2 * width, 1.0)
@@ -220,58 +230,61 @@ class _Programme:
 
     def _merit(self, mu: Array) -> float:
         values = self._at(mu)[1]
-        objective = float(self.rows[0] @ mu + self.table.atom_weights[0] @ values)
-        return objective + 10.0 * max(self._violation(mu, values), 0.0)
+        return self._objective(mu, values) + PENALTY * max(self._violation(mu, values), 0.0)
 
-    def _linearised(self, mu: Array, width: float) -> tuple[list[tuple[Array, float]], list[tuple[Array, float]]]:
-        """tau = s N / D near (N0, D0), exactly s (N0/D0 + (N - N0/D0 D) / D0) to first order; |D - D0| <= width D0."""
-        first = 1 + self.j
-        linear, trust = [], []
+    def _linearised(self, mu: Array, width: float) -> list[_Cut]:
+        """Tau = s N / D near (N0, D0): s (r + (N - r D) / D0) with r = N0 / D0, while |D - D0| <= width D0."""
+        first, cuts = 1 + self.j, []
         for group in self.ratios:
             for k, atom in enumerate(group.atoms):
                 top, bottom = group.slacks[:, k]
-                N = self.table.sense[first + top] * self.rows[first + top]
-                D = self.table.sense[first + bottom] * self.rows[first + bottom]
-                d0 = max(float(D @ mu), self.table.lo[bottom])
-                ratio = float(N @ mu) / d0
                 sign = self.table.sense[first + top]
-                row = np.zeros(self.cost.size)
-                row[: self.n] = sign * (N - ratio * D) / d0
-                row[self.n + self.s + atom] = -1.0
-                linear.append((row, -sign * ratio))
-                for side in (1.0, -1.0):
-                    bound = np.zeros(self.cost.size)
-                    bound[: self.n] = side * D / d0
-                    trust.append((bound, side + width))
-        return linear, trust
+                N = sign * self.rows[first + top]
+                D = self.table.sense[first + bottom] * self.rows[first + bottom]
+                d0 = max(float(D @ mu), float(self.table.lo[bottom]))
+                ratio = float(N @ mu) / d0
+                others = np.zeros_like(self.cost)
+                others[self.s + atom] = -1.0
+                cuts.append(_Cut(others, -sign * ratio, sign * (N - ratio * D) / d0))
+                cuts.append(_Cut(np.zeros_like(self.cost), 1 + width, D / d0))
+                cuts.append(_Cut(np.zeros_like(self.cost), width - 1, -D / d0))
+        return cuts
+
+    # -- the linear programme --------------------------------------------------------------------
+
+    def _programme(self, room: float | None, extra: list[_Cut] | None = None) -> tuple[Array, Array, float]:
+        """Solve with the cuts so far. ``room`` None: minimise the violation, or penalise it if there are ``extra`` cuts."""
+        cuts = self.cuts + (extra or [])
+        others = np.vstack([self.others, *(cut.others for cut in cuts)])
+        limits = np.concatenate([np.zeros(len(self.others)), [cut.limit for cut in cuts]])
+        iterates = np.zeros((len(others), self.n))
+        iterates[: len(self.others)] = self.rows[1:]
+        for k, cut in enumerate(cuts, start=len(self.others)):
+            if cut.iterates is not None:
+                iterates[k] = cut.iterates
+        objective, cost = self.rows[0], self.cost.copy()
+        cost[-1] = PENALTY if extra else 0.0
+        if room is None and not extra:
+            objective, cost = np.zeros(self.n), np.eye(1, cost.size, cost.size - 1)[0]
+        box = list(zip(self.table.lo, self.table.hi, strict=True))
+        for group in self.ratios:
+            for s in group.slacks.ravel():  # a linearised ratio does not use its slacks
+                box[s] = (None, None)
+        bounds = box + [(None, None)] * self.a + [(0.0, None if room is None else room + FEASIBLE)]
+        while True:
+            x, duals, level = _basic(objective, cost, iterates, others, limits, self.active, bounds)
+            reduced = objective - duals @ iterates - level
+            helpful = np.argsort(reduced)[:64]
+            helpful = np.setdiff1d(helpful[reduced[helpful] < -1e-9], self.active)
+            if not len(helpful):
+                break
+            self.active = np.union1d(self.active, helpful)
+        mu = np.zeros(self.n)
+        mu[self.active] = _distribution(x[: len(self.active)])
+        rest = x[len(self.active) :]
+        return mu, rest, float(objective @ mu + cost @ rest)
 
     # -- pieces ----------------------------------------------------------------------------------
-
-    def _programme(
-        self,
-        cost: Array,
-        room: float,
-        linear: list[tuple[Array, float]] | None = None,
-        trust: list[tuple[Array, float]] | None = None,
-        penalty: float = 0.0,
-    ) -> Array:
-        rows = [*self.cuts, *(linear or []), *(trust or [])]
-        A = np.vstack([self.base, *(row[None] for row, _ in rows)]) if rows else self.base
-        b = np.concatenate([np.zeros(len(self.base)), [limit for _, limit in rows]])
-        if penalty:
-            cost = cost.copy()
-            cost[-1] = penalty
-        free = [(None, None)] * self.a
-        box = list(zip(self.table.lo, self.table.hi, strict=True))
-        if linear is not None:  # ratio slacks are not used by linearised ratios
-            for group in self.ratios:
-                for s in group.slacks.ravel():
-                    box[s] = (None, None)
-        limit = (0.0, None if room == np.inf else room)
-        return _solve(cost, A, b, simplex=self.n, bounds=[(0, None)] * self.n + box + free + [limit])
-
-    def _slacks(self, mu: Array) -> Array:
-        return self._at(mu)[0]
 
     def _at(self, mu: Array) -> tuple[Array, Array]:
         """Arguments of the atoms at a mixture, and the atoms' values (inner atoms first)."""
@@ -284,6 +297,9 @@ class _Programme:
             xi[group.slacks] = np.clip(raw, table.lo[group.slacks], table.hi[group.slacks])
             values[group.atoms] = group.form.value(xi[group.slacks][..., None])[..., 0]
         return xi, values
+
+    def _objective(self, mu: Array, values: Array) -> float:
+        return float(self.rows[0] @ mu + self.table.atom_weights[0] @ values)
 
     def _violation(self, mu: Array, values: Array) -> float:
         if not self.j:
@@ -300,18 +316,44 @@ class _Programme:
             for k, atom in enumerate(group.atoms):
                 if not (np.isfinite(values[k]) and np.isfinite(slopes[:, k]).all()):
                     continue
-                row = np.zeros(self.cost.size)
-                row[self.n + group.slacks[:, k]] = slopes[:, k]
-                row[self.n + self.s + atom] = -1.0
-                self.cuts.append((row, float(slopes[:, k] @ points[:, k, 0] - values[k])))
+                others = np.zeros_like(self.cost)
+                others[group.slacks[:, k]] = slopes[:, k]
+                others[self.s + atom] = -1.0
+                self.cuts.append(_Cut(others, float(slopes[:, k] @ points[:, k, 0] - values[k])))
 
     def sparse(self, mu: Array) -> Array:
         """A basic mixture that is at least as good in every signed row (every row is better when smaller)."""
         support = np.flatnonzero(mu)
         rows = self.rows[:, support]
-        if len(support) <= len(rows) + 1:
+        if len(support) == 1:
             return mu
-        target = rows @ mu[support]
         result = np.zeros_like(mu)
-        result[support] = _solve(rows.sum(0), rows, target + 1e-12, simplex=len(support))
+        result[support] = _solve(rows.sum(0), rows, rows @ mu[support] + 1e-12, simplex=len(support))
         return result
+
+
+def _basic(
+    objective: Array, cost: Array, iterates: Array, others: Array, limits: Array, active: Any, bounds: Any
+) -> tuple[Array, Array, float]:
+    """Basic solution over the active iterates and the other variables, with the duals of rows and of the simplex."""
+    A = np.hstack([iterates[:, active], others])
+    scale = np.maximum(np.abs(A).max(axis=1), 1e-12)
+    ones = np.concatenate([np.ones(len(active)), np.zeros(others.shape[1])])[None]
+    result = linprog(
+        np.concatenate([objective[active], cost]),
+        A_ub=A / scale[:, None],
+        b_ub=limits / scale,
+        A_eq=ones,
+        b_eq=[1.0],
+        bounds=[(0, None)] * len(active) + bounds,
+        method="highs-ds",
+    )
+    if result.x is None:
+        raise RuntimeError(f"the linear programme over the iterates was not solved: {result.message}")
+    return result.x, result.ineqlin.marginals / scale, float(result.eqlin.marginals[0])
+
+
+def _distribution(x: Array) -> Array:
+    """Clean rounding off a solution that should be a distribution."""
+    clean = np.where(x < 1e-12, 0.0, x)
+    return clean / clean.sum()

@@ -83,9 +83,7 @@ class Family:
             (groups if enough else small).append(group)
         if small:
             shown = ", ".join(map(repr, small[:5])) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
-            warnings.warn(
-                f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2
-            )
+            warnings.warn(f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2)
         if len(groups) < 2:
             raise DataError(
                 f"{self!r} needs at least two groups with enough examples in {' and '.join(map(repr, names))}; "
@@ -124,7 +122,9 @@ def _groups(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
     values = []
     for name in names:
         examples.mask(Comparison(name, "==", ""))  # refuses unknown attributes and missing values
-        values.append([Comparison(name, "==", v.item() if isinstance(v, np.generic) else v) for v in _unique(examples, name)])
+        values.append(
+            [Comparison(name, "==", v.item() if isinstance(v, np.generic) else v) for v in _unique(examples, name)]
+        )
     for combination in itertools.product(*values):
         group: Slice = combination[0]
         for part in combination[1:]:
@@ -164,9 +164,16 @@ def _parity(
     return list(compared(metrics, slices, tolerance, compare))
 
 
-def _ready_made(name: str, summary: str, *functions: Callable[..., Expression]) -> Callable[..., list[Constraint | Family]]:
+def _ready_made(
+    name: str, summary: str, *functions: Callable[..., Expression]
+) -> Callable[..., list[Constraint | Family]]:
     def constraints(
-        over: Over, *, tolerance: float, compare: str = "rest", intersect: bool = False, min_support: float = 0
+        over: Over,
+        *,
+        tolerance: float,
+        compare: str = "rest",
+        intersect: bool = False,
+        min_support: float = 0,
     ) -> list[Constraint | Family]:
         metrics = [Metric(function) for function in functions]
         return _parity(name, metrics, over, tolerance, compare, intersect, min_support)

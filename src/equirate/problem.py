@@ -144,6 +144,10 @@ class Problem:
                 found.update((rate.key, rate) for rate in constraint.rates() if rate.key not in found)
         return list(found.values())
 
+    def losses(self) -> list[Loss]:
+        """Every ordinary loss in the objective, each once."""
+        return list({loss.key: loss for loss in self.objective.expr.losses()}.values())
+
     def __repr__(self) -> str:
         lines = [f"{self.objective.sense} {self.objective.expr!r}"]
         if self.constraints:
@@ -158,7 +162,11 @@ def _flat(constraints: Any) -> Iterator[Constraint | Family]:
         for part in constraints:
             yield from _flat(part)
     else:
-        hint = " (a comparison of plain numbers is True or False, not a constraint)" if isinstance(constraints, bool) else ""
+        hint = (
+            " (a comparison of plain numbers is True or False, not a constraint)"
+            if isinstance(constraints, bool)
+            else ""
+        )
         raise TypeError(f"constraints are made with <= or >= between expressions; got {constraints!r}{hint}")
 
 
@@ -237,7 +245,12 @@ def _check_terms(expr: Expression, whole: object, heading: str, maximising: bool
         _check_part(part, whole, heading)
         if isinstance(part, Loss):
             if not losses:
-                _refuse(whole, f"{part!r} is a loss of the scores, not a rate", "Move it to the objective, with a weight.", heading)
+                _refuse(
+                    whole,
+                    f"{part!r} is a loss of the scores, not a rate",
+                    "Move it to the objective, with a weight.",
+                    heading,
+                )
             if sign.lo < 0:
                 _refuse(whole, f"{part!r} enters so that a larger loss is better", "Turn its sign round.", heading)
         elif isinstance(part, (BlackBox, Quotient)):
@@ -256,7 +269,12 @@ def _check_terms(expr: Expression, whole: object, heading: str, maximising: bool
                     advice = f"A {what} expression can only be bounded with {side}: do that, or bound a rate inside it."
                 _refuse(whole, f"{part!r} is {what}, and enters with the wrong sign", advice, heading)
             elif curvature is not Curvature.CONVEX:
-                _refuse(whole, f"the sign of the factor {factor!r} of {part!r} is not known", "Use a factor of known sign.", heading)
+                _refuse(
+                    whole,
+                    f"the sign of the factor {factor!r} of {part!r} is not known",
+                    "Use a factor of known sign.",
+                    heading,
+                )
 
 
 def _check_part(part: Expression, whole: object, heading: str) -> None:
@@ -284,8 +302,12 @@ def _check_ratio(part: Quotient, whole: object) -> None:
     denominator = part.right.interval
     heading = "a ratio's denominator can be zero."
     if denominator.lo < 0:
-        _refuse(whole, f"the denominator {part.right!r} has the range {denominator}",
-                "Use a denominator that cannot be negative, such as a rate or a sum of rates.", heading)
+        _refuse(
+            whole,
+            f"the denominator {part.right!r} has the range {denominator}",
+            "Use a denominator that cannot be negative, such as a rate or a sum of rates.",
+            heading,
+        )
     if denominator.lo == 0 and part.floor is None and not _bounded(part):
         _refuse(
             whole,
@@ -322,11 +344,20 @@ def _advice(part: Expression) -> tuple[str, str]:
         inner = next(a for a in part.arguments if a.curvature not in _AFFINE)
         reason = f"{part.atom.name} of a {inner.curvature.value} expression has unknown curvature"
         if part.atom in (ABS, MAX, MIN):
-            return reason, f"Bound it in a constraint of its own, such as {part!r} <= 0.1, which is taken apart by itself."
+            return (
+                reason,
+                f"Bound it in a constraint of its own, such as {part!r} <= 0.1, which is taken apart by itself.",
+            )
         if inner.curvature is Curvature.RATIO:
-            return reason, f"Use {inner!r} itself: {part.atom.name} is monotone, so it ranks classifiers the same way."
+            return (
+                reason,
+                f"Use {inner!r} itself: {part.atom.name} is monotone, so it ranks classifiers the same way.",
+            )
         return reason, f"Give {part.atom.name} affine arguments, or use {inner!r} without it."
-    return f"{part!r} has unknown curvature", "Write it with the atoms and rates of this package, or as a black_box."
+    return (
+        f"{part!r} has unknown curvature",
+        "Write it with the atoms and rates of this package, or as a black_box.",
+    )
 
 
 def _refuse(whole: object, reason: str, advice: str, heading: str) -> NoReturn:

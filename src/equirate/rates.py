@@ -75,9 +75,7 @@ def _baseline(name: str) -> BaselineRate:
         return Rate(kind, _slice(slice, name), _column_name(baseline, name))
 
     rate.__name__ = rate.__qualname__ = name
-    rate.__doc__ = (
-        f"{kind.summary}, within a slice. ``baseline`` names the attribute that holds the other model's 0/1 predictions."
-    )
+    rate.__doc__ = f"{kind.summary}, within a slice. ``baseline`` names the attribute that holds the other model's 0/1 predictions."
     return rate
 
 

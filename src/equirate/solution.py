@@ -18,15 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from .algorithms import Algorithm, Output
 from .classifiers import Classifier
 from .data import Examples
-from .discipline import Curvature
 from .errors import AlgorithmError
-from .expressions import Rate
-from .game import Record, Rules
+from .game import Record, Rules, constants, values
+from .losses import loss_values
 from .mixtures import best_index, polish_weights, shrink_weights
 from .models.base import Player
 from .models.finite import FinitePlayer
+from .players.multipliers import Ascent, SwapRegret
+from .players.slack import BestResponse, Implied
 from .problem import Problem
-from .table import Table, rate_values
+from .table import Table, make_table
 
 Array = NDArray[np.float64]
 _BLOCK = 512
@@ -88,8 +89,10 @@ class Solution:
         What was solved, how, and everything that was recorded.
     configurations
         One dict per configuration: step sizes, level, seed.
+    judge
+        The table of the data that mixtures are chosen on: the training data, or what `on` was given.
     rates
-        (recorded rounds, rates, configurations): exact rates of every iterate on the judging data.
+        (recorded rounds, rates, configurations): exact rates of every iterate on the judging data; ``losses`` likewise.
     """
 
     problem: Problem
@@ -99,8 +102,9 @@ class Solution:
     rules: Rules
     player: Player
     configurations: tuple[dict[str, Any], ...]
+    judge: Table
     rates: Array
-    constants: dict[tuple[Any, ...], float]
+    losses: Array
     tolerance: float = 1e-3
 
     # -- values ----------------------------------------------------------------------------------
@@ -110,34 +114,20 @@ class Solution:
         """Every recorded iterate: (recorded round, configuration)."""
         return [(t, int(c)) for t, active in enumerate(self.record.actives) for c in active]
 
-    def rates_of(self, chosen: Sequence[tuple[int, int]]) -> Array:
-        """(rates, chosen): exact rates of some iterates."""
-        if not chosen:
-            return np.zeros((self.rates.shape[1], 0))
-        t, c = np.array(chosen).T
-        return self.rates[t, :, c].T
-
-    def _values(self, rates: Array) -> tuple[Array, Array]:
+    def _values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
         """Minimised objective and signed violations (split constraints), in the user's own terms."""
-        index = {rate.key: k for k, rate in enumerate(self.table.program.rates)}
+        return values(self.judge, rates, losses, self._constants)
 
-        def measure(rate: Rate) -> Any:
-            return rates[index[rate.key]] if rate.key in index else self.constants[rate.key]
+    @cached_property
+    def _constants(self) -> dict[tuple[Any, ...], float]:
+        return constants(self.judge)
 
-        count = rates.shape[1]
-        parts = self._scored_objective()
-        with np.errstate(all="ignore"):
-            objective = np.broadcast_to(np.asarray(parts.value(measure), dtype=float), (count,)).copy()
-            rows = [np.broadcast_to(part.residual.value(measure), (count,)) for _, part in self.table.program.parts]
-        return objective, np.array(rows, dtype=float).reshape(len(rows), count)
-
-    def _scored_objective(self) -> Any:
-        """The objective without ordinary losses, which are not functions of rates."""
-        whole = self.problem.objective.minimised
-        if not self.table.program.has_losses:
-            return whole
-        kept = [factor if part is None else factor * part for factor, part in whole.terms() if type(part).__name__ != "Loss"]
-        return sum(kept[1:], kept[0]) if kept else whole.__class__ and _zero()
+    def _of_iterates(self, chosen: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+        """(rates, chosen) and (losses, chosen): exact values of some iterates."""
+        if not chosen:
+            return np.zeros((self.rates.shape[1], 0)), np.zeros((self.losses.shape[1], 0))
+        t, c = np.array(chosen).T
+        return self.rates[t, :, c].T, self.losses[t, :, c].T
 
     @cached_property
     def history(self) -> dict[str, Array]:
@@ -145,8 +135,9 @@ class Solution:
 
         ``objective`` is in the user's own sense; ``violation`` is the largest, at least 0.
         """
-        T, K, C = self.rates.shape
-        objective, violations = self._values(np.moveaxis(self.rates, 1, 0).reshape(K, T * C))
+        T, _, C = self.rates.shape
+        flat = [np.moveaxis(array, 1, 0).reshape(array.shape[1], T * C) for array in (self.rates, self.losses)]
+        objective, violations = self._values(*flat)
         if self.problem.objective.sense == "maximize":
             objective = -objective
         worst = np.maximum(violations, 0).max(axis=0, initial=0.0)
@@ -163,21 +154,17 @@ class Solution:
     def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
         """Judge the same iterates on other data: mixtures made from the result are chosen there."""
         examples = Examples.of(y, attributes, sample_weight, fallback=X)
-        rates = self.table.program.rates
-        cells, matrix, offset = rate_values(rates, examples)
-        judged = np.full_like(self.rates, np.nan)
+        judge = make_table(self.judge.program, examples)
+        judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
+        terms = self.problem.losses()
         for start in range(0, len(self.iterates), _BLOCK):
             block = self.iterates[start : start + _BLOCK]
-            decided = self.record.members(self.player, block).decide(X, attributes)
+            members = self.record.members(self.player, block)
             t, c = np.array(block).T
-            judged[t, :, c] = (offset[:, None] + matrix @ cells.sums(decided)).T
-        zeros = np.zeros(len(examples))
-        constants = {
-            rate.key: examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
-            for rate in self.problem.rates()
-            if rate.curvature is Curvature.CONSTANT
-        }
-        return replace(self, rates=judged, constants=constants)
+            judged[t, :, c] = judge.rates(judge.cells.sums(members.decide(X, attributes))).T
+            if terms:
+                lost[t, :, c] = loss_values(terms, examples, members.scores(X, attributes)).T
+        return replace(self, judge=judge, rates=judged, losses=lost)
 
     # -- classifiers -----------------------------------------------------------------------------
 
@@ -204,14 +191,14 @@ class Solution:
     def shrink(self, configuration: int | None = None) -> Classifier:
         """The paper's sparse mixture: a linear programme over each iterate's own objective and violations."""
         chosen = self.iterates if configuration is None else self._of(configuration)
-        objective, violations = self._values(self.rates_of(chosen))
+        objective, violations = self._values(*self._of_iterates(chosen))
         result = shrink_weights(objective, violations)
         return self._classifier(chosen, result.weights, "shrink", result.smallest_violation)
 
     def best(self, configuration: int | None = None) -> Classifier:
         """The single best iterate, by the larger of its ranks in objective and violation."""
         chosen = self.iterates if configuration is None else self._of(configuration)
-        objective, violations = self._values(self.rates_of(chosen))
+        objective, violations = self._values(*self._of_iterates(chosen))
         weights = np.zeros(len(chosen))
         weights[best_index(objective, violations)] = 1.0
         return self._classifier(chosen, weights, "best")
@@ -219,21 +206,21 @@ class Solution:
     def polish(self, configuration: int | None = None) -> Classifier:
         """The best mixture of the iterates for the problem itself, at least as good as `shrink`."""
         chosen = self.iterates if configuration is None else self._of(configuration)
-        rates = self.rates_of(chosen)
-        objective, violations = self._values(rates)
+        rates, losses = self._of_iterates(chosen)
+        objective, violations = self._values(rates, losses)
         shrunk = shrink_weights(objective, violations)
         candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
         smallest = shrunk.smallest_violation
-        rows = self._rows(rates)
+        rows = self._rows(rates, losses)
         for start in list(candidates):
-            polished = polish_weights(self.table, rows, start)
+            polished = polish_weights(self.judge, rows, start)
             if polished is None:
                 break
             candidates.append(polished.weights)
             smallest = min(smallest, polished.smallest_violation)
-            if not self.table.program.has_ratios:
+            if not self.judge.program.has_ratios:
                 break
-        return self._classifier(chosen, self._pick(rates, candidates), "polish", smallest)
+        return self._classifier(chosen, self._pick(rates, losses, candidates), "polish", smallest)
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks."""
@@ -244,24 +231,28 @@ class Solution:
         for c in alive:
             chosen = self._of(c)
             weights = np.array([self.record.shares[t][c] for t, _ in chosen])
-            mixtures.append(self.rates_of(chosen) @ (weights / weights.sum()))
-        return alive[best_index(*self._values(np.array(mixtures).T))]
+            mixtures.append([part @ (weights / weights.sum()) for part in self._of_iterates(chosen)])
+        rates, losses = (np.array([mixture[k] for mixture in mixtures]).T for k in (0, 1))
+        return alive[best_index(*self._values(rates, losses))]
 
     def _of(self, configuration: int) -> list[tuple[int, int]]:
         if not 0 <= configuration < len(self.configurations):
             raise AlgorithmError(f"there is no configuration {configuration}: there are {len(self.configurations)}")
         return [(t, c) for t, c in self.iterates if c == configuration]
 
-    def _rows(self, rates: Array) -> Array:
-        """Signed multiplier rows of iterates, from their rates."""
-        table = self.table
+    def _rows(self, rates: Array, losses: Array) -> Array:
+        """Signed multiplier rows of iterates, from their rates and losses."""
+        table = self.judge
         n = table.program.n_multipliers
         rows: Array = table.rows_constant[:n, None] + (table.rows_of_rates @ rates)[:n]
+        if len(losses):
+            rows[0] += table.loss_factors @ losses
         return rows
 
-    def _pick(self, rates: Array, candidates: list[Array]) -> Array:
+    def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> Array:
         """Of several mixtures, the one with the smallest violation, then the smallest objective."""
-        objective, violations = self._values(np.stack([rates @ w for w in candidates], axis=1))
+        weights = np.stack(candidates, axis=1)
+        objective, violations = self._values(rates @ weights, losses @ weights)
         worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
         least = worst.min()
         good = worst <= least + 1e-6
@@ -278,8 +269,8 @@ class Solution:
 
     def value_of(self, classifier: Classifier) -> tuple[float, float]:
         """Objective (in the user's sense) and largest violation of a mixture of iterates on the judging data."""
-        rates = self.rates_of(classifier.chosen) @ classifier.weights
-        objective, violations = self._values(rates[:, None])
+        mixed = [(part @ classifier.weights)[:, None] for part in self._of_iterates(classifier.chosen)]
+        objective, violations = self._values(*mixed)
         sign = -1.0 if self.problem.objective.sense == "maximize" else 1.0
         return sign * float(objective[0]), float(violations.max(initial=-np.inf)) if len(violations) else 0.0
 
@@ -313,28 +304,31 @@ class Solution:
 
     def _lower_bound(self) -> float | None:
         """Best dual value: exact where the slack answers best and the model is a finite list."""
-        exact = isinstance(self.player, FinitePlayer) and not self.table.program.has_ratios
-        if not (exact and self.algorithm.responds) or self.record.dual_bound is None or self.rules.levels is not None:
+        program, algorithm = self.table.program, self.algorithm
+        exact = isinstance(self.player, FinitePlayer) and algorithm.responds and self.rules.levels is None
+        convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
+        answered = isinstance(algorithm.slack, (BestResponse, Implied)) and not isinstance(
+            algorithm.multipliers, SwapRegret
+        )
+        if not (exact and convex and answered):
             return None
         bound = float(np.nanmax(self.record.dual_bound))
         return bound if np.isfinite(bound) else None
 
     def _lambda_regret(self) -> float | None:
         """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
-        radius = getattr(self.algorithm.multipliers, "radius", None)
-        record = self.record
-        if radius is None or not record.played or record.residual_sum is None or record.lagrangian_sum is None:
+        player, record = self.algorithm.multipliers, self.record
+        if not isinstance(player, Ascent):
             return None
         c = self.best_configuration()
         top = max(0.0, float(record.residual_sum[1:, c].max(initial=0.0)))
-        return float(record.residual_sum[0, c] + radius * top - record.lagrangian_sum[c]) / record.played
+        return float(record.residual_sum[0, c] + player.radius * top - record.lagrangian_sum[c]) / record.played
 
     def _theta_regret(self) -> float:
         """How much better one fixed classifier would have done on average against the multipliers that were played."""
         record, c = self.record, self.best_configuration()
-        assert record.multiplier_sum is not None and record.model_sum is not None  # made when the play begins
         average = record.multiplier_sum[:, c] / record.played
-        rows = self._rows(self.rates_of(self.iterates))
+        rows = self._rows(*self._of_iterates(self.iterates))
         if isinstance(self.player, FinitePlayer):
             rows = self.table.rows(self.player.cell_sums)[: len(average)]
         return float(record.model_sum[c] / record.played - (average @ rows).min())
@@ -342,7 +336,9 @@ class Solution:
     def _advice(self, feasible: bool, best: Classifier) -> list[str]:
         record, advice = self.record, []
         if record.interrupted:
-            advice.append(f"interrupted after {record.played} of {self.rules.n_rounds} rounds: run on for a better result")
+            advice.append(
+                f"interrupted after {record.played} of {self.rules.n_rounds} rounds: run on for a better result"
+            )
         for c, t in sorted(record.diverged.items()):
             setting = self.configurations[c]
             advice.append(f"configuration {c} ({describe(setting)}) diverged by round {t}: take smaller steps")
@@ -359,7 +355,9 @@ class Solution:
                 "lambda steps or a richer model, or loosen the constraints"
             )
         elif best.weights.max() > 0 and self._degenerate(best):
-            advice.append("the solution predicts the same class for everybody: check the constraints against each other")
+            advice.append(
+                "the solution predicts the same class for everybody: check the constraints against each other"
+            )
         return advice
 
     def _degenerate(self, best: Classifier) -> bool:
@@ -377,12 +375,8 @@ class Solution:
         )
 
 
-def _zero() -> Any:
-    from .expressions import ZERO
-
-    return ZERO
-
-
 def describe(setting: dict[str, Any]) -> str:
     """Show a configuration's settings."""
-    return ", ".join(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items())
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
+    )

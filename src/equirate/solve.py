@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Algorithm, choose
-from .canonical import canonicalize
+from .canonical import RatioForm, canonicalize
 from .data import Examples
 from .errors import AlgorithmError, NotSolvedWarning
-from .game import Moment, Progress, Rules, constants, play
-from .models import Finite, Linear, Model, Oracle, PlugIn, make_model
+from .game import Moment, Progress, Rules, play
+from .models import Linear, Model, make_model
 from .players import model as model_player
 from .players.steps import Plain, StepRule, step_named
 from .problem import Objective, Problem
@@ -121,7 +121,7 @@ def solve(
     chosen_model = make_model(model)
     examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=True)
     problem = problem.expanded(examples)
-    chosen = choose(algorithm, problem, descends=isinstance(chosen_model, Linear) or _can_descend(chosen_model))
+    chosen = choose(algorithm, problem, chosen_model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     chosen = _adjusted(chosen, step_named(step_rule), surrogate_named(surrogate), theta_step, lambda_step)
@@ -129,14 +129,20 @@ def solve(
     rounds = _count(n_rounds, "n_rounds", ROUNDS_RESPONSE if chosen.responds else ROUNDS_DESCENT)
     every = _count(record_every, "record_every", 1 if chosen.responds else 10)
     chosen = _with_radius(chosen, table, radius, margin, rounds)
-    rules, settings = _rules(chosen, table, chosen_model, rounds, min(every, rounds), theta_step, lambda_step, slack_step, levels, seeds)
+    rules, settings = _rules(
+        chosen,
+        table,
+        chosen_model,
+        rounds,
+        min(every, rounds),
+        theta_step,
+        lambda_step,
+        slack_step,
+        levels,
+        seeds,
+    )
     step = chosen.model.step if isinstance(chosen.model, model_player.Descent) else Plain()
     player = chosen_model.bind(X, table, rules.count, step, [s["seed"] for s in settings])
-    if not (player.can_respond if chosen.responds else player.can_descend):
-        need = "best-responds" if chosen.responds else "descends on gradients"
-        raise AlgorithmError(
-            f"{chosen.name} {need}, which {type(chosen_model).__name__} cannot do: use algorithm='auto', or another model"
-        )
     watch = _Line() if progress is True else progress or None
     record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch)
     if isinstance(watch, _Line):
@@ -145,15 +151,14 @@ def solve(
         if record.interrupted:
             raise KeyboardInterrupt
         raise AlgorithmError("nothing was recorded: play more rounds")
+    judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples)
+    known = {rate.key: k for k, rate in enumerate(program.rates)}
+    rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     solution = Solution(
-        problem, chosen, table, record, rules, player, settings, record.stacked("rates"), constants(table), tolerance
+        problem, chosen, table, record, rules, player, settings, judge, rates, record.stacked("losses"), tolerance
     )
     _warn(solution)
     return solution
-
-
-def _can_descend(model: Model) -> bool:
-    return not isinstance(model, (Finite, PlugIn, Oracle))
 
 
 def _count(value: int | None, name: str, default: int) -> int:
@@ -177,7 +182,9 @@ def _adjusted(algorithm: Algorithm, rule: StepRule, surrogate: Surrogate, theta:
     return replace(algorithm, **parts)
 
 
-def _with_radius(algorithm: Algorithm, table: Table, radius: float | str | None, margin: float | None, rounds: int) -> Algorithm:
+def _with_radius(
+    algorithm: Algorithm, table: Table, radius: float | str | None, margin: float | None, rounds: int
+) -> Algorithm:
     if radius is None or not hasattr(algorithm.multipliers, "radius"):
         return algorithm
     if radius == "theory":
@@ -200,7 +207,11 @@ def _rules(
     seeds: Sequence[int],
 ) -> tuple[Rules, tuple[dict[str, Any], ...]]:
     """Make the grid of configurations: every theta step with every lambda step, level and seed."""
-    thetas = [1.0] if algorithm.responds else _steps(theta_step, "theta_step", lambda: theory_theta(table, algorithm, model, rounds))
+    thetas = (
+        [1.0]
+        if algorithm.responds
+        else _steps(theta_step, "theta_step", lambda: theory_theta(table, algorithm, model, rounds))
+    )
     plays = hasattr(algorithm.multipliers, "step") or "SwapRegret" in type(algorithm.multipliers).__name__
     lambdas = _steps(lambda_step, "lambda_step", lambda: theory_lambda(table, algorithm, rounds)) if plays else [1.0]
     shifts = _levels(levels, table.program.n_constraints)
@@ -261,9 +272,11 @@ def gradient_bound(table: Table) -> float:
     low, high = table.reach(np.arange(table.program.n_multipliers))
     widths = np.maximum(np.abs(low), np.abs(high))
     widths[table.couplings] = table.hi - table.lo
-    values = np.abs(table.atom_values(np.stack([table.lo, table.hi], axis=1))).max(axis=1) if not any(
-        g.direct is not None for g in table.groups
-    ) else np.ones(len(table.program.atoms))
+    values = (
+        np.abs(table.atom_values(np.stack([table.lo, table.hi], axis=1))).max(axis=1)
+        if not any(g.direct is not None for g in table.groups)
+        else np.ones(len(table.program.atoms))
+    )
     widths[: 1 + table.program.n_constraints] += table.atom_weights[: 1 + table.program.n_constraints] @ values
     return float(np.sqrt((widths[1:] ** 2).sum()))
 

@@ -136,6 +136,8 @@ class Table:
     """Box of reachable values of each slack."""
     loss: dict[str, Array]
     """Per-cell coefficient of each ordinary loss in the objective."""
+    loss_factors: Array
+    """Factor of each distinct loss in the objective."""
     scale: tuple[Matrix, Array]
     """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
 
@@ -244,12 +246,14 @@ def make_table(program: Program, examples: Examples) -> Table:
     lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
     positive, negative = _parts(B)
     loss: dict[str, Array] = {}
+    factors: dict[tuple[Any, ...], float] = {}
     for term, factor in losses:
         inside = cells.members[term.slice]
         total = cells.totals[inside].sum()
         if total <= 0:
             raise DataError(f"{term!r} cannot be measured: its slice is empty in the data")
         loss[term.name] = loss.get(term.name, 0.0) + number(factor) * inside / total
+        factors[term.key] = factors.get(term.key, 0.0) + number(factor)
     return Table(
         program=program,
         examples=examples,
@@ -268,17 +272,9 @@ def make_table(program: Program, examples: Examples) -> Table:
         lo=lo,
         hi=hi,
         loss=loss,
+        loss_factors=np.array([factors.get(term.key, 0.0) for term in program.problem.losses()]),
         scale=_scales(program, A, a, number),
     )
-
-
-def rate_values(rates: Iterable[Rate], examples: Examples) -> tuple[Cells, Matrix, Array]:
-    """Cells, matrix and offset with which any predictions on ``examples`` give the rates: offset + matrix @ sums."""
-    rates = list(rates)
-    names = [rate.baseline for rate in rates if rate.baseline is not None]
-    cells = Cells.of_examples(examples, [rate.slice for rate in rates], names)
-    A, a = _rate_matrix(rates, cells)
-    return cells, _compact(A), a
 
 
 def _rate_matrix(rates: Iterable[Rate], cells: Cells) -> tuple[sp.csr_array, Array]:
@@ -289,7 +285,11 @@ def _rate_matrix(rates: Iterable[Rate], cells: Cells) -> tuple[sp.csr_array, Arr
         if total <= 0:
             raise DataError(empty_message(rate.kind, rate.slice))
         chosen = np.flatnonzero(inside)
-        b = cells.baselines[rate.baseline][chosen] if rate.baseline is not None else np.zeros(len(chosen), dtype=np.int8)
+        b = (
+            cells.baselines[rate.baseline][chosen]
+            if rate.baseline is not None
+            else np.zeros(len(chosen), dtype=np.int8)
+        )
         contribution = np.array(rate.kind.contributions)[cells.labels[chosen], b]
         rows.append(np.full(len(chosen), k))
         columns.append(chosen)
@@ -341,9 +341,7 @@ def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGr
     return tuple(groups)
 
 
-def _boxes(
-    program: Program, B: Matrix, b: Array, totals: Array, sense: Array, weights: Array
-) -> tuple[Array, Array]:
+def _boxes(program: Program, B: Matrix, b: Array, totals: Array, sense: Array, weights: Array) -> tuple[Array, Array]:
     """Reachable values of every coupling's argument: 0 <= q <= totals, and inner atoms over their own boxes."""
     positive, negative = _parts(B)
     low, high = b + negative @ totals, b + positive @ totals

@@ -97,9 +97,7 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
     if name not in _BUILDERS:
         near = difflib.get_close_matches(str(name), _BUILDERS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(
-            f"The 'name' parameter of load must be one of {names()}. Got {name!r} instead.{hint}"
-        )
+        raise ValueError(f"The 'name' parameter of load must be one of {names()}. Got {name!r} instead.{hint}")
     return _BUILDERS[name](read_table(SOURCES[name], data_dir))
 
 

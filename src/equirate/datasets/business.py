@@ -90,9 +90,7 @@ def _text_columns(part: str, left: Sequence[str], right: Sequence[str]) -> Colum
     columns: Columns = {}
     for name, scorer in scorers.items():
         scale = 100.0 if scorer.__module__.startswith("rapidfuzz.fuzz") else 1.0
-        columns[f"{part}_{name}"] = (
-            known * process.cpdist(ours, theirs, scorer=scorer, dtype=np.float64) / scale
-        )
+        columns[f"{part}_{name}"] = known * process.cpdist(ours, theirs, scorer=scorer, dtype=np.float64) / scale
     columns[f"{part}_trigrams"] = known * _trigram_cosine(ours, theirs)
     columns[f"{part}_equal"] = known * _each(a == b for a, b in zip(ours, theirs, strict=True))
     columns[f"{part}_contained"] = known * _each(a in b or b in a for a, b in zip(ours, theirs, strict=True))
@@ -114,9 +112,7 @@ def _missing_columns(part: str, pairs: pd.DataFrame) -> Columns:
 
 def _house_number_columns(left: Sequence[str], right: Sequence[str]) -> Columns:
     """Tell whether both addresses hold numbers, and whether they share one."""
-    numbers = [
-        (set(re.findall(r"\d+", a)), set(re.findall(r"\d+", b))) for a, b in zip(left, right, strict=True)
-    ]
+    numbers = [(set(re.findall(r"\d+", a)), set(re.findall(r"\d+", b))) for a, b in zip(left, right, strict=True)]
     return {
         "house_number_known": _each(bool(a) and bool(b) for a, b in numbers),
         "house_number_shared": _each(bool(a & b) for a, b in numbers),
@@ -124,9 +120,7 @@ def _house_number_columns(left: Sequence[str], right: Sequence[str]) -> Columns:
 
 
 def _postal_columns(left: Sequence[str], right: Sequence[str]) -> Columns:
-    codes = [
-        (a.replace(" ", "").upper(), b.replace(" ", "").upper()) for a, b in zip(left, right, strict=True)
-    ]
+    codes = [(a.replace(" ", "").upper(), b.replace(" ", "").upper()) for a, b in zip(left, right, strict=True)]
     return {
         "postalCode_equal": _each(a == b != "" for a, b in codes),
         "postalCode_same_district": _each(a[:DISTRICT] == b[:DISTRICT] != "" for a, b in codes),

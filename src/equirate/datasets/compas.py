@@ -30,9 +30,7 @@ def build(table: pd.DataFrame) -> Dataset:
     """Build the data set from the raw table."""
     source = SOURCES["compas"]
     people = table.loc[_kept(table)].reset_index(drop=True)
-    columns: Columns = {
-        "days_b_screening_arrest": people["days_b_screening_arrest"].to_numpy(dtype=np.float64)
-    }
+    columns: Columns = {"days_b_screening_arrest": people["days_b_screening_arrest"].to_numpy(dtype=np.float64)}
     for name in CATEGORIES:
         columns |= category_columns(name, people[name])
     for name in ("age", "decile_score"):

@@ -95,9 +95,7 @@ class Dataset:
             "split": len(self.label) if self.split is None else len(self.split),
         }
         if len(set(lengths.values())) != 1:
-            raise ValueError(
-                f"The parts of data set {self.name!r} must have as many rows each. Got {lengths}."
-            )
+            raise ValueError(f"The parts of data set {self.name!r} must have as many rows each. Got {lengths}.")
         self.label.setflags(write=False)
         if self.split is not None:
             self.split.setflags(write=False)

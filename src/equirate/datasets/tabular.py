@@ -43,9 +43,7 @@ def category_columns(name: str, values: Any) -> Columns:
     return {f"{name}={value}": _indicator(text == value) for value in np.unique(text)}
 
 
-def bucket_columns(
-    name: str, values: ArrayLike, edges: Sequence[float], *, cumulative: bool = False
-) -> Columns:
+def bucket_columns(name: str, values: ArrayLike, edges: Sequence[float], *, cumulative: bool = False) -> Columns:
     """Make one indicator per interval ``(edges[i], edges[i+1]]``.
 
     A value at or below the first edge, or above the last, is in no interval. With ``cumulative``, indicator i
@@ -55,10 +53,7 @@ def bucket_columns(
     --------
     >>> {name: column.tolist() for name, column in bucket_columns("n", [0, 1, 5], [0, 1, 9]).items()}
     {'n=0..1': [0.0, 1.0, 0.0], 'n=1..9': [0.0, 0.0, 1.0]}
-    >>> {
-    ...     name: column.tolist()
-    ...     for name, column in bucket_columns("n", [0, 1, 5], [0, 1, 9], cumulative=True).items()
-    ... }
+    >>> {name: column.tolist() for name, column in bucket_columns("n", [0, 1, 5], [0, 1, 9], cumulative=True).items()}
     {'n>0': [0.0, 1.0, 1.0], 'n>1': [0.0, 0.0, 1.0]}
     """
     numbers = np.asarray(values, dtype=np.float64)

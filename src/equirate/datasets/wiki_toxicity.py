@@ -54,9 +54,7 @@ def build(table: pd.DataFrame) -> Dataset:
     )
     return Dataset(
         name=source.name,
-        features=pd.DataFrame(
-            embedding.astype(np.float64), columns=[f"topic_{i}" for i in range(N_DIMENSIONS)]
-        ),
+        features=pd.DataFrame(embedding.astype(np.float64), columns=[f"topic_{i}" for i in range(N_DIMENSIONS)]),
         label=1 - table["is_toxic"].to_numpy(dtype=np.int64),
         attributes=pd.DataFrame({"term": [TERM if TERM in text.lower() else "none" for text in comments]}),
         protected=source.protected,
@@ -79,9 +77,7 @@ def embed(
     """
     training = np.flatnonzero(training_rows).tolist()
     others = np.flatnonzero(~training_rows).tolist()
-    words = TfidfVectorizer(
-        max_features=N_WORDS, sublinear_tf=True, strip_accents="unicode", dtype=np.float32
-    )
+    words = TfidfVectorizer(max_features=N_WORDS, sublinear_tf=True, strip_accents="unicode", dtype=np.float32)
     weights = words.fit_transform([comments[i] for i in training])
     projection = TruncatedSVD(n_dimensions, n_iter=5, random_state=0).fit(weights)
     numbers = np.zeros((len(comments), n_dimensions))

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..data import same_length, to_numpy
-from ..errors import DataError
+from ..errors import AlgorithmError, DataError
 from ..players.steps import StepRule
 from ..table import Table
 
@@ -38,6 +38,10 @@ class Members:
         """Return the 0/1 decisions, (examples, classifiers)."""
         raise NotImplementedError
 
+    def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
+        """Return real-valued scores (examples, classifiers), where there are any."""
+        raise AlgorithmError("these classifiers decide without a score")
+
     def take(self, indices: Sequence[int]) -> Members:
         """Return some of the classifiers."""
         raise NotImplementedError
@@ -45,9 +49,6 @@ class Members:
 
 class Player:
     """Parameters of all configurations of a model, joined with the training data."""
-
-    can_descend = False
-    can_respond = False
 
     def scores(self) -> NDArray[Any]:
         """Scores of the training examples (examples, configurations); an example is predicted 1 if above 0."""
@@ -88,7 +89,12 @@ class Player:
 
 @dataclass(frozen=True)
 class Model:
-    """A setting of a model."""
+    """A setting of a model. Every model can best-respond; ``can_descend`` says whether it also takes gradients."""
+
+    @property
+    def can_descend(self) -> bool:
+        """Whether the model can move against a gradient with respect to its scores."""
+        return False
 
     def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
         """Join with training features and make the parameters of ``count`` configurations."""

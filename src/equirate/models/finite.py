@@ -40,8 +40,6 @@ class Finite(Model):
 class FinitePlayer(Player):
     """Index of the classifier that each configuration plays."""
 
-    can_respond = True
-
     def __init__(self, classifiers: tuple[Any, ...], decided: NDArray[np.bool_], table: Table, count: int) -> None:
         self.classifiers, self.decided = classifiers, decided
         self.cell_sums = table.cells.sums(decided)
@@ -94,7 +92,9 @@ class FiniteMembers(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Decide with each."""
         if any(isinstance(c, np.ndarray) for c in self.classifiers):
-            raise DataError("this classifier was given as decisions on the training examples; it cannot decide on new ones")
+            raise DataError(
+                "this classifier was given as decisions on the training examples; it cannot decide on new ones"
+            )
         return decisions(self.classifiers, X, None)
 
     def take(self, indices: Sequence[int]) -> Members:
@@ -128,4 +128,6 @@ def _decide(classifier: Any, X: Any) -> NDArray[np.bool_]:
     if callable(classifier):
         function: Callable[[Any], Any] = classifier
         return np.asarray(function(X)) > 0
-    raise AlgorithmError(f"a classifier of the list must be fitted, callable or an array of decisions; got {classifier!r}")
+    raise AlgorithmError(
+        f"a classifier of the list must be fitted, callable or an array of decisions; got {classifier!r}"
+    )

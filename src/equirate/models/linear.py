@@ -37,6 +37,11 @@ class Linear(Model):
     penalty: float = 0.0
     spread: float = 0.0
 
+    @property
+    def can_descend(self) -> bool:
+        """One matrix product."""
+        return True
+
     def __post_init__(self) -> None:
         if self.radius is not None and not self.radius > 0:
             raise AlgorithmError(f"the radius of Linear must be positive; got {self.radius!r}")
@@ -51,11 +56,9 @@ class Linear(Model):
 class LinearPlayer(Player):
     """Weights (features, configurations), with the intercepts in the last row."""
 
-    can_descend = True
-    can_respond = True
-
     def __init__(self, setting: Linear, X: Any, step: StepRule, seeds: Sequence[int]) -> None:
         self.setting, self.X, self.step = setting, X, step
+        self.ones = np.ones(X.shape[0], X.dtype)
         width = X.shape[1] + setting.intercept
         columns = [np.random.default_rng(seed).standard_normal(width) for seed in seeds]
         self.W: NDArray[Any] = np.ascontiguousarray((setting.spread * np.stack(columns, axis=1)).astype(X.dtype))
@@ -72,7 +75,7 @@ class LinearPlayer(Player):
         d = self.X.shape[1]
         slope[:d] = self.X.T @ gradient
         if self.setting.intercept:
-            slope[d] = gradient.sum(0)
+            slope[d] = self.ones @ gradient  # several times faster than a sum along the first axis
         if self.setting.penalty:
             slope[:d] += self.setting.penalty * self.W[:d]
         move, self.state = self.step.move(self.state, slope, rate.astype(self.W.dtype))
@@ -143,7 +146,7 @@ class LinearMembers(Members):
         """Count the columns."""
         return self.W.shape[1]
 
-    def scores(self, X: Any) -> NDArray[Any]:
+    def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
         """Scores of new examples (examples, classifiers)."""
         X = features(X)
         wanted = self.W.shape[0] - self.intercept

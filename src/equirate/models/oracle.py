@@ -53,8 +53,6 @@ class Oracle(Model):
 class OraclePlayer(Player):
     """One fitted classifier per configuration."""
 
-    can_respond = True
-
     def __init__(self, estimator: Any, X: Any, length: int, count: int) -> None:
         self.estimator, self.X = estimator, X
         self.fitted: list[Any] = [Always(False)] * count

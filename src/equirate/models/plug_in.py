@@ -106,7 +106,9 @@ class AwarePosterior(Posterior):
         positive = self.learner.predict_proba(X)[:, 1]
         bits = [examples.mask(slice_) for slice_ in s.slices] + [examples.baseline(b).astype(bool) for b in s.baselines]
         stacked = np.packbits(np.stack(bits, axis=1), axis=1) if bits else np.zeros((X.shape[0], 0), np.uint8)
-        unique, inverse = np.unique(stacked, axis=0, return_inverse=True) if bits else (stacked[:1], np.zeros(len(stacked), int))
+        unique, inverse = (
+            np.unique(stacked, axis=0, return_inverse=True) if bits else (stacked[:1], np.zeros(len(stacked), int))
+        )
         result = np.zeros((X.shape[0], self.count))
         for k, row in enumerate(unique):
             here = inverse.reshape(-1) == k
@@ -127,8 +129,6 @@ def _signatures(table: Table) -> Signatures:
 
 class PlugInPlayer(Player):
     """Coefficients of the cells (cells, configurations)."""
-
-    can_respond = True
 
     def __init__(self, posterior: Posterior, probabilities: Array, table: Table, count: int) -> None:
         self.posterior, self.probabilities = posterior, probabilities

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from ..losses import LOSSES, signs
 from ..surrogates import HINGE, Surrogate
 from ..table import Table
 from .steps import Adam, StepRule
@@ -47,24 +47,7 @@ class Descent(ModelPlayer):
         gradient = up.astype(dtype)[cells.of] * s.upper_slope(scores)
         gradient += down.astype(dtype)[cells.of] * s.lower_slope(scores)
         for name, coefficient in table.loss.items():
-            gradient += coefficient.astype(dtype)[cells.of][:, None] * LOSS_SLOPES[name](scores, cells.labels[cells.of])
+            slopes = LOSSES[name].slope(scores, signs(table.examples.labels, dtype))
+            gradient += coefficient.astype(dtype)[cells.of][:, None] * slopes
         gradient *= cells.weights.astype(dtype)[:, None]
         return gradient
-
-
-def _log_loss_slope(scores: NDArray[Any], labels: NDArray[np.int8]) -> NDArray[Any]:
-    return expit(scores) - labels[:, None].astype(scores.dtype)
-
-
-def _hinge_loss_slope(scores: NDArray[Any], labels: NDArray[np.int8]) -> NDArray[Any]:
-    sign = (2 * labels[:, None] - 1).astype(scores.dtype)
-    return -sign * (sign * scores < 1)
-
-
-LOSS_SLOPES = {"log_loss": _log_loss_slope, "hinge_loss": _hinge_loss_slope}
-
-
-def loss_values(name: str, scores: NDArray[Any], labels: NDArray[np.int8]) -> NDArray[Any]:
-    """Value of an ordinary loss, example by example."""
-    sign = (2 * labels[:, None] - 1).astype(scores.dtype)
-    return np.logaddexp(0, -sign * scores) if name == "log_loss" else np.maximum(0, 1 - sign * scores)

@@ -128,7 +128,12 @@ class OuterAscent(MultiplierPlayer):
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         outer = np.zeros((table.program.n_constraints, count))
         xi, _ = arguments(table, rows)
-        return {"lam": leader(table, xi, outer), "xi": xi, "point": rows, "lam_step": self.step.start(outer.shape)}
+        return {
+            "lam": leader(table, xi, outer),
+            "xi": xi,
+            "point": rows,
+            "lam_step": self.step.start(outer.shape),
+        }
 
     def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
         """Move the Frank-Wolfe point; at the end of an inner run, step on the multipliers."""

@@ -85,7 +85,11 @@ class BestResponse(SlackPlayer):
             w = weight[group.atoms]
             if group.direct is not None:
                 w = 2 * state["u"][group.atoms] * w
-            v, lo, hi = price[group.slacks], table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
+            v, lo, hi = (
+                price[group.slacks],
+                table.lo[group.slacks][..., None],
+                table.hi[group.slacks][..., None],
+            )
             if group.form.grid:
                 xi[group.slacks] = _grid_response(group, w, v, lo, hi)
             elif group.form.respond is not None:

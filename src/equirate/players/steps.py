@@ -6,6 +6,7 @@ returns the step to take (to be added or subtracted by the player) and the new s
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +53,7 @@ class InverseRoot(StepRule):
     def move(self, state: State, gradient: Array, rate: Array) -> tuple[Array, State]:
         """Return rate / sqrt(t) times gradient."""
         t = state["t"] + 1
-        return rate / np.sqrt(t) * gradient, {"t": t}
+        return rate / math.sqrt(t) * gradient, {"t": t}
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,8 @@ class Adam(StepRule):
         m += (1 - self.beta1) * gradient
         v *= self.beta2
         v += (1 - self.beta2) * (gradient * gradient)
-        correction = np.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
-        step = m * (rate * correction) / (np.sqrt(v) + self.epsilon * np.sqrt(1 - self.beta2**t))
+        correction = math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
+        step = m * (rate * correction) / (np.sqrt(v) + self.epsilon * math.sqrt(1 - self.beta2**t))
         return step, {"t": t, "m": m, "v": v}
 
 
