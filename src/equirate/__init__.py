@@ -5,7 +5,6 @@ game of three players (model, slack, multipliers) whose equilibrium is the class
 "Optimizing Generalized Rate Metrics through Game Equilibrium" (2019).
 """
 
-# The surface shadows the built-in abs, max and min on purpose: eq.max(a, b) reads as written.
 from . import algorithms, baselines, models
 from .atoms import Atom
 from .classifiers import Classifier
@@ -19,6 +18,7 @@ from .errors import (
     NotSolvedWarning,
     UndefinedRateWarning,
 )
+from .estimator import RateClassifier, load
 from .expressions import Constraint, Expression
 from .parity import (
     churn_difference,
@@ -29,6 +29,8 @@ from .parity import (
     predictive_parity,
 )
 from .problem import Objective, Problem, maximize, minimize
+
+# abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
 from .rates import (
     abs,
     accuracy,
@@ -78,3 +80,92 @@ from .solution import Solution, Status
 from .solve import solve
 
 __version__ = "0.1.0"
+
+__all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
+    # slices
+    "attr",
+    "Slice",
+    # linear rates
+    "positive_rate",
+    "negative_rate",
+    "accuracy",
+    "error_rate",
+    "tpr",
+    "recall",
+    "fnr",
+    "fpr",
+    "tnr",
+    "tp",
+    "fp",
+    "tn",
+    "fn",
+    "base_rate",
+    "wins",
+    "losses",
+    "churn",
+    # ratios
+    "precision",
+    "npv",
+    "f1",
+    "f_score",
+    "jaccard",
+    "win_loss_ratio",
+    "ratio",
+    # scores and divergences
+    "g_mean",
+    "h_mean",
+    "q_mean",
+    "kl_divergence",
+    # atoms
+    "log",
+    "sqrt",
+    "square",
+    "inv",
+    "abs",
+    "max",
+    "min",
+    "norm",
+    "geo_mean",
+    "harmonic_mean",
+    "kl",
+    "black_box",
+    "Atom",
+    # ready-made constraints
+    "demographic_parity",
+    "equal_opportunity",
+    "equalized_odds",
+    "predictive_parity",
+    "f1_parity",
+    "churn_difference",
+    # ordinary losses
+    "log_loss",
+    "hinge_loss",
+    # expressions and problems
+    "Expression",
+    "Curvature",
+    "Constraint",
+    "Objective",
+    "minimize",
+    "maximize",
+    "Problem",
+    # solving
+    "algorithms",
+    "models",
+    "baselines",
+    "solve",
+    "Solution",
+    "Status",
+    "Classifier",
+    # the estimator
+    "RateClassifier",
+    "load",
+    # errors and warnings
+    "EquirateError",
+    "DisciplineError",
+    "DataError",
+    "AlgorithmError",
+    "EquirateWarning",
+    "NotSolvedWarning",
+    "UndefinedRateWarning",
+    "__version__",
+]

@@ -92,16 +92,16 @@ class Algorithm:
 
 
 _BR, _OGD, _IMPLIED = slack_player.BestResponse(), slack_player.Descent(), slack_player.Implied()
-_RESPOND, _DESCEND = model_player.BestResponse(), model_player.Descent()
+_RESPOND, _DESCEND, _DESCEND_ROWS = model_player.BestResponse(), model_player.Descent(), model_player.Descent(net=False)
 
 frank_wolfe = Algorithm("frank_wolfe", _IMPLIED, FollowTheLeader(), _RESPOND,
                         constraints=False, smooth_only=True, black_boxes=False)  # fmt: skip
-spade = Algorithm("spade", _BR, Ascent(surrogate=True), _DESCEND, constraints=False, output=Output.AVERAGE)
-nemsis = Algorithm("nemsis", _IMPLIED, FollowTheLeader(surrogate=True), _DESCEND,
+spade = Algorithm("spade", _BR, Ascent(surrogate=True), _DESCEND_ROWS, constraints=False, output=Output.AVERAGE)
+nemsis = Algorithm("nemsis", _IMPLIED, FollowTheLeader(surrogate=True), _DESCEND_ROWS,
                    constraints=False, smooth_only=True, black_boxes=False, output=Output.AVERAGE)  # fmt: skip
 oracle = Algorithm("oracle", _BR, Ascent(), _RESPOND)
 surrogate = Algorithm("surrogate", _BR, Ascent(), _DESCEND)
-spade_plus = Algorithm("spade_plus", _BR, Ascent(surrogate=True), _DESCEND, output=Output.AVERAGE)
+spade_plus = Algorithm("spade_plus", _BR, Ascent(surrogate=True), _DESCEND_ROWS, output=Output.AVERAGE)
 coco = Algorithm("coco", _IMPLIED, OuterAscent(), _RESPOND, smooth_only=True, black_boxes=False)
 slack_ratios = Algorithm("slack_ratios", _OGD, Ascent(), _DESCEND, ratios=True, black_boxes=False)
 biconvex = Algorithm("biconvex", _BR, Ascent(), _DESCEND, ratios=True, form=RatioForm.BICONVEX)

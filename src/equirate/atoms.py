@@ -28,8 +28,10 @@ from numpy.typing import NDArray
 from .discipline import Interval, Monotonicity, Shape
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 BestResponse = Callable[[Array, Array, Array, Array], Array]
 NONNEGATIVE = Interval(0.0, math.inf)
+_REALS = Interval(-math.inf, math.inf)
 _TINY = 1e-30
 
 
@@ -55,6 +57,8 @@ class Atom:
         Smallest argument the game ever uses where the value or the gradient ends at 0.
     smooth
         Whether the gradient is continuous inside the domain (Frank-Wolfe, NEMSIS and COCO need it).
+    even
+        Whether the value stays the same when an argument changes its sign.
     response
         Closed-form best response, or None to use the numerical one.
     """
@@ -68,6 +72,7 @@ class Atom:
     domain: Interval = NONNEGATIVE
     floor: float = 0.0
     smooth: bool = True
+    even: bool = False
     response: BestResponse | None = None
 
     @property
@@ -78,19 +83,18 @@ class Atom:
     def range(self, arguments: Sequence[Interval]) -> Interval:
         """Interval of values over a box of arguments, from monotonicity."""
         bottom, top = [], []
-        for interval, direction in zip(arguments, self.monotonicity(arguments), strict=True):
-            lo, hi = max(interval.lo, self.domain.lo), min(interval.hi, self.domain.hi)
+        for argument, direction in zip(arguments, self.monotonicity(arguments), strict=True):
+            lo, hi = max(argument.lo, self.domain.lo), min(argument.hi, self.domain.hi)
             if direction is Monotonicity.NONE:
+                if not self.even:
+                    return _REALS
                 lo, hi = (0.0 if lo <= 0 <= hi else min(abs(lo), abs(hi))), max(abs(lo), abs(hi))
-            bottom.append(hi if direction is Monotonicity.DECREASING else lo)
-            top.append(lo if direction is Monotonicity.DECREASING else hi)
+            ends = (lo, hi) if direction is not Monotonicity.DECREASING else (hi, lo)
+            bottom.append(ends[0])
+            top.append(ends[1])
         with np.errstate(all="ignore"):
-            ends = [float(self.value(np.array(corner, dtype=float))) for corner in (bottom, top)]
-        lo, hi = (
-            (-math.inf if math.isnan(ends[0]) else ends[0]),
-            (math.inf if math.isnan(ends[1]) else ends[1]),
-        )
-        return Interval(lo, hi)
+            least, most = (float(self.value(np.array(corner, dtype=float))) for corner in (bottom, top))
+        return Interval(-math.inf if math.isnan(least) else least, math.inf if math.isnan(most) else most)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickle the atoms declared here by name."""
@@ -123,37 +127,46 @@ def numerical_response(atom: Atom, weight: Array, price: Array, lo: Array, hi: A
             rising = slope(middle) > 0
             lo, hi = np.where(rising, lo, middle), np.where(rising, middle, hi)
         return (lo + hi) / 2
-    return _ellipsoid(lambda xi: weight * atom.sign * atom.value(xi) - (price * xi).sum(0), slope, lo, hi)
+
+    def objective(xi: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(weight * atom.sign * atom.value(xi) - (price * xi).sum(0))
+
+    return _ellipsoid(objective, slope, lo, hi)
 
 
 def _ellipsoid(objective: Callable[[Array], Array], slope: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
+    # In coordinates z with xi = middle + half * z the box is the cube [-1, 1]^n; a side of no width drops out.
     n = lo.shape[0]
-    centre = (lo + hi) / 2
-    half = np.maximum((hi - lo) / 2, _TINY)
-    # P holds one n x n matrix per problem: the ellipsoid through the box's corners.
-    P = np.eye(n).reshape((n, n) + (1,) * (lo.ndim - 1)) * (half**2 * n)
-    best, best_value = centre.copy(), objective(centre)
+    middle, half = (lo + hi) / 2, (hi - lo) / 2
+    z = np.zeros_like(middle)
+    # P holds one n x n matrix per problem: the ellipsoid through the cube's corners.
+    P = np.broadcast_to((n * np.eye(n)).reshape((n, n) + (1,) * (lo.ndim - 1)), (n, *lo.shape))
+    best, best_value = middle, np.full(lo.shape[1:], np.inf)
+    open_ = np.ones(lo.shape[1:], dtype=bool)
     for _ in range(60 * n * n):
-        outside = np.where(centre < lo, -1.0, np.where(centre > hi, 1.0, 0.0))
-        feasible = ~outside.any(0)
-        value = np.where(feasible, objective(np.clip(centre, lo, hi)), np.inf)
+        outside = np.where(np.abs(z) > 1, np.sign(z), 0.0)
+        inside = ~outside.any(0)
+        xi = np.clip(middle + half * z, lo, hi)
+        value = np.where(inside, objective(xi), np.inf)
         better = value < best_value
-        best, best_value = np.where(better, centre, best), np.where(better, value, best_value)
-        g = np.where(feasible, slope(np.clip(centre, lo, hi)), outside)
-        g = g / np.maximum(np.abs(g).max(0), _TINY)
-        Pg = np.einsum("ij...,j...->i...", P, g)
-        width = np.sqrt(np.maximum((g * Pg).sum(0), _TINY))
-        step = Pg / width
-        centre = centre - step / (n + 1)
-        outer = np.einsum("i...,j...->ij...", step, step)
-        P = n * n / (n * n - 1.0) * (P - 2.0 / (n + 1) * outer)
+        best, best_value = np.where(better, xi, best), np.where(better, value, best_value)
+        cut = np.where(inside, slope(xi) * half, outside)
+        cut = cut / np.maximum(np.abs(cut).max(0), _TINY)
+        Pg = np.einsum("ij...,j...->i...", P, cut)
+        width = (cut * Pg).sum(0)
+        open_ &= width > 1e-20  # no point of the ellipsoid is better than the centre by more than the root of this
+        step = np.where(open_, Pg / np.sqrt(np.maximum(width, 1e-20)), 0.0)
+        z = z - step / (n + 1)
+        smaller = n * n / (n * n - 1.0) * (P - 2.0 / (n + 1) * np.einsum("i...,j...->ij...", step, step))
+        P = np.where(open_, smaller, P)
     return best
 
 
 def _along_path(
     atom: Atom,
     slopes: Array,
-    stationary: Callable[[Array, Array], Array],
+    stationary: Callable[[Mask, Array], Array],
     weight: Array,
     price: Array,
     lo: Array,
@@ -218,12 +231,18 @@ def _min_response(weight: Array, price: Array, lo: Array, hi: Array) -> Array:
 
 
 def _norm_response(weight: Array, price: Array, lo: Array, hi: Array) -> Array:
+    # An argument that cannot be positive is turned over, which leaves the norm as it is.
+    turn = np.where(hi <= 0, -1.0, 1.0)
+    return turn * _norm_of_positive(weight, turn * price, np.where(hi <= 0, -hi, lo), np.where(hi <= 0, -lo, hi))
+
+
+def _norm_of_positive(weight: Array, price: Array, lo: Array, hi: Array) -> Array:
     # w xi_i / |xi| = v_i: xi_i = t v_i / w with t = |xi|, so t^2 = |fixed|^2 + t^2 sum over free (v_i / w)^2.
     slopes = _positive(price) / _positive(weight)
 
-    def stationary(free: Array, xi: Array) -> Array:
+    def stationary(free: Mask, xi: Array) -> Array:
         fixed = np.where(free, 0.0, xi**2).sum(1)
-        return np.sqrt(fixed / _positive(1 - np.where(free, slopes**2, 0.0).sum(1)))
+        return np.asarray(np.sqrt(fixed / _positive(1 - np.where(free, slopes**2, 0.0).sum(1))))
 
     return _along_path(NORM, slopes, stationary, weight, price, lo, hi)
 
@@ -233,7 +252,7 @@ def _geo_mean_response(weight: Array, price: Array, lo: Array, hi: Array) -> Arr
     k = price.shape[0]
     slopes = _positive(weight) / (k * _positive(-price))
 
-    def stationary(free: Array, xi: Array) -> Array:
+    def stationary(free: Mask, xi: Array) -> Array:
         logs = np.where(free, np.log(slopes), np.log(_positive(xi))).sum(1)
         count = free.sum(1)
         return np.where(count == k, 0.0, np.exp(np.clip(logs / np.maximum(k - count, 1), -600, 600)))
@@ -246,9 +265,9 @@ def _harmonic_response(weight: Array, price: Array, lo: Array, hi: Array) -> Arr
     k = price.shape[0]
     slopes = np.sqrt(_positive(weight) / (k * _positive(-price)))
 
-    def stationary(free: Array, xi: Array) -> Array:
+    def stationary(free: Mask, xi: Array) -> Array:
         fixed = np.where(free, 0.0, 1 / _positive(xi)).sum(1)
-        return np.maximum(k - np.where(free, 1 / slopes, 0.0).sum(1), 0.0) / _positive(fixed)
+        return np.asarray(np.maximum(k - np.where(free, 1 / slopes, 0.0).sum(1), 0.0) / _positive(fixed))
 
     return _along_path(HARMONIC_MEAN, slopes, stationary, weight, price, lo, hi)
 
@@ -268,7 +287,6 @@ def _by_sign(arguments: Sequence[Interval]) -> tuple[Monotonicity, ...]:
 
 
 _UP, _DOWN = _always(Monotonicity.INCREASING), _always(Monotonicity.DECREASING)
-_REALS = Interval(-math.inf, math.inf)
 
 
 # -- values and gradients that are more than one call ---------------------------------------------
@@ -276,7 +294,8 @@ _REALS = Interval(-math.inf, math.inf)
 
 def _first_at(x: Array, extreme: Callable[..., Array]) -> Array:
     """Subgradient of max or min: 1 at the first argument that attains it."""
-    return (np.cumsum(x == extreme(x, axis=0), axis=0) == 1).astype(float) * (x == extreme(x, axis=0))
+    attained = x == extreme(x, axis=0)
+    return np.asarray(attained & (np.cumsum(attained, axis=0) == 1), dtype=float)
 
 
 def _geo_mean(x: Array) -> Array:
@@ -310,10 +329,11 @@ SQUARE = Atom(
     lambda x: 2 * x,
     _by_sign,
     domain=_REALS,
+    even=True,
     response=_square_response,
 )
 INV = Atom("inv", Shape.CONVEX, lambda x: 1 / x[0], lambda x: -1 / x**2, _DOWN, floor=1e-3, response=_inv_response)
-ABS = Atom("abs", Shape.CONVEX, lambda x: np.abs(x[0]), np.sign, _by_sign, domain=_REALS, smooth=False)
+ABS = Atom("abs", Shape.CONVEX, lambda x: np.abs(x[0]), np.sign, _by_sign, domain=_REALS, smooth=False, even=True)
 MAX = Atom(
     "max",
     Shape.CONVEX,
@@ -344,6 +364,7 @@ NORM = Atom(
     _by_sign,
     arity=None,
     domain=_REALS,
+    even=True,
     response=_norm_response,
 )
 GEO_MEAN = Atom(

@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .classifiers import Classifier
 from .data import Examples
-from .errors import DataError
+from .errors import AlgorithmError, DataError
 from .losses import LOSSES, signs
 from .models.base import Members, features
-from .models.linear import Linear, LinearMembers, linear_scores
+from .models.linear import Linear, LinearMembers, LinearPlayer, linear_scores
 from .players.steps import Adam, StepRule
 from .slices import Slice
 
@@ -48,22 +48,22 @@ def unconstrained(
     >>> float((unconstrained(X, y, n_rounds=200).predict(X) == y).mean()) > 0.95
     True
     """
+    if loss not in LOSSES:
+        raise AlgorithmError(f"the loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
+    rates = np.atleast_1d(np.asarray(steps, dtype=float))
+    if not rates.size or not (rates > 0).all() or n_rounds < 1:
+        raise AlgorithmError(f"steps must be positive and n_rounds at least 1; got {steps!r} and {n_rounds!r}")
     examples = Examples.of(y, None, sample_weight, two_classes=True)
     X = features(X, len(examples))
-    rates = np.atleast_1d(np.asarray(steps, dtype=X.dtype))
-    width = X.shape[1] + model.intercept
-    W = np.zeros((width, len(rates)), X.dtype)
-    state = rule.start(W.shape, W.dtype)
+    player = LinearPlayer(model, X, rule, [0] * len(rates))
     weights = (examples.weights / examples.weights.sum()).astype(X.dtype)[:, None]
     slope, sign = LOSSES[loss].slope, signs(examples.labels, X.dtype)
-    for _ in range(n_rounds):
-        gradient = weights * slope(linear_scores(X, W, model.intercept), sign)
-        direction = np.concatenate([X.T @ gradient, gradient.sum(0, keepdims=True)][: 1 + model.intercept])
-        if model.penalty:
-            direction[: X.shape[1]] += model.penalty * W[: X.shape[1]]
-        move, state = rule.move(state, direction, rates)
-        W = W - move
-    W = W[:, np.isfinite(W).all(axis=0)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(n_rounds):
+            player.descend(weights * slope(player.scores(), sign), rates)
+    W = player.W[:, player.finite()]
+    if not W.shape[1]:
+        raise AlgorithmError(f"every step size of {steps!r} diverged: take smaller steps")
     judge_X, judge_y = (X, y) if validation is None else validation
     judged = Examples.of(judge_y, None, sample_weight if validation is None else None)
     scores = linear_scores(features(judge_X, len(judged)), W, model.intercept)
@@ -153,24 +153,32 @@ def post_shift(
 
     ``rate`` defaults to the overall base rate. Groups must not overlap and must cover everybody.
     """
-    base = logistic(X, y, sample_weight, **options)
-    examples = Examples.of(y, attributes, sample_weight, two_classes=True)
+    examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=True)
     p = float(examples.weights @ examples.labels / examples.weights.sum()) if rate is None else rate
-    assert isinstance(base.members, LinearMembers)  # made by unconstrained
-    scores = base.members.scores(X)[:, 0].astype(float)
+    if not 0 <= p <= 1:
+        raise DataError(f"the rate of post_shift must lie in [0, 1]; got {rate!r}")
     covered = np.sum([examples.mask(group) for group in groups], axis=0)
     if (covered != 1).any():
         raise DataError("the groups of post_shift must not overlap and must cover everybody")
+    base = logistic(X, y, sample_weight, **options)
+    assert isinstance(base.members, LinearMembers)  # made by unconstrained
+    scores = base.members.scores(X)[:, 0].astype(float)
     cuts = {}
     for group in groups:
-        inside = examples.mask(group)
+        inside = examples.mask(group) & (examples.weights > 0)
         if not inside.any():
             raise DataError(f"the slice {group!r} is empty in the data")
-        order = np.argsort(-scores[inside], kind="stable")
-        s, w = scores[inside][order], examples.weights[inside][order]
-        reached = np.cumsum(w) / w.sum()
-        k = int(np.argmin(np.abs(np.concatenate([[0.0], reached]) - p)))  # how many to accept
-        above = s[k - 1] if k else s[0] + 2.0
-        below = s[k] if k < len(s) else s[-1] - 2.0
-        cuts[group] = float((above + below) / 2)
+        cuts[group] = _quantile_cut(scores[inside], examples.weights[inside], p)
     return Classifier(GroupThresholds(base.members, cuts), np.ones(1), None, "post_shift")
+
+
+def _quantile_cut(scores: Array, weights: Array, rate: float) -> float:
+    """The threshold above which a share of the weight lies that is as near to ``rate`` as can be."""
+    order = np.argsort(-scores, kind="stable")
+    s, w = scores[order], weights[order]
+    reached = np.append(0.0, np.cumsum(w) / w.sum())
+    parted = np.concatenate([[True], s[1:] < s[:-1], [True]])  # a threshold cannot part equal scores
+    k = int(np.argmin(np.where(parted, np.abs(reached - rate), np.inf)))  # how many to accept
+    above = s[k - 1] if k else s[0] + 2.0
+    below = s[k] if k < len(s) else s[-1] - 2.0
+    return float((above + below) / 2)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .atoms import ABS, MAX, SQRT, Atom
+from .atoms import ABS, MAX, NORM, SQRT, SQUARE, Atom
 from .discipline import Curvature, Monotonicity
 from .errors import AlgorithmError
 from .expressions import BlackBox, Call, Constant, Constraint, Expression, Loss, Quotient, Rate, times
@@ -97,15 +97,17 @@ class CanonicalAtom:
     direct: int | None = None
     offset: float = 0.0
     floor: float = 0.0
+    absolute: bool = False
+    """Whether this is the absolute value of one argument."""
 
 
 @dataclass(frozen=True)
 class Slack:
-    """One slack: the row it is coupled to, the atom it belongs to, and the sense sigma of the coupling."""
+    """One slack: the row it is coupled to, the sense sigma of the coupling, and the least value it may take."""
 
     row: int
     sense: int
-    floor: float
+    least: float
 
 
 @dataclass(frozen=True)
@@ -146,8 +148,13 @@ class Program:
         return bool(self.rows[0].losses)
 
     def rough(self) -> list[CanonicalAtom]:
-        """Atoms without a continuous gradient."""
-        return [atom for atom in self.atoms if not atom.form.smooth]
+        """Atoms without a continuous gradient; an absolute value under a square or a norm has one again."""
+        even = {convex_form(SQUARE), convex_form(NORM)}
+        mended = {self.slacks[s].row for atom in self.atoms if atom.form in even for s in atom.slacks}
+        kinks = {a for r, row in enumerate(self.rows) if r not in mended for a, _ in row.atoms}
+        return [
+            atom for a, atom in enumerate(self.atoms) if not atom.form.smooth and not (atom.absolute and a not in kinks)
+        ]
 
 
 def canonicalize(problem: Problem, form: RatioForm = RatioForm.SLACK) -> Program:
@@ -188,7 +195,7 @@ class _Builder:
                 scales.append(None if scale is None else self.row(Role.DIRECT, scale, repr(scale)))
                 parts.append((index, part))
         first = len(rows)
-        slacks = tuple(Slack(first + k, sense, floor) for k, (_, sense, floor) in enumerate(self.couplings))
+        slacks = tuple(Slack(first + k, sense, least) for k, (_, sense, least) in enumerate(self.couplings))
         rows += [row for row, _, _ in self.couplings]
         atoms = tuple(a if a.direct is None else replace(a, direct=len(rows) + a.direct) for a in self.atoms)
         for rate in self.problem.rates():  # rates that only the report needs, e.g. of a multiplied-through ratio
@@ -243,20 +250,21 @@ class _Builder:
             self.atoms.append(made)
         return self.atom_index[key]
 
-    def slack(self, argument: Expression, sense: int, floor: float) -> int:
+    def slack(self, argument: Expression, sense: int, floor: float = -np.inf) -> int:
         row = self.row(Role.COUPLING, argument, repr(argument), sense)
-        self.couplings.append((row, sense, floor))
+        self.couplings.append((row, sense, max(floor, argument.interval.lo)))
         return len(self.couplings) - 1
 
     def _call(self, call: Call) -> CanonicalAtom:
         atom, arguments = _monotone(call)
         senses = atom.monotonicity([argument.interval for argument in arguments])
-        slacks = tuple(self.slack(a, atom.sign * s, atom.floor) for a, s in zip(arguments, senses, strict=True))
-        return CanonicalAtom(convex_form(atom), slacks, repr(call))
+        least = max(atom.floor, atom.domain.lo) if atom.floor else atom.domain.lo
+        slacks = tuple(self.slack(a, atom.sign * s, least) for a, s in zip(arguments, senses, strict=True))
+        return CanonicalAtom(convex_form(atom), slacks, repr(call), absolute=call.atom is ABS)
 
     def _black_box(self, box: BlackBox, sign: int) -> CanonicalAtom:
         senses = [sign * (1 if up else -1) for up in box.increasing]
-        slacks = tuple(self.slack(a, s, 0.0) for a, s in zip(box.arguments, senses, strict=True))
+        slacks = tuple(self.slack(a, s) for a, s in zip(box.arguments, senses, strict=True))
 
         def value(x: Array) -> Array:
             result = np.asarray(box.function(*x), dtype=float)
@@ -270,7 +278,7 @@ class _Builder:
     def _ratio(self, part: Quotient, sign: int) -> CanonicalAtom:
         # Increasing in N: a >= N, b <= D. With a minus sign: a <= N, b >= D.
         floor = part.floor if part.floor is not None else RATIO_FLOOR
-        slacks = (self.slack(part.left, sign, 0.0), self.slack(part.right, -sign, floor))
+        slacks = (self.slack(part.left, sign), self.slack(part.right, -sign, floor))
         return CanonicalAtom(ratio_form(sign), slacks, repr(part))
 
     def _biconvex(self, part: Quotient, sign: int) -> CanonicalAtom:

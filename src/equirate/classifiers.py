@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .data import Examples
@@ -55,8 +56,7 @@ class Classifier:
 
     def positive_probability(self, X: Any, attributes: Any = None) -> Array:
         """Probability of predicting 1, example by example."""
-        result: Array = self.members.decide(X, attributes) @ self.weights
-        return np.clip(result, 0.0, 1.0)
+        return snapped(self.members.decide(X, attributes) @ self.weights)
 
     def predict_pmf(self, X: Any, attributes: Any = None) -> Array:
         """Probability of predicting 0 and 1 (examples, 2). Not a calibrated probability of the label."""
@@ -64,7 +64,11 @@ class Classifier:
         return np.stack([1 - p, p], axis=1)
 
     def predict(self, X: Any, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
-        """Predict 0 or 1; a mixture draws one member per example, repeatably for a given ``random_state``."""
+        """Predict 0 or 1; a mixture draws one member per example, independently of all others.
+
+        The i-th example gets the i-th draw of ``random_state`` (None: fresh draws): the same call repeats itself and
+        more examples at the end change nothing, but an example that moves to another place gets another draw.
+        """
         decided = self.members.decide(X, attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
@@ -72,7 +76,10 @@ class Classifier:
         return self._pick(decided, rng.random(len(decided)))
 
     def predict_hashed(self, X: Any, attributes: Any = None) -> NDArray[np.int_]:
-        """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin."""
+        """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
+
+        Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
+        """
         decided = self.members.decide(X, attributes)
         return self._pick(decided, hashed_uniform(features(X)))
 
@@ -114,15 +121,36 @@ class Classifier:
         return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
 
 
+def snapped(probabilities: Array) -> Array:
+    """Take rounding off 0 and 1: a logarithm would make much of it."""
+    low: Array = np.where(probabilities < 1e-12, 0.0, probabilities)
+    return np.where(low > 1 - 1e-12, 1.0, low)
+
+
 def hashed_uniform(X: Any) -> Array:
-    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows."""
-    dense = np.asarray(X.todense() if hasattr(X, "todense") else X, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
-    bits = np.ascontiguousarray(dense).view(np.uint64)
-    state = np.full(len(dense), 0x9E3779B97F4A7C15, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for k in range(bits.shape[1]):
-            state = _mix(state ^ bits[:, k])
-    return np.asarray((state >> np.uint64(11)) * 2.0**-53)
+    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows.
+
+    Every non-zero value is hashed with its column and the hashes are added up, so sparse and dense features agree.
+    """
+    sparse = sp.issparse(X)
+    if sparse:
+        rows = sp.csr_array(X, copy=True)
+        rows.sum_duplicates()
+        ends = np.concatenate([[np.uint64(0)], np.cumsum(_hashes(rows.data, rows.indices), dtype=np.uint64)])
+        sums = ends[rows.indptr[1:]] - ends[rows.indptr[:-1]]  # modulo 2^64, like the sums of the dense case
+    else:
+        sums = np.zeros(len(X), dtype=np.uint64)
+        for k in range(X.shape[1]):
+            sums += _hashes(X[:, k], k)
+    return np.asarray((_mix(sums) >> np.uint64(11)) * 2.0**-53)
+
+
+def _hashes(values: NDArray[Any], columns: Any) -> NDArray[np.uint64]:
+    """Hash of each value and its column; 0 for a zero."""
+    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+    places = _mix(np.atleast_1d(np.asarray(columns, dtype=np.uint64)))
+    hashed: NDArray[np.uint64] = np.where(values == 0, np.uint64(0), _mix(bits ^ places))
+    return hashed
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -16,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import DataError
 from .kinds import RateKind
-from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of
+from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, is_missing
 
 Array = NDArray[np.float64]
 
 UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
+_LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class Examples:
     weights: Array
     columns: Columns
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
+    _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -64,7 +66,7 @@ class Examples:
         labels = binary(y, "y")
         if two_classes and labels.size and labels.min() == labels.max():
             raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
-        columns = {**_frame_columns(fallback), **attribute_columns(attributes)}
+        columns = {**_features(fallback), **attribute_columns(attributes)}
         for name, column in columns.items():
             same_length(column, len(labels), f"attribute {name!r}")
         return cls(labels, _weights(sample_weight, len(labels)), columns)
@@ -73,24 +75,28 @@ class Examples:
         """Count the examples."""
         return len(self.labels)
 
+    def column(self, name: str) -> NDArray[Any]:
+        """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
+        if name not in self._checked:
+            self._checked[name] = _complete(column_of(self.columns, name), name)
+        return self._checked[name]
+
     def mask(self, slice_: Slice) -> Mask:
         """Which examples belong to a slice; refuses unknown attributes and missing values by name."""
         if slice_ not in self._masks:
             if isinstance(slice_, Everybody):
                 self._masks[slice_] = np.ones(len(self), dtype=bool)
             else:
-                for name in sorted(slice_.attributes):
-                    _no_missing(column_of(self.columns, name), name)
-                self._masks[slice_] = slice_.mask(self.columns)
+                self._masks[slice_] = slice_.mask({name: self.column(name) for name in sorted(slice_.attributes)})
         return self._masks[slice_]
 
     def baseline(self, name: str) -> NDArray[np.int8]:
         """Return another model's 0/1 predictions, held in an attribute."""
-        column = column_of(self.columns, name)
-        _no_missing(column, name)
         try:
-            return binary(column, f"the baseline {name!r}", only_01=True)
+            return binary(self.column(name), f"the baseline {name!r}", only_01=True)
         except DataError as error:
+            if name not in self.columns:
+                raise
             raise DataError(f"{error}; give the other model's 0/1 predictions in that attribute") from None
 
     def denominator(self, kind: RateKind, slice_: Slice) -> Array:
@@ -106,7 +112,8 @@ class Examples:
             raise DataError(empty_message(kind, slice_))
         b = self.baseline(baseline) if baseline is not None else np.zeros(len(self), dtype=np.int8)
         table = np.array(kind.contributions)[self.labels, b]
-        return float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
+        rate = float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
+        return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
 def empty_message(kind: RateKind, slice_: Slice) -> str:
@@ -118,26 +125,16 @@ def empty_message(kind: RateKind, slice_: Slice) -> str:
 
 def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np.int8]:
     """Turn 0/1, False/True or (unless ``only_01``) -1/1 into int8 0/1, or refuse by name."""
-    array = to_numpy(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional; got shape {array.shape}")
+    array = _one_dimensional(to_numpy(values), name)
     if array.size == 0:
         raise DataError(f"{name} is empty")
     allowed = "0 and 1" if only_01 else "0 and 1 (or False/True, or -1/1)"
-    try:
-        numbers = array.astype(float)
-    except (TypeError, ValueError):
-        numbers = None
-    if numbers is None or (array.dtype.kind in "USO" and not all(isinstance(v, (int, float, np.generic)) for v in array)):
-        found = sorted({str(v) for v in array.tolist()})[:4]
-        raise DataError(
-            f"{name} must hold {allowed}; got {', '.join(map(repr, found))}. "
-            "RateClassifier takes any two label values and maps them for you"
-        )
-    if not np.isfinite(numbers).all():
-        raise DataError(f"{name} has NaN or infinite values")
+    numbers = _numbers(array, name)
+    if numbers is None:
+        found = sorted({str(v) for v in array.tolist()})
+        shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
+        hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
+        raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
     found_values = np.unique(numbers)
     if set(found_values) <= {0.0, 1.0}:
         return numbers.astype(np.int8)
@@ -148,22 +145,43 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
 
 
 def predictions_of(values: ArrayLike, length: int) -> Array:
-    """Check predictions: 0/1, or probabilities of predicting 1."""
-    array = to_numpy(values)
-    try:
-        array = array.astype(float)
-    except (TypeError, ValueError):
-        raise DataError(f"y_pred must hold numbers in [0, 1]; got values of type {array.dtype}") from None
-    if array.ndim != 1:
-        raise DataError(f"y_pred must be one-dimensional; got shape {array.shape}")
+    """Check predictions: 0/1 (or -1/1), or probabilities of predicting 1."""
+    array = _one_dimensional(to_numpy(values), "y_pred")
     same_length(array, length, "y_pred")
-    if not np.isfinite(array).all():
-        raise DataError("y_pred has NaN or infinite values")
-    if set(np.unique(array)) == {-1.0, 1.0}:
-        return np.asarray(array > 0, dtype=float)
-    if array.min() < 0 or array.max() > 1:
-        raise DataError("y_pred must hold 0/1 predictions or probabilities of predicting 1, all in [0, 1]")
+    numbers = _numbers(array, "y_pred")
+    allowed = "y_pred must hold 0/1 predictions or probabilities of predicting 1, all in [0, 1]"
+    if numbers is None:
+        raise DataError(f"{allowed}; got values such as {array[0]!r}")
+    if set(np.unique(numbers)) <= {-1.0, 1.0}:
+        return np.asarray(numbers > 0, dtype=float)
+    if numbers.min() < 0 or numbers.max() > 1:
+        raise DataError(f"{allowed}; they range from {numbers.min():g} to {numbers.max():g}")
+    return numbers
+
+
+def _one_dimensional(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Refuse tables; a single column counts as one-dimensional."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional; got shape {array.shape}")
     return array
+
+
+def _numbers(array: NDArray[Any], name: str) -> Array | None:
+    """Turn an array into floats, all finite; None if it does not hold numbers."""
+    if array.dtype == object:
+        missing = sum(map(is_missing, array))
+        if missing:
+            raise DataError(f"{name} has {missing} missing values")
+        if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array):
+            return None
+    elif array.dtype.kind not in "biuf":
+        return None
+    numbers = array.astype(float)
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{name} has NaN or infinite values")
+    return numbers
 
 
 def same_length(array: NDArray[Any], length: int, name: str) -> None:
@@ -175,8 +193,12 @@ def same_length(array: NDArray[Any], length: int, name: str) -> None:
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
     native = nw.from_native(values, allow_series=True, pass_through=True)
-    array = native.to_numpy() if isinstance(native, (nw.Series, nw.DataFrame)) else np.asarray(values)
-    return np.asarray(array)
+    if isinstance(native, (nw.Series, nw.DataFrame)):
+        return np.asarray(native.to_numpy())
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"cannot make an array of a {type(values).__name__}: {error}") from None
 
 
 def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
@@ -185,13 +207,16 @@ def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
         return {}
     if isinstance(attributes, Mapping):
         return {str(name): _column(values, str(name)) for name, values in attributes.items()}
-    columns = _frame_columns(attributes)
+    try:
+        columns = _frame_columns(attributes)
+    except nw.exceptions.DuplicateError:
+        raise DataError("the frame of attributes has two columns with the same name") from None
     if columns:
         return columns
     native = nw.from_native(attributes, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         return {str(native.name) if native.name not in (None, "") else UNNAMED: to_numpy(attributes)}
-    array = np.asarray(attributes)
+    array = to_numpy(attributes)
     if array.ndim == 1:
         return {UNNAMED: array}
     if array.ndim == 2:
@@ -207,7 +232,14 @@ def _frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
     native = nw.from_native(frame, eager_only=True, pass_through=True) if frame is not None else None
     if not isinstance(native, nw.DataFrame):
         return {}
-    return {str(name): native[name].to_numpy() for name in native.columns}
+    return {str(name): native.get_column(name).to_numpy() for name in native.columns}
+
+
+def _features(fallback: Any) -> dict[str, NDArray[Any]]:
+    try:
+        return _frame_columns(fallback)
+    except nw.exceptions.DuplicateError:  # features may share a name; then none of them serves as an attribute
+        return {}
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
@@ -220,38 +252,56 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
     if sample_weight is None:
         return np.ones(length)
-    try:
-        weights = to_numpy(sample_weight).astype(float)
-    except (TypeError, ValueError):
-        raise DataError("sample_weight must hold numbers") from None
-    if weights.ndim != 1:
-        raise DataError(f"sample_weight must be one-dimensional; got shape {weights.shape}")
-    same_length(weights, length, "sample_weight")
-    if not np.isfinite(weights).all():
-        raise DataError("sample_weight has NaN or infinite values")
+    array = _one_dimensional(to_numpy(sample_weight), "sample_weight")
+    same_length(array, length, "sample_weight")
+    weights = _numbers(array, "sample_weight")
+    if weights is None:
+        raise DataError(f"sample_weight must hold numbers; got values such as {array[0]!r}")
     if weights.min() < 0:
         raise DataError(f"sample_weight must not be negative; the smallest is {weights.min():g}")
-    if weights.sum() <= 0:
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total <= 0:
         raise DataError("sample_weight sums to zero: at least one example must count")
+    if not np.isfinite(total):
+        raise DataError("sample_weight sums to infinity: scale the weights down")
     return weights
 
 
-def _no_missing(column: NDArray[Any], name: str) -> None:
-    if column.dtype == object:
-        count = sum(map(_is_missing, column))
-    elif column.dtype.kind in "fcmM":
-        count = int((column != column).sum())
+def _complete(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """Refuse missing values; give an object column of all text or all numbers the dtype of its values."""
+    if column.dtype != object:
+        missing = int((column != column).sum()) if column.dtype.kind in "fcmM" else 0
     else:
-        count = 0
-    if count:
+        codes, values = _encoded(column, name)
+        absent = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+        missing = int(absent[codes].sum())
+        column = _typed(values)[codes] if not missing else column
+    if missing:
         raise DataError(
-            f"attribute {name!r} has {count} missing values: fill them, drop those examples, "
+            f"attribute {name!r} has {missing} missing values: fill them, drop those examples, "
             "or give the missing ones a value of their own (a slice must be true or false for everyone)"
         )
+    return column
 
 
-def _is_missing(value: Any) -> bool:
+def _encoded(column: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Number the distinct values of an object column: each is looked at once, however many examples there are."""
+    index: dict[Any, int] = {}
     try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas.NA answers neither True nor False
-        return True
+        codes = np.array([index.setdefault(value, len(index)) for value in column.tolist()], dtype=np.intp)
+    except TypeError:
+        raise DataError(f"attribute {name!r} holds values that are no numbers, text or dates") from None
+    values = np.empty(len(index), dtype=object)
+    values[:] = list(index)
+    return codes, values
+
+
+def _typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Give text (unless very long) and numbers their own dtype; leave anything else as it is."""
+    plain = values.tolist()
+    if all(isinstance(value, str) for value in plain):
+        return values.astype(str) if max(map(len, plain), default=0) <= _LONGEST_TEXT else values
+    if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in plain):
+        return np.array(plain)
+    return values

@@ -34,7 +34,7 @@ class Curvature(StrEnum):
     RATIO = "ratio"
     UNKNOWN = "unknown"
 
-    def __add__(self, other: str) -> Curvature:  # type: ignore[override]  # a sum of functions, not of text
+    def __add__(self, other: str) -> Curvature:
         """Curvature of a sum."""
         first, second = sorted((self, Curvature(other)), key=_ORDER.__getitem__)
         if first in (Curvature.CONSTANT, Curvature.AFFINE) or first is second:
@@ -140,9 +140,13 @@ class Interval:
         """Whether another interval lies inside this one."""
         return self.lo <= other.lo and other.hi <= self.hi
 
-    def __or__(self, other: Interval) -> Interval:
-        """Smallest interval that holds both."""
-        return Interval(min(self.lo, other.lo), max(self.hi, other.hi))
+    def __and__(self, other: Interval) -> Interval:
+        """Part that two intervals share."""
+        return Interval(max(self.lo, other.lo), min(self.hi, other.hi))
+
+    def widened(self, margin: float) -> Interval:
+        """Room for rounding: the interval and a margin on both sides."""
+        return Interval(self.lo - margin, self.hi + margin)
 
     def __str__(self) -> str:
         """Read as in mathematics."""

@@ -7,10 +7,11 @@ into the sum of terms that `canonical` works with. An expression holds no data a
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -30,6 +31,8 @@ Measure = Callable[["Rate | Loss"], Value]
 Term = tuple["Expression", "Expression | None"]
 """A constant factor and what it multiplies: a rate, an atom, a ratio ...; None for a constant term."""
 
+_ROUNDING = 1e-12
+_MOST_PIECES = 16  # a sum of several abs, max or min falls apart into the product of their pieces
 # How tightly a node binds when printed.
 _SUM, _PRODUCT, _UNARY, _LEAF = range(4)
 
@@ -117,30 +120,30 @@ class Expression:
     # -- arithmetic ------------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Expression:
-        return _binary(Sum, self, other)
+        return plus(self, expression(other))
 
     def __radd__(self, other: Any) -> Expression:
         if isinstance(other, (int, float)) and other == 0:  # so that the built-in sum() works
             return self
-        return _binary(Sum, other, self)
+        return plus(expression(other), self)
 
     def __sub__(self, other: Any) -> Expression:
-        return _binary(Difference, self, other)
+        return plus(self, expression(other), sign=-1)
 
     def __rsub__(self, other: Any) -> Expression:
-        return _binary(Difference, other, self)
+        return plus(expression(other), self, sign=-1)
 
     def __mul__(self, other: Any) -> Expression:
-        return _binary(Product, self, other)
+        return _product(self, expression(other))
 
     def __rmul__(self, other: Any) -> Expression:
-        return _binary(Product, other, self)
+        return _product(expression(other), self)
 
     def __truediv__(self, other: Any) -> Expression:
-        return _binary(Quotient, self, other)
+        return _quotient(self, expression(other))
 
     def __rtruediv__(self, other: Any) -> Expression:
-        return _binary(Quotient, other, self)
+        return _quotient(expression(other), self)
 
     def __neg__(self) -> Expression:
         return Negative(self)
@@ -153,7 +156,8 @@ class Expression:
 
     def __pow__(self, other: Any) -> NoReturn:
         raise TypeError(
-            f"powers are written as atoms: square({self!r}) for ** 2, sqrt({self!r}) for ** 0.5, inv({self!r}) for ** -1"
+            "powers are written as atoms: "
+            f"square({self!r}) for ** 2, sqrt({self!r}) for ** 0.5, inv({self!r}) for ** -1"
         )
 
     # -- comparison ------------------------------------------------------------------------------
@@ -165,27 +169,36 @@ class Expression:
         return _compare(self, ">=", other)
 
     def __lt__(self, other: Any) -> NoReturn:
-        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} <= {_text(other)}")
+        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} <= {other!r}")
 
     def __gt__(self, other: Any) -> NoReturn:
-        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} >= {_text(other)}")
+        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} >= {other!r}")
 
-    def __eq__(self, other: object) -> NoReturn:
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (Expression, int, float, np.number)):
+            return NotImplemented
         raise TypeError(
-            f"rates cannot be made equal: write abs({self!r} - {_text(other)}) <= tolerance. "
+            f"rates cannot be made equal: write abs({self - other!r}) <= tolerance. "
             "(To ask whether two expressions are the same, compare their .key.)"
         )
-
-    def __ne__(self, other: object) -> NoReturn:
-        self.__eq__(other)
 
     def __hash__(self) -> int:
         return hash(self.key)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return _fields(self)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"an expression never changes: cannot set {name!r} of {self!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"an expression never changes: cannot delete {name!r} of {self!r}")
+
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the expression {self!r} has no truth value: it is a function of rates, not a number")
 
-    def _wrapped(self, binding: int) -> str:
+    def wrapped(self, binding: int = _UNARY) -> str:
+        """Return the text, in parentheses if it binds less tightly than its place asks for."""
         return f"({self!r})" if self.binding < binding else repr(self)
 
 
@@ -217,16 +230,21 @@ class Constant(Expression):
         """Return the number."""
         return self.number
 
+    def __neg__(self) -> Expression:
+        return Constant(-self.number)
+
     @property
     def binding(self) -> int:  # type: ignore[override]  # a negative number prints like a negation
         """Bind like a leaf, or like a negation if negative."""
         return _UNARY if self.number < 0 else _LEAF
 
     def __repr__(self) -> str:
-        return repr(int(self.number)) if float(self.number).is_integer() else repr(float(self.number))
+        whole = float(self.number).is_integer() and abs(self.number) < 1e15
+        return repr(int(self.number)) if whole else repr(float(self.number))
 
 
-ZERO, ONE = Constant(0), Constant(1)
+ONE = Constant(1)
+_NOTHING = Interval(0, 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,10 +280,8 @@ class Rate(Expression):
         return measure(self)
 
     def __repr__(self) -> str:
-        arguments = [repr(self.baseline)] if self.baseline is not None else []
-        if self.slice != EVERYBODY:
-            arguments.append(repr(self.slice))
-        return f"{self.kind.name}({', '.join(arguments)})"
+        arguments = (self.slice,) if self.baseline is None else (self.baseline, self.slice)
+        return call_text(self.kind.name, *arguments)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -299,59 +315,64 @@ class Loss(Expression):
         return measure(self)
 
     def __repr__(self) -> str:
-        return f"{self.name}({self.slice!r})"
+        return call_text(self.name, self.slice)
 
 
 # -- arithmetic -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Binary(Expression):
-    left: Expression
-    right: Expression
+class Sum(Expression):
+    """A sum of signed parts, kept flat so that it may be long."""
 
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        """Both sides."""
-        return (self.left, self.right)
-
-
-class Sum(_Binary):
-    """A sum of two expressions."""
-
+    parts: tuple[tuple[int, Expression], ...]
     binding = _SUM
-    symbol, sign = "+", 1
 
     @cached_property
     def curvature(self) -> Curvature:
         """Curvatures add."""
-        right = self.right.curvature
-        return self.left.curvature + (right if self.sign > 0 else -right)
+        total = Curvature.CONSTANT
+        for sign, part in self.parts:
+            total = total + (part.curvature if sign > 0 else -part.curvature)
+        return total
 
     @cached_property
     def interval(self) -> Interval:
         """Range of the terms together."""
         return _interval_of_terms(self)
 
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The parts, without their signs."""
+        return tuple(part for _, part in self.parts)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Signs and parts."""
+        return ("sum", *((sign, part.key) for sign, part in self.parts))
+
     def terms(self) -> Iterator[Term]:
-        """Terms of both sides."""
-        yield from self.left.terms()
-        for factor, part in self.right.terms():
-            yield (factor if self.sign > 0 else times(Constant(-1), factor)), part
+        """Terms of all parts."""
+        for sign, part in self.parts:
+            yield from part.terms() if sign > 0 else (-part).terms()
+
+    def with_parts(self, parts: Iterable[Expression]) -> Expression:
+        """Return the same signs with other parts."""
+        return Sum(tuple((sign, part) for (sign, _), part in zip(self.parts, parts, strict=True)))
 
     def value(self, measure: Measure) -> Value:
-        """Add."""
-        return self.left.value(measure) + self.sign * self.right.value(measure)
+        """Add; a difference of two infinities counts as 0 and warns."""
+        values = [sign * np.asarray(part.value(measure)) for sign, part in self.parts]
+        with np.errstate(invalid="ignore"):
+            total = sum(values[1:], start=values[0])
+        undefined = np.isnan(total) & ~np.logical_or.reduce(np.broadcast_arrays(*map(np.isnan, values)))
+        _warn_undefined(undefined, f"{self!r} is the difference of two infinite numbers here")
+        return np.where(undefined, 0.0, total)[()]
 
     def __repr__(self) -> str:
-        right = self.right._wrapped(_PRODUCT if self.sign < 0 else _SUM)
-        return f"{self.left!r} {self.symbol} {right}"
-
-
-class Difference(Sum):
-    """A difference of two expressions."""
-
-    symbol, sign = "-", -1
+        (_, first), *rest = self.parts
+        tail = (f" {'+' if sign > 0 else '-'} {part.wrapped(_PRODUCT)}" for sign, part in rest)
+        return "".join([repr(first), *tail])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -386,7 +407,18 @@ class Negative(Expression):
         return -self.part.value(measure)
 
     def __repr__(self) -> str:
-        return f"-{self.part._wrapped(_PRODUCT)}"
+        return f"-{self.part.wrapped(_UNARY)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Binary(Expression):
+    left: Expression
+    right: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return (self.left, self.right)
 
 
 class Product(_Binary):
@@ -419,10 +451,10 @@ class Product(_Binary):
         """Multiply every factor."""
         if self.scaling is None:
             yield ONE, self
-            return
-        constant, other = self.scaling
-        for factor, part in other.terms():
-            yield times(constant, factor), part
+        elif self.scaling[0].interval != _NOTHING:
+            constant, other = self.scaling
+            for factor, part in other.terms():
+                yield times(constant, factor), part
 
     def value(self, measure: Measure) -> Value:
         """Multiply, with 0 * inf = 0: a term that does not count cannot spoil the rest."""
@@ -431,7 +463,7 @@ class Product(_Binary):
             return np.where((left == 0) | (right == 0), 0.0, np.multiply(left, right))[()]
 
     def __repr__(self) -> str:
-        return f"{self.left._wrapped(_PRODUCT)} * {self.right._wrapped(_UNARY)}"
+        return f"{self.left.wrapped(_PRODUCT)} * {self.right.wrapped(_UNARY)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -451,8 +483,7 @@ class Quotient(_Binary):
             divisor = self.right.interval
             sign = UNIT if divisor.lo >= 0 else -UNIT if divisor.hi <= 0 else REALS
             return self.left.curvature.scaled(sign)
-        affine = (Curvature.CONSTANT, Curvature.AFFINE)
-        if self.left.curvature in affine and self.right.curvature in affine:
+        if self.right.curvature is Curvature.AFFINE and self.left.curvature in (Curvature.CONSTANT, Curvature.AFFINE):
             return Curvature.RATIO
         return Curvature.UNKNOWN
 
@@ -468,27 +499,31 @@ class Quotient(_Binary):
         """Whether 0 <= numerator <= denominator whatever is predicted."""
         return self.left.interval.lo >= 0 and (self.right - self.left).interval.lo >= 0
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Both sides and the promise."""
+        return (*super().key, self.floor)
+
     def terms(self) -> Iterator[Term]:
         """Divide every factor, if the denominator is constant."""
         if self.right.curvature is not Curvature.CONSTANT or self.left.curvature is Curvature.CONSTANT:
             yield from super().terms()
             return
         for factor, part in self.left.terms():
-            yield _divided(factor, self.right), part
+            yield _quotient(factor, self.right), part
 
     def value(self, measure: Measure) -> Value:
         """Divide; 0/0 counts as 0 and warns, x/0 is infinite."""
         top, bottom = np.asarray(self.left.value(measure)), np.asarray(self.right.value(measure))
         undefined = (top == 0) & (bottom == 0)
-        if undefined.ndim == 0 and undefined:
-            warnings.warn(f"{self!r} is 0/0 here and counts as 0", UndefinedRateWarning, stacklevel=2)
+        _warn_undefined(undefined, f"{self!r} is 0/0 here")
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(undefined, 0.0, np.divide(top, bottom))[()]
 
     def __repr__(self) -> str:
         if self.floor is not None:
             return f"ratio({self.left!r}, {self.right!r}, floor={self.floor!r})"
-        return f"{self.left._wrapped(_PRODUCT)} / {self.right._wrapped(_UNARY)}"
+        return f"{self.left.wrapped(_PRODUCT)} / {self.right.wrapped(_UNARY)}"
 
 
 # -- atoms, black boxes, names --------------------------------------------------------------------
@@ -531,13 +566,16 @@ class Call(Expression):
     @property
     def key(self) -> tuple[Any, ...]:
         """Atom and arguments."""
-        return ("call", self.atom.name, *(argument.key for argument in self.arguments))
+        return ("call", self.atom, *(argument.key for argument in self.arguments))
 
     def value(self, measure: Measure) -> Value:
-        """Apply the atom."""
+        """Apply the atom; NaN outside its domain."""
+        x = np.array(np.broadcast_arrays(*(argument.value(measure) for argument in self.arguments)), dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.broadcast_arrays(*(argument.value(measure) for argument in self.arguments))
-            return self.atom.value(np.array(values, dtype=float))
+            nearest = np.clip(x, self.atom.domain.lo, self.atom.domain.hi) + 0.0  # -0.0 would turn inv over
+            # 1e-17 below 0 is 0 by rounding; what lies further outside has no value.
+            x = np.where((x == nearest) | (np.abs(x - nearest) < _ROUNDING), nearest, np.nan)
+            return self.atom.value(x)
 
     def __repr__(self) -> str:
         return f"{self.atom.name}({', '.join(map(repr, self.arguments))})"
@@ -569,7 +607,8 @@ class BlackBox(Expression):
     @property
     def key(self) -> tuple[Any, ...]:
         """The function object itself, and the arguments."""
-        return ("black_box", id(self.function), *(argument.key for argument in self.arguments))
+        function = self.function if isinstance(self.function, Hashable) else id(self.function)
+        return ("black_box", function, self.increasing, *(argument.key for argument in self.arguments))
 
     def value(self, measure: Measure) -> Value:
         """Call the function."""
@@ -582,10 +621,14 @@ class BlackBox(Expression):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Expression):
-    """A metric with a name of its own, defined by another expression."""
+    """A metric with a name of its own, defined by another expression.
+
+    ``within`` is what is known of its range beyond what the definition tells.
+    """
 
     name: str
     definition: Expression
+    within: Interval = REALS
 
     @cached_property
     def curvature(self) -> Curvature:
@@ -594,8 +637,8 @@ class Named(Expression):
 
     @cached_property
     def interval(self) -> Interval:
-        """As defined."""
-        return self.definition.interval
+        """As defined, and as known."""
+        return self.definition.interval & self.within
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -674,12 +717,19 @@ class Constraint:
         tpr() - tnr() <= 0.1
         -(tpr() - tnr()) <= 0.1
         """
-        for side, upper in ((self.left, self.symbol == "<="), (self.right, self.symbol == ">=")):
-            pieces = _pieces(side, upper)
-            if len(pieces) > 1:
-                sides = [(piece, self.right) if side is self.left else (self.left, piece) for piece in pieces]
-                return tuple(part for left, right in sides for part in Constraint(left, self.symbol, right).split())
-        return (self,)
+        lefts, rights = _pieces(self.left, self.symbol == "<="), _pieces(self.right, self.symbol == ">=")
+        if len(lefts) == len(rights) == 1:
+            return (self,)
+        return tuple(Constraint(left, self.symbol, right) for left in lefts for right in rights)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return _fields(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Constraint) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
@@ -696,23 +746,32 @@ def _pieces(side: Expression, upper: bool) -> tuple[Expression, ...]:
     whole = side.definition if isinstance(side, Named) else side
     if isinstance(whole, Call):
         if upper and whole.atom is ABS:
-            return (whole.arguments[0], -whole.arguments[0])
+            argument = whole.arguments[0]
+            return _pieces(argument, upper) + _pieces(-argument, upper)
         if whole.atom is (MAX if upper else MIN):
-            return whole.arguments
+            return tuple(piece for argument in whole.arguments for piece in _pieces(argument, upper))
     if isinstance(whole, Negative):
-        return tuple(-piece for piece in _pieces(whole.part, not upper))
-    if isinstance(whole, Product) and whole.scaling is not None:
-        constant, other = whole.scaling
-        if isinstance(constant, Constant) and constant.number != 0:
-            return tuple(constant * piece for piece in _pieces(other, upper is (constant.number > 0)))
-    if isinstance(whole, Sum):
-        left = _pieces(whole.left, upper)
-        if len(left) > 1:
-            return tuple(type(whole)(piece, whole.right) for piece in left)
-        right = _pieces(whole.right, upper is (whole.sign > 0))
-        if len(right) > 1:
-            return tuple(type(whole)(whole.left, piece) for piece in right)
-    return (side,)
+        pieces = tuple(-piece for piece in _pieces(whole.part, not upper))
+    elif isinstance(whole, Product) and whole.scaling is not None:
+        pieces = _scaled_pieces(*whole.scaling, upper, lambda constant, piece: constant * piece)
+    elif isinstance(whole, Quotient) and whole.right.curvature is Curvature.CONSTANT:
+        pieces = _scaled_pieces(whole.right, whole.left, upper, lambda constant, piece: piece / constant)
+    elif isinstance(whole, Sum):
+        split = [_pieces(part, upper is (sign > 0)) for sign, part in whole.parts]
+        many = math.prod(map(len, split)) > _MOST_PIECES
+        pieces = () if many else tuple(map(whole.with_parts, itertools.product(*split)))
+    else:
+        pieces = ()
+    return pieces if len(pieces) > 1 else (side,)
+
+
+def _scaled_pieces(
+    constant: Expression, part: Expression, upper: bool, scale: Callable[[Expression, Expression], Expression]
+) -> tuple[Expression, ...]:
+    known = constant.interval
+    if known == _NOTHING or known.lo < 0 < known.hi:
+        return ()
+    return tuple(scale(constant, piece) for piece in _pieces(part, upper is (known.lo >= 0)))
 
 
 # -- making and measuring -------------------------------------------------------------------------
@@ -722,24 +781,55 @@ def expression(value: Any) -> Expression:
     """Turn a number into an expression; leave expressions alone; refuse anything else."""
     if isinstance(value, Expression):
         return value
+    if isinstance(value, Constraint):
+        raise TypeError(f"{value!r} is a constraint and cannot be part of an expression")
+    return Constant(number(value, "a rate expression or a number"))
+
+
+def number(value: Any, wanted: str) -> float:
+    """Return a finite Python number, or refuse with what was ``wanted``."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         hint = "; call it, as in tpr()" if callable(value) else ""
-        raise TypeError(f"expected a rate expression or a number, not {type(value).__name__} {value!r}{hint}")
+        hint = "; unpack it, as in max(*rates)" if isinstance(value, (list, tuple)) else hint
+        raise TypeError(f"expected {wanted}, not {type(value).__name__} {value!r}{hint}")
     if not math.isfinite(value):
-        raise TypeError(f"expected a finite number, not {value!r}")
-    return Constant(value)
+        raise TypeError(f"expected {wanted}, not {value!r}")
+    return value
+
+
+def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
+    """Add or subtract, folding numbers; sums stay flat."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(left.number + sign * right.number)
+    first = left.parts if isinstance(left, Sum) else ((1, left),)
+    return Sum(first + (right.parts if isinstance(right, Sum) and sign > 0 else ((sign, right),)))
 
 
 def times(left: Expression, right: Expression) -> Expression:
     """Multiply two constant expressions, folding numbers."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.number * right.number)
+    if isinstance(right, Product) and isinstance(left, Constant) and isinstance(right.left, Constant):
+        return times(Constant(left.number * right.left.number), right.right)
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.number == 1:
             return other
+    return _product(left, right)
+
+
+def _product(left: Expression, right: Expression) -> Expression:
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(left.number * right.number)
     return Product(left, right)
+
+
+def _quotient(left: Expression, right: Expression) -> Expression:
+    if isinstance(right, Constant):
+        if right.number == 0:
+            raise ZeroDivisionError(f"{left!r} / 0")
+        if isinstance(left, Constant):
+            return Constant(left.number / right.number)
+    return Quotient(left, right)
 
 
 def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ...], Value] | None = None) -> Measure:
@@ -759,22 +849,20 @@ def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ..
     return measure
 
 
-def _divided(factor: Expression, divisor: Expression) -> Expression:
-    if isinstance(factor, Constant) and isinstance(divisor, Constant):
-        return Constant(factor.number / divisor.number)
-    return Quotient(factor, divisor)
+def _fields(node: Any) -> dict[str, Any]:
+    """Return what makes a node, without what it has worked out: a copy is the same before and after use."""
+    return {part.name: getattr(node, part.name) for part in fields(node)}
 
 
-def _binary(node: Callable[[Expression, Expression], Expression], left: Any, right: Any) -> Expression:
-    for value in (left, right):
-        if isinstance(value, Constraint):
-            raise TypeError(f"{value!r} is a constraint and cannot be part of an expression")
-    left, right = expression(left), expression(right)
-    if node is Quotient and isinstance(right, Constant) and right.number == 0:
-        raise ZeroDivisionError(f"{left!r} / 0")
-    if node is not Quotient and isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(node(left, right).value(lambda rate: 0.0))
-    return node(left, right)
+def call_text(name: str, *arguments: Any) -> str:
+    """Write a call as users do: everybody is no argument."""
+    return f"{name}({', '.join(repr(argument) for argument in arguments if argument != EVERYBODY)})"
+
+
+def _warn_undefined(undefined: Any, what: str) -> None:
+    """Warn of a value that is counted as 0; not while many classifiers are judged at once."""
+    if np.ndim(undefined) == 0 and undefined:
+        warnings.warn(f"{what} and counts as 0", UndefinedRateWarning, stacklevel=3)
 
 
 def _compare(left: Expression, symbol: str, right: Any) -> Constraint:
@@ -784,26 +872,30 @@ def _compare(left: Expression, symbol: str, right: Any) -> Constraint:
     return constraint
 
 
-def _text(value: object) -> str:
-    return repr(value)
-
-
 def _interval_of_terms(whole: Expression) -> Interval:
-    """Range of a sum. Rates on the same examples are bounded together, label by label, so that
-    ``positive_rate(s) - tp(s)`` is known to be at least 0; other terms are added as intervals.
+    """Range of a sum: rates on the same examples are bounded together, other terms are added as intervals.
+
+    Bounding label by label tells, for instance, that ``positive_rate(s) - tp(s)`` is at least 0.
     """
     total = Interval(0.0, 0.0)
     together: dict[tuple[Slice, tuple[int, ...], str | None], list[tuple[float, RateKind]]] = {}
     for factor, part in whole.terms():
-        rate = part if part is not None else (factor if isinstance(factor, Rate) else None)
-        number = factor.number if isinstance(factor, Constant) else (1.0 if part is None else None)
-        if isinstance(rate, Rate) and number is not None:
-            together.setdefault((rate.slice, rate.kind.labels, rate.baseline), []).append((number, rate.kind))
+        known = _multiple_of_rate(factor, part)
+        if known is not None:
+            factor_number, rate = known
+            together.setdefault((rate.slice, rate.kind.labels, rate.baseline), []).append((factor_number, rate.kind))
         else:
             total = total + (factor.interval if part is None else factor.interval * part.interval)
     for (_, labels, _), rates in together.items():
         total = total + _joint_range(labels, rates)
     return total
+
+
+def _multiple_of_rate(factor: Expression, part: Expression | None) -> tuple[float, Rate] | None:
+    """Return a term as a number times a rate (constant rates, such as base_rate, are factors), or None."""
+    if part is None:
+        factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
+    return (factor.number, part) if isinstance(factor, Constant) and isinstance(part, Rate) else None
 
 
 def _joint_range(labels: tuple[int, ...], rates: list[tuple[float, RateKind]]) -> Interval:

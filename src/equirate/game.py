@@ -6,7 +6,7 @@ that descends) take their steps for the next round, all from what was seen in th
 paper is a choice of three players (see `algorithms`); the loop does not know which.
 
 All arrays carry a last axis of *configurations* (step sizes, constraint levels, seeds), so a grid of runs is one
-run. Configurations that stop being finite are dropped and named; the others go on.
+run. Configurations that stop being finite are dropped before they are recorded, and named; the others go on.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .discipline import Curvature
+from .errors import AlgorithmError
 from .expressions import Expression
 from .losses import loss_values
 from .models.base import Members, Player
 from .players import model as model_players
-from .players.multipliers import MultiplierPlayer
+from .players.multipliers import MultiplierPlayer, arguments
 from .players.slack import SlackPlayer
 from .table import Table
 
@@ -60,6 +61,14 @@ class Rules:
         return len(self.theta_rate)
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where an earlier play ended: the model's parameters and the multipliers, with configurations last."""
+
+    parameters: Any
+    multipliers: Array
+
+
 @dataclass(eq=False)
 class Record:
     """What happened: photographs of the model, exact rates, multipliers and slacks, every so many rounds.
@@ -83,6 +92,7 @@ class Record:
     """Configuration and the first round in which surrogate rates left an atom's domain."""
     played: int = 0
     interrupted: bool = False
+    stopped: bool = False
     residual_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
     multiplier_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
     lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
@@ -98,6 +108,10 @@ class Record:
         """Translate configurations to columns of the photographs."""
         return [(t, int(np.searchsorted(self.actives[t], c))) for t, c in chosen]
 
+    def end(self) -> Start:
+        """Where the play ended, to continue from there; configurations that were dropped stay away."""
+        return Start(self.photographs[-1], self.multipliers[-1][:, self.actives[-1]])
+
     def stacked(self, name: str) -> Array:
         """Return a recorded quantity as one array (recorded rounds, quantity, configurations)."""
         return np.array(getattr(self, name))
@@ -111,20 +125,36 @@ def play(
     model: model_players.ModelPlayer,
     rules: Rules,
     progress: Progress | None = None,
+    training: Table | None = None,
+    start: Start | None = None,
 ) -> Record:
-    """Play the rounds and return the record. Ctrl-C ends the play and keeps what was recorded."""
+    """Play the rounds and return the record. Ctrl-C ends the play and keeps what was recorded.
+
+    ``table`` is what multipliers and slacks see, and what is recorded. ``training`` is what the model is trained on:
+    the same by default; another table over the same rows (with other weights) makes the two-data-set game of Cotter
+    et al. (2019). ``start`` continues an earlier play. A progress callback that returns True ends the play.
+    """
     record = Record(rules.count)
-    game = _Game(table, player, slack, multipliers, model, rules, record)
+    game = _Game(table, table if training is None else training, player, slack, multipliers, model, rules, record)
+    if start is not None:
+        game.resume(start)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is dropped and named
             for t in range(1, rules.n_rounds + 1):
+                recorded = t % rules.record_every == 0 or t == rules.n_rounds
+                if recorded:
+                    game.drop_diverged(t)
                 if not len(game.active):
                     break
-                game.round(t)
-                if progress is not None and record.rounds and record.rounds[-1] == t:
-                    progress(game.moment(t))
+                game.round(t, recorded)
+                if recorded and progress is not None and progress(game.moment(t)) is True:
+                    record.stopped = True
+                    break
     except KeyboardInterrupt:
         record.interrupted = True
+    if not record.rounds and len(record.diverged) == rules.count:
+        last = max(record.diverged.values())
+        raise AlgorithmError(f"every configuration diverged by round {last}: take smaller steps")
     return record
 
 
@@ -134,6 +164,7 @@ class _Game:
     def __init__(
         self,
         table: Table,
+        training: Table,
         player: Player,
         slack: SlackPlayer,
         multipliers: MultiplierPlayer,
@@ -141,15 +172,12 @@ class _Game:
         rules: Rules,
         record: Record,
     ) -> None:
-        self.table, self.player, self.rules, self.record = table, player, rules, record
+        self.table, self.training = table, training
+        self.player, self.rules, self.record = player, rules, record
         self.slack, self.multipliers, self.model = slack, multipliers, model
         self.active = np.arange(rules.count)
         self.levels = rules.levels
-        self.theta_rate, self.lambda_rate, self.slack_rate = (
-            rules.theta_rate,
-            rules.lambda_rate,
-            rules.slack_rate,
-        )
+        self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
         self.slack_state = slack.start(table, rules.count)
         self.lambda_state = multipliers.start(table, rules.count)
         self.n = table.program.n_multipliers
@@ -158,42 +186,52 @@ class _Game:
         record.lagrangian_sum, record.model_sum = np.zeros(rules.count), np.zeros(rules.count)
         record.dual_bound = np.full(rules.count, -np.inf)
 
-    def round(self, t: int) -> None:
+    def resume(self, start: Start) -> None:
+        """Continue from the parameters and multipliers of an earlier play."""
+        lam = self.lambda_state["lam"]
+        if start.multipliers.shape != lam.shape:
+            raise AlgorithmError(
+                f"cannot continue: the earlier play has multipliers of shape {start.multipliers.shape}, "
+                f"this one {lam.shape}"
+            )
+        self.lambda_state["lam"] = start.multipliers.copy()
+        self.player.resume(start.parameters)
+
+    def round(self, t: int, recorded: bool) -> None:
         """Play one round."""
         table, levels = self.table, self.levels
         lam = self.lambda_state["lam"]
         self.slack_state = self.slack.answer(self.slack_state, table, lam)
-        xi = self.lambda_state.get("xi", self.slack_state["xi"])
+        xi: Array = (self.lambda_state if "xi" in self.lambda_state else self.slack_state)["xi"]
         full = np.concatenate([lam, self.slack.direct(self.slack_state, table, lam)])
+        scores: Any = None
         if isinstance(self.model, model_players.BestResponse):
-            self.player.respond(table, table.coefficients(full, levels))
-            scores = None
+            self.player.respond(self.training, self.training.coefficients(full, levels))
             sums = self.player.sums(table)
         else:
             scores = self.player.scores()
             sums = table.cells.sums(scores > 0)
         rows = table.rows(sums, levels)
-        seen = rows if not self.multipliers.surrogate else self._surrogate_rows(scores, t)
+        seen = self._surrogate_rows(scores, t) if self.multipliers.surrogate else rows
         residual = self._residual(rows, xi)
         learnt = residual if seen is rows else self._residual(seen, xi)
         self._add_up(t, rows, lam, full, residual, learnt)
-        if t % self.rules.record_every == 0 or t == self.rules.n_rounds:
+        if recorded:
             self._remember(t, sums, scores, lam, xi, (lam * residual).sum(0))
-        if isinstance(self.model, model_players.Descent) and scores is not None:
-            up, down = table.split_coefficients(full, levels)
-            self.player.descend(self.model.score_gradient(table, scores, up, down), self.theta_rate)
+        if isinstance(self.model, model_players.Descent):
+            up, down = self.model.coefficients(self.training, full, levels)
+            gradient = self.model.score_gradient(self.training, scores, up, down, lam[0])
+            self.player.descend(gradient, self.theta_rate)
         self.slack_state = self.slack.learn(self.slack_state, table, lam, rows, self.slack_rate)
         self.lambda_state = self.multipliers.learn(self.lambda_state, table, seen, learnt, self.lambda_rate, t)
         if "left" in self.lambda_state:
             self._leave(self.lambda_state["left"], t)
-        if t % self.rules.record_every == 0 or t == self.rules.n_rounds:
-            self._drop_diverged(t)
 
     def _residual(self, rows: Array, xi: Array) -> Array:
-        """Gradient of the Lagrangian with respect to the multipliers."""
+        """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
         table = self.table
         values = table.atom_values(xi, self.slack_state.get("u"), rows)
-        residual: Array = rows[: self.n] + table.atom_weights @ values
+        residual: Array = rows[: self.n] + table.atom_matrix @ values
         residual[table.couplings] -= table.sense[table.couplings, None] * xi
         return residual
 
@@ -202,12 +240,7 @@ class _Game:
         table, surrogate = self.table, self.model.surrogate
         upper, lower = table.cells.sums(surrogate.upper(scores)), table.cells.sums(surrogate.lower(scores))
         seen = table.bounded_rows(upper, lower, self.levels)
-        first = table.couplings.start
-        outside = np.zeros(len(self.active), dtype=bool)
-        for group in table.groups:
-            arguments = table.sense[first + group.slacks][..., None] * seen[first + group.slacks]
-            outside |= (arguments < group.form.domain_lo).any((0, 1))
-        self._leave(outside, t)
+        self._leave(arguments(table, seen)[1], t)
         return seen
 
     def _leave(self, outside: NDArray[np.bool_], t: int) -> None:
@@ -252,7 +285,8 @@ class _Game:
         wide[..., self.active] = array
         return wide
 
-    def _drop_diverged(self, t: int) -> None:
+    def drop_diverged(self, t: int) -> None:
+        """Give up the configurations that are no longer finite."""
         good = self.player.finite() & np.isfinite(self.lambda_state["lam"]).all(axis=0)
         if good.all():
             return
@@ -289,7 +323,7 @@ def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...
     def of(expr: Expression) -> Array:
         return np.broadcast_to(np.asarray(expr.value(lambda part: measured[part.key]), dtype=float), (count,))
 
-    with np.errstate(all="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # a divergence may be infinite, a ratio 0 / 0
         objective = of(program.problem.objective.minimised)
         violations = [of(part.residual) for _, part in program.parts]
     return objective, np.array(violations, dtype=float).reshape(len(violations), count)

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 FEASIBLE = 1e-9
 """Violations up to this size are rounding."""
 
-PENALTY = 10.0
-"""Price of a violation while ratios are linearised."""
+PENALTIES = (10.0, 1e3, 1e5)
+"""Prices of a violation while ratios are linearised: the next where the one before did not keep the constraints."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,14 @@ def polish_weights(
     Returns
     -------
     Weights or None
-        None where the problem has black boxes or is in biconvex form, which have no cutting planes.
+        None where the problem has black boxes or is in biconvex form, which have no cutting planes, or where no iterate
+        of ``start`` has finite rows.
     """
     if any(group.form.grid or group.direct is not None for group in table.groups):
         return None
     usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
+    if not start[usable].sum() > 0:
+        return None
     programme = _Programme(table, rows[:, usable], start[usable])
     mu, smallest = programme.solve(rounds, tolerance)
     weights = np.zeros(rows.shape[1])
@@ -168,6 +171,7 @@ class _Programme:
         others[1 : 1 + self.j, -1] = -1.0
         self.cost, self.others = others[0], others[1:]
         self.cuts: list[_Cut] = []
+        self.bounds = self._bounds()
         self.convex = [g for g in table.groups if g.form.respond is not None]
         self.ratios = [g for g in table.groups if g.form.respond is None]
         directions = np.random.default_rng(0).dirichlet(np.ones(len(rows)), 64) / (np.ptp(rows, axis=1) + 1e-12)
@@ -181,18 +185,23 @@ class _Programme:
             self._cut_at(self.table.lo + share * (self.table.hi - self.table.lo))
         if self.ratios:
             return self._with_ratios(rounds, tolerance)
-        violation = self._minimise(rounds, tolerance, room=None)[1] if self.j else 0.0
-        violation = violation if violation > 10 * tolerance else 0.0
-        return self._minimise(rounds, tolerance, room=violation)[0], violation
+        violation = 0.0
+        if self.j and self._judge(self.start, None) > 0:
+            self.start, violation = self._minimise(rounds, tolerance, room=None)
+        mu, _ = self._minimise(rounds, tolerance, room=violation)
+        return mu, violation if violation > 10 * tolerance else 0.0
 
     # -- convex: cutting planes ------------------------------------------------------------------
 
     def _minimise(self, rounds: int, tolerance: float, room: float | None) -> tuple[Array, float]:
-        """Minimise the objective with violations up to ``room``, or (None) the violation, cutting until values are right."""
+        """Minimise the objective with violations up to ``room``, or (None) the violation; cut until right."""
         mu = self.start
         best = self._judge(mu, room)
         for _ in range(rounds):
-            found, others, lower = self._programme(room)
+            solved = self._programme(room)
+            if solved is None:  # an argument below its box, where cuts and values part: what there is, is best
+                break
+            found, others, lower = solved
             mixed = [mu + step * (found - mu) for step in (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)]
             judged = [self._judge(candidate, room) for candidate in mixed]
             k = int(np.argmin(judged))
@@ -215,25 +224,38 @@ class _Programme:
     # -- ratios: successive linear programmes ----------------------------------------------------
 
     def _with_ratios(self, rounds: int, tolerance: float) -> tuple[Array, float]:
-        mu, merit, width = self.start, self._merit(self.start), 0.3
+        mu = self.start
+        allowed = max(self._violation(mu, self._at(mu)[1]), 0.0) + FEASIBLE
+        for penalty in PENALTIES:
+            found = self._descend(mu, penalty, rounds, tolerance)
+            violation = max(self._violation(found, self._at(found)[1]), 0.0)
+            if violation <= allowed or violation <= tolerance:
+                mu, allowed = found, violation
+            if violation <= FEASIBLE:
+                break
+        return mu, max(self._violation(mu, self._at(mu)[1]), 0.0)
+
+    def _descend(self, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
+        """Successive linear programmes from ``mu``, each trusted while the denominators change little."""
+        merit, width = self._merit(mu, penalty), 0.3
         for _ in range(rounds):
-            candidate, _, _ = self._programme(None, self._linearised(mu, width))
-            value = self._merit(candidate)
-            if value < merit - tolerance:
-                mu, merit, width = candidate, value, min(2 * width, 1.0)
-                self._cut_at(self._at(candidate)[0])
+            solved = self._programme(None, self._linearised(mu, width), penalty)
+            value = np.inf if solved is None else self._merit(solved[0], penalty)
+            if solved is not None and value < merit - 1e-3 * tolerance:
+                mu, merit, width = solved[0], value, min(2 * width, 1.0)
+                self._cut_at(self._at(mu)[0])
             else:
                 width /= 4
                 if width < 1e-4:
                     break
-        return mu, max(self._violation(mu, self._at(mu)[1]), 0.0)
+        return mu
 
-    def _merit(self, mu: Array) -> float:
+    def _merit(self, mu: Array, penalty: float) -> float:
         values = self._at(mu)[1]
-        return self._objective(mu, values) + PENALTY * max(self._violation(mu, values), 0.0)
+        return self._objective(mu, values) + penalty * max(self._violation(mu, values), 0.0)
 
     def _linearised(self, mu: Array, width: float) -> list[_Cut]:
-        """Tau = s N / D near (N0, D0): s (r + (N - r D) / D0) with r = N0 / D0, while |D - D0| <= width D0."""
+        """Tau = s N / D near (N0, D0): s (r + (N - r D) / D0) with r = N0 / D0, while |D - D(mu)| <= width D0."""
         first, cuts = 1 + self.j, []
         for group in self.ratios:
             for k, atom in enumerate(group.atoms):
@@ -241,19 +263,36 @@ class _Programme:
                 sign = self.table.sense[first + top]
                 N = sign * self.rows[first + top]
                 D = self.table.sense[first + bottom] * self.rows[first + bottom]
-                d0 = max(float(D @ mu), float(self.table.lo[bottom]))
+                here = float(D @ mu)
+                d0 = max(here, float(self.table.lo[bottom]))
                 ratio = float(N @ mu) / d0
                 others = np.zeros_like(self.cost)
                 others[self.s + atom] = -1.0
                 cuts.append(_Cut(others, -sign * ratio, sign * (N - ratio * D) / d0))
-                cuts.append(_Cut(np.zeros_like(self.cost), 1 + width, D / d0))
-                cuts.append(_Cut(np.zeros_like(self.cost), width - 1, -D / d0))
+                cuts.append(_Cut(np.zeros_like(self.cost), here / d0 + width, D / d0))
+                cuts.append(_Cut(np.zeros_like(self.cost), width - here / d0, -D / d0))
         return cuts
 
     # -- the linear programme --------------------------------------------------------------------
 
-    def _programme(self, room: float | None, extra: list[_Cut] | None = None) -> tuple[Array, Array, float]:
-        """Solve with the cuts so far. ``room`` None: minimise the violation, or penalise it if there are ``extra`` cuts."""
+    def _bounds(self) -> list[tuple[float | None, float | None]]:
+        """Slacks are free (their couplings hold them), convex atoms are at least their smallest value."""
+        table = self.table
+        falling = table.sense[table.couplings] < 0
+        with np.errstate(all="ignore"):
+            least = table.atom_values(np.where(falling, table.hi, table.lo)[:, None])[:, 0]
+        usable = np.isfinite(least)
+        for group in table.groups:
+            usable[group.atoms] &= group.form.respond is not None  # a linearised ratio has its own bound
+        return [(None, None)] * self.s + [(float(v) if ok else None, None) for v, ok in zip(least, usable, strict=True)]
+
+    def _programme(
+        self, room: float | None, extra: list[_Cut] | None = None, penalty: float = 0.0
+    ) -> tuple[Array, Array, float] | None:
+        """Solve with the cuts so far; without ``room``, for the violation or the objective + ``penalty`` * violation.
+
+        Returns the mixture, the other variables and the value, or None if there is no solution.
+        """
         cuts = self.cuts + (extra or [])
         others = np.vstack([self.others, *(cut.others for cut in cuts)])
         limits = np.concatenate([np.zeros(len(self.others)), [cut.limit for cut in cuts]])
@@ -263,16 +302,15 @@ class _Programme:
             if cut.iterates is not None:
                 iterates[k] = cut.iterates
         objective, cost = self.rows[0], self.cost.copy()
-        cost[-1] = PENALTY if extra else 0.0
-        if room is None and not extra:
+        cost[-1] = penalty
+        if room is None and not penalty:
             objective, cost = np.zeros(self.n), np.eye(1, cost.size, cost.size - 1)[0]
-        box = list(zip(self.table.lo, self.table.hi, strict=True))
-        for group in self.ratios:
-            for s in group.slacks.ravel():  # a linearised ratio does not use its slacks
-                box[s] = (None, None)
-        bounds = box + [(None, None)] * self.a + [(0.0, None if room is None else room + FEASIBLE)]
+        bounds = [*self.bounds, (0.0, None if room is None else room + FEASIBLE)]
         while True:
-            x, duals, level = _basic(objective, cost, iterates, others, limits, self.active, bounds)
+            solved = _basic(objective, cost, iterates, others, limits, self.active, bounds)
+            if solved is None:
+                return None
+            x, duals, level = solved
             reduced = objective - duals @ iterates - level
             helpful = np.argsort(reduced)[:64]
             helpful = np.setdiff1d(helpful[reduced[helpful] < -1e-9], self.active)
@@ -334,7 +372,7 @@ class _Programme:
 
 def _basic(
     objective: Array, cost: Array, iterates: Array, others: Array, limits: Array, active: Any, bounds: Any
-) -> tuple[Array, Array, float]:
+) -> tuple[Array, Array, float] | None:
     """Basic solution over the active iterates and the other variables, with the duals of rows and of the simplex."""
     A = np.hstack([iterates[:, active], others])
     scale = np.maximum(np.abs(A).max(axis=1), 1e-12)
@@ -349,11 +387,11 @@ def _basic(
         method="highs-ds",
     )
     if result.x is None:
-        raise RuntimeError(f"the linear programme over the iterates was not solved: {result.message}")
+        return None
     return result.x, result.ineqlin.marginals / scale, float(result.eqlin.marginals[0])
 
 
 def _distribution(x: Array) -> Array:
     """Clean rounding off a solution that should be a distribution."""
-    clean = np.where(x < 1e-12, 0.0, x)
-    return clean / clean.sum()
+    clean: Array = np.where(x < 1e-12, 0.0, x)
+    return clean / float(clean.sum())

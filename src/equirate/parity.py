@@ -15,20 +15,23 @@ Examples
 
 from __future__ import annotations
 
+import functools
 import itertools
-import math
+import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .data import Examples
 from .discipline import Curvature
 from .errors import DataError, EquirateWarning
-from .expressions import Constraint, Expression
-from .rates import f1, fpr, positive_rate, precision, tpr, win_loss_ratio
-from .slices import EVERYBODY, Attribute, Comparison, Slice, column_of
+from .expressions import Constraint, Expression, number
+from .rates import column_name, f1, fpr, positive_rate, precision, tpr, win_loss_ratio
+from .slices import EVERYBODY, Attribute, Slice
 
 RateOfSlice = Callable[[Slice], Expression]
 Over = Attribute | Slice | Sequence["Attribute | Slice"]
@@ -43,6 +46,7 @@ class Metric:
     arguments: tuple[str, ...] = ()
 
     def __call__(self, slice_: Slice) -> Expression:
+        """Return the metric of a slice."""
         return self.function(*self.arguments, slice_)
 
 
@@ -69,18 +73,17 @@ class Family:
     def expanded(self, examples: Examples) -> list[Constraint]:
         """Return one constraint per group, or per pair of groups, of the data."""
         sets = [self.attributes] if self.intersect else [(name,) for name in self.attributes]
-        return [part for names in sets for part in self._of(names, examples)]
+        return [part for names in sets for part in self._over(names, examples)]
 
-    def _of(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
-        groups, small = [], []
+    def _over(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
+        groups: list[Slice] = []
+        small: list[Slice] = []
         for group in _groups(names, examples):
             mask = examples.mask(group)
-            share = float(examples.weights[mask].sum() / examples.weights.sum())
-            count = int(mask.sum())
-            if count == 0:
-                continue
-            enough = share >= self.min_support if self.min_support < 1 else count >= self.min_support
-            (groups if enough else small).append(group)
+            if mask.any():
+                share = float(examples.weights[mask].sum() / examples.weights.sum())
+                support = share if self.min_support < 1 else int(mask.sum())
+                (groups if support >= self.min_support else small).append(group)
         if small:
             shown = ", ".join(map(repr, small[:5])) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
             warnings.warn(f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2)
@@ -119,21 +122,12 @@ def compared(
 
 
 def _groups(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
-    values = []
-    for name in names:
-        examples.mask(Comparison(name, "==", ""))  # refuses unknown attributes and missing values
-        values.append(
-            [Comparison(name, "==", v.item() if isinstance(v, np.generic) else v) for v in _unique(examples, name)]
-        )
+    values = [[Attribute(name) == value for value in _unique(examples.column(name))] for name in names]
     for combination in itertools.product(*values):
-        group: Slice = combination[0]
-        for part in combination[1:]:
-            group = group & part
-        yield group
+        yield functools.reduce(operator.and_, combination)
 
 
-def _unique(examples: Examples, name: str) -> list[object]:
-    column = column_of(examples.columns, name)
+def _unique(column: NDArray[Any]) -> list[Any]:
     if column.dtype == object:
         return sorted(set(column.tolist()), key=lambda value: (str(type(value)), value))
     return list(np.unique(column))
@@ -148,8 +142,10 @@ def _parity(
     intersect: bool,
     min_support: float,
 ) -> list[Constraint | Family]:
-    if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 <= tolerance < math.inf:
-        raise TypeError(f"the tolerance of {name} must be a number >= 0; got {tolerance!r}")
+    tolerance, min_support = (
+        _nonnegative(value, f"the {what} of {name}")
+        for what, value in (("tolerance", tolerance), ("min_support", min_support))
+    )
     if compare not in _COMPARE:
         raise TypeError(f"compare of {name} must be one of {', '.join(map(repr, _COMPARE))}; got {compare!r}")
     parts = list(over) if isinstance(over, (list, tuple)) else [over]
@@ -162,6 +158,13 @@ def _parity(
     if len(slices) == 1:
         slices = [slices[0], ~slices[0]]
     return list(compared(metrics, slices, tolerance, compare))
+
+
+def _nonnegative(value: float, what: str) -> float:
+    found = number(value, f"a number for {what}")
+    if found < 0:
+        raise TypeError(f"{what} must be a number >= 0; got {value!r}")
+    return found
 
 
 def _ready_made(
@@ -179,7 +182,7 @@ def _ready_made(
         return _parity(name, metrics, over, tolerance, compare, intersect, min_support)
 
     constraints.__name__ = constraints.__qualname__ = name
-    constraints.__doc__ = f"""{summary}
+    constraints.__doc__ = f"""{summary} Returns a list of constraints.
 
     Parameters
     ----------
@@ -193,6 +196,12 @@ def _ready_made(
         With several attributes: compare the combinations of their values, not each attribute by itself.
     min_support
         Leave out groups with fewer examples (a number >= 1) or a smaller share of the weight (below 1), with a warning.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.{name}(eq.attr("sex"), tolerance=0.05)
+    [{name}(sex, tolerance=0.05)]
     """
     return constraints
 
@@ -213,7 +222,13 @@ def churn_difference(
     intersect: bool = False,
     min_support: float = 0,
 ) -> list[Constraint | Family]:
-    """Equal win-loss ratios against a baseline model, up to a tolerance; arguments as in the other parities."""
-    name = baseline.name if isinstance(baseline, Attribute) else baseline
-    metrics = [Metric(win_loss_ratio, (name,))]
+    """Equal win-loss ratios against a baseline model, up to a tolerance; arguments as in the other parities.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.churn_difference("old_model", eq.attr("sex"), tolerance=0.1)
+    [churn_difference('old_model', sex, tolerance=0.1)]
+    """
+    metrics = [Metric(win_loss_ratio, (column_name(baseline, "churn_difference"),))]
     return _parity("churn_difference", metrics, over, tolerance, compare, intersect, min_support)

@@ -24,24 +24,39 @@ from typing import Any, Protocol
 from scipy.special import xlogy
 
 from . import atoms
-from .atoms import Atom
+from .atoms import NONNEGATIVE, Atom
 from .discipline import UNIT, Curvature, Interval
 from .errors import DisciplineError
-from .expressions import BlackBox, Call, Expression, Loss, Measure, Named, Quotient, Rate, Value, expression
+from .expressions import (
+    BlackBox,
+    Call,
+    Expression,
+    Loss,
+    Measure,
+    Named,
+    Quotient,
+    Rate,
+    Value,
+    call_text,
+    expression,
+    number,
+)
 from .kinds import KINDS
-from .slices import EVERYBODY, Attribute, Everybody, Slice
+from .slices import EVERYBODY, Attribute, Slice
 
 
 class SliceRate(Protocol):
     """A rate of a slice."""
 
-    def __call__(self, slice: Slice | None = None) -> Expression: ...
+    def __call__(self, slice: Slice | None = None) -> Expression:
+        """Make the expression."""
 
 
 class BaselineRate(Protocol):
     """A rate of a slice, against another model."""
 
-    def __call__(self, baseline: str | Attribute, slice: Slice | None = None) -> Expression: ...
+    def __call__(self, baseline: str | Attribute, slice: Slice | None = None) -> Expression:
+        """Make the expression."""
 
 
 # -- linear rates ---------------------------------------------------------------------------------
@@ -64,7 +79,14 @@ def _linear(name: str) -> SliceRate:
         return Rate(kind, _slice(slice, name))
 
     rate.__name__ = rate.__qualname__ = name
-    rate.__doc__ = f"{kind.summary}, within a slice. Linear in the predictions."
+    rate.__doc__ = f"""{kind.summary}, within a slice. Linear in the predictions.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.{name}(eq.attr("age") < 30)
+    {name}(age < 30)
+    """
     return rate
 
 
@@ -72,14 +94,24 @@ def _baseline(name: str) -> BaselineRate:
     kind = KINDS[name]
 
     def rate(baseline: str | Attribute, slice: Slice | None = None) -> Expression:
-        return Rate(kind, _slice(slice, name), _column_name(baseline, name))
+        return Rate(kind, _slice(slice, name), column_name(baseline, name))
 
     rate.__name__ = rate.__qualname__ = name
-    rate.__doc__ = f"{kind.summary}, within a slice. ``baseline`` names the attribute that holds the other model's 0/1 predictions."
+    rate.__doc__ = f"""{kind.summary}, within a slice. Linear in the predictions.
+
+    ``baseline`` names the attribute that holds the other model's 0/1 predictions.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.{name}("old_model", eq.attr("age") < 30)
+    {name}('old_model', age < 30)
+    """
     return rate
 
 
-def _column_name(baseline: str | Attribute, caller: str) -> str:
+def column_name(baseline: str | Attribute, caller: str) -> str:
+    """Return the name of the attribute that holds a baseline's predictions."""
     name = baseline.name if isinstance(baseline, Attribute) else baseline
     if not isinstance(name, str):
         raise TypeError(f"the baseline of {caller} is the name of an attribute with 0/1 predictions; got {baseline!r}")
@@ -108,8 +140,7 @@ churn = _baseline("churn")
 
 
 def _named(definition: Expression, name: str, *arguments: Any) -> Expression:
-    shown = ", ".join(repr(a) for a in arguments if not isinstance(a, Everybody))
-    return Named(f"{name}({shown})", definition)
+    return Named(call_text(name, *arguments), definition)
 
 
 def ratio(numerator: Any, denominator: Any, *, floor: float | None = None) -> Expression:
@@ -123,9 +154,15 @@ def ratio(numerator: Any, denominator: Any, *, floor: float | None = None) -> Ex
     >>> ratio(tpr(), fpr(), floor=0.01)
     ratio(tpr(), fpr(), floor=0.01)
     """
-    if floor is not None and not 0 < floor < math.inf:
-        raise TypeError(f"the floor of a ratio must be a positive number; got {floor!r}")
-    return Quotient(expression(numerator), expression(denominator), floor)
+    top, bottom = expression(numerator), expression(denominator)
+    return top / bottom if floor is None else Quotient(top, bottom, _positive(floor, "the floor of a ratio"))
+
+
+def _positive(value: float, what: str) -> float:
+    found = number(value, f"a number for {what}")
+    if found <= 0:
+        raise TypeError(f"{what} must be positive; got {value!r}")
+    return found
 
 
 def precision(slice: Slice | None = None) -> Expression:
@@ -148,8 +185,7 @@ def f1(slice: Slice | None = None) -> Expression:
 
 def f_score(beta: float, slice: Slice | None = None) -> Expression:
     """F-score that weighs recall ``beta`` times as much as precision."""
-    if isinstance(beta, Slice) or not isinstance(beta, (int, float)) or not 0 < beta < math.inf:
-        raise TypeError(f"f_score takes a positive number beta first, then a slice; got {beta!r}")
+    beta = _positive(beta, "beta, the first argument of f_score")
     s, b = _slice(slice, "f_score"), beta**2
     return _named(((1 + b) * tp(s)) / ((1 + b) * tp(s) + b * fn(s) + fp(s)), "f_score", beta, s)
 
@@ -160,13 +196,31 @@ def jaccard(slice: Slice | None = None) -> Expression:
     return _named(tp(s) / (tp(s) + fp(s) + fn(s)), "jaccard", s)
 
 
-def win_loss_ratio(baseline: str | Attribute, slice: Slice | None = None, *, floor: float = 1e-3) -> Expression:
+_FLOOR_OF_LOSSES = 1e-3
+
+
+def win_loss_ratio(
+    baseline: str | Attribute, slice: Slice | None = None, *, floor: float = _FLOOR_OF_LOSSES
+) -> Expression:
     """Wins over losses against another model: above 1, the changes are for the better.
 
     While training, losses below ``floor`` count as ``floor``; evaluation is exact.
     """
-    s, name = _slice(slice, "win_loss_ratio"), _column_name(baseline, "win_loss_ratio")
-    return _named(ratio(wins(name, s), losses(name, s), floor=floor), "win_loss_ratio", name, s)
+    s, name = _slice(slice, "win_loss_ratio"), column_name(baseline, "win_loss_ratio")
+    definition = ratio(wins(name, s), losses(name, s), floor=floor)
+    promise = () if floor == _FLOOR_OF_LOSSES else (_Keyword("floor", expression(floor)),)
+    return _named(definition, "win_loss_ratio", name, s, *promise)
+
+
+@dataclass(frozen=True, repr=False)
+class _Keyword:
+    """An argument that is written with its name."""
+
+    name: str
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"{self.name}={self.value!r}"
 
 
 # -- atoms ----------------------------------------------------------------------------------------
@@ -177,7 +231,15 @@ def _atom(atom: Atom, summary: str) -> Callable[..., Expression]:
         return Call(atom, tuple(map(expression, arguments)))
 
     call.__name__ = call.__qualname__ = atom.name
-    call.__doc__ = f"{summary} {atom.shape.value.value.capitalize()}."
+    example = ", ".join(["eq.tpr()", "eq.tnr()"][: atom.arity])
+    call.__doc__ = f"""{summary} {atom.shape.value.value.capitalize()}.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.{atom.name}({example})
+    {atom.name}({example.replace("eq.", "")})
+    """
     return call
 
 
@@ -221,7 +283,7 @@ def kl(p: Any, expr: Any) -> Expression:
         for weight, side in ((p, expr), (1 - p, 1 - expr))
         if not (weight.interval.lo == weight.interval.hi == 0)
     ]
-    return _named(terms[0] if len(terms) == 1 else terms[0] + terms[1], "kl", p, expr)
+    return Named(call_text("kl", p, expr), sum(terms[1:], start=terms[0]), within=NONNEGATIVE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -315,8 +377,9 @@ def kl_divergence(slice: Slice | None = None, prior: Any = None) -> Expression:
     ``prior`` is a number or a constant expression and defaults to the overall base rate of the data.
     """
     s = _slice(slice, "kl_divergence")
-    shown = ", ".join(part for part in (repr(s), "" if prior is None else f"prior={prior!r}") if part)
-    return Named(f"kl_divergence({shown})", kl(base_rate() if prior is None else prior, positive_rate(s)))
+    p = base_rate() if prior is None else expression(prior)
+    shown = () if prior is None else (_Keyword("prior", p),)
+    return _named(kl(p, positive_rate(s)), "kl_divergence", s, *shown)
 
 
 # -- ordinary losses ------------------------------------------------------------------------------

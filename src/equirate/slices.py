@@ -28,6 +28,7 @@ from .errors import DataError
 Columns = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
 
+_TEXT, _NUMBERS = "UT", "biuf"  # kinds of numpy dtypes
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -85,7 +86,7 @@ class Everybody(Slice):
         return frozenset()
 
     def __repr__(self) -> str:
-        return ""
+        return "everybody"
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,17 +99,17 @@ class Comparison(Slice):
 
     def mask(self, columns: Columns) -> Mask:
         """Compare element by element."""
-        column = column_of(columns, self.attribute)
-        numeric = np.issubdtype(column.dtype, np.number) or column.dtype == bool
-        if numeric and isinstance(self.value, str):
-            if self.symbol in ("==", "!="):
-                return np.full(len(column), self.symbol == "!=")
-            raise DataError(_unordered(self, column))
+        column, value = column_of(columns, self.attribute), self.value
+        kind = column.dtype.kind
+        if (kind in _TEXT) is not isinstance(value, str) and kind in _TEXT + _NUMBERS:
+            raise DataError(_incomparable(self, column))
         try:
-            result = _COMPARISONS[self.symbol](column, self.value)
-        except TypeError as error:
-            raise DataError(_unordered(self, column)) from error
-        return np.broadcast_to(np.asarray(result, dtype=bool), column.shape).copy()
+            if kind == "M":
+                value = np.datetime64(value)
+            result = _COMPARISONS[self.symbol](column, value)
+        except (TypeError, ValueError) as error:
+            raise DataError(_incomparable(self, column)) from error
+        return np.asarray(result, dtype=bool)
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -116,7 +117,7 @@ class Comparison(Slice):
         return frozenset({self.attribute})
 
     def __repr__(self) -> str:
-        return f"{_written(self.attribute)} {self.symbol} {_value(self.value)}"
+        return f"{_written(self.attribute)} {self.symbol} {self.value!r}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,7 +139,7 @@ class Membership(Slice):
         return frozenset({self.attribute})
 
     def __repr__(self) -> str:
-        return f"{_written(self.attribute)}.isin([{', '.join(_value(v) for v in self.values)}])"
+        return f"{_written(self.attribute)}.isin({list(self.values)!r})"
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,14 +257,20 @@ def column_of(columns: Columns, name: str) -> NDArray[Any]:
     return columns[name]
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA answers neither True nor False
+        return True
+
+
 def _scalar(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, (Attribute, Slice)) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes))):
         raise TypeError(f"attr({name!r}) is compared with one value at a time, not with {value!r}; see isin")
-    if value is None or value != value:
+    if is_missing(value):
         raise TypeError(f"attr({name!r}) cannot be compared with {value!r}: missing values form no slice")
-    return value
+    return value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value
 
 
 def _joined(symbol: str, left: Slice, right: Slice) -> Slice:
@@ -277,16 +284,19 @@ def _joined(symbol: str, left: Slice, right: Slice) -> Slice:
     return Joined(symbol, parts[0] + parts[1])
 
 
-def _unordered(slice_: Comparison, column: NDArray[Any]) -> str:
+def _incomparable(slice_: Comparison, column: NDArray[Any]) -> str:
+    kinds = {**dict.fromkeys(_TEXT, "text"), **dict.fromkeys(_NUMBERS, "numbers"), "b": "True and False", "M": "dates"}
+    held = kinds.get(column.dtype.kind, f"{column.dtype} values")
+    advice = ""
+    if held == "text":
+        advice = f": write {Comparison(slice_.attribute, slice_.symbol, str(slice_.value))!r}"
+    elif isinstance(slice_.value, str) and held == "numbers":
+        advice = ": give a number without quotes"
     return (
-        f"cannot evaluate the slice {slice_!r}: the column {slice_.attribute!r} holds {column.dtype} values, "
-        f"which do not compare with {slice_.value!r}"
+        f"cannot evaluate the slice {slice_!r}: the attribute {slice_.attribute!r} holds {held}, "
+        f"which do not compare with {slice_.value!r}{advice}"
     )
 
 
 def _written(name: str) -> str:
     return name if name.isidentifier() and not keyword.iskeyword(name) else f"attr({name!r})"
-
-
-def _value(value: Any) -> str:
-    return repr(value)

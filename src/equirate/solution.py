@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Algorithm, Output
-from .classifiers import Classifier
+from .classifiers import Classifier, snapped
 from .data import Examples
 from .errors import AlgorithmError
 from .game import Record, Rules, constants, values
@@ -31,6 +31,8 @@ from .table import Table, make_table
 
 Array = NDArray[np.float64]
 _BLOCK = 512
+_SAME = 1e-6
+"""Violations that differ by less are told apart by the objective."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,16 @@ class Status:
     feasible
         Whether the largest violation is at most ``tolerance``.
     lower_bound
-        No classifier the model can express does better than this (minimised objective), where that is known.
+        No mixture that meets the constraints does better than this (minimised objective: for a maximised one, with the
+        sign turned). Known for a finite list of classifiers on the training data, where slack and model answer best.
     gap
-        Objective minus lower bound; None where there is no bound.
+        Minimised objective minus lower bound; None where there is no bound or the constraints are not met.
+    smallest_violation
+        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
     lambda_regret, theta_regret
-        Average regret of the players on the recorded play; ``theta_regret`` is against the recorded iterates (a lower
-        estimate), or against all classifiers for a finite list (exact).
+        Average regret of the players over the rounds played by the best configuration, on the training data;
+        ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
+        list (exact). None where the record does not tell.
     advice
         What to try if this is not good enough.
     """
@@ -62,7 +68,7 @@ class Status:
     lower_bound: float | None
     gap: float | None
     lambda_regret: float | None
-    theta_regret: float
+    theta_regret: float | None
     rounds: int
     interrupted: bool
     diverged: tuple[int, ...]
@@ -116,7 +122,7 @@ class Solution:
 
     def _values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
         """Minimised objective and signed violations (split constraints), in the user's own terms."""
-        return values(self.judge, rates, losses, self._constants)
+        return values(self.judge, snapped(rates), losses, self._constants)
 
     @cached_property
     def _constants(self) -> dict[tuple[Any, ...], float]:
@@ -170,18 +176,12 @@ class Solution:
 
     def uniform(self, configuration: int | None = None) -> Classifier:
         """The mixture that the theorem is about: equal weights, or the algorithm's own (COCO, proxy-Lagrangian)."""
-        c = self.best_configuration() if configuration is None else configuration
-        chosen = self._of(c)
-        weights = np.array([self.record.shares[t][c] for t, _ in chosen])
-        weights = weights / weights.sum()
-        return self._classifier(chosen, weights, "uniform")
+        return self._classifier(*self._shares(configuration), "uniform")
 
     def average(self, configuration: int | None = None) -> Classifier:
         """The deterministic classifier with averaged parameters (SPADE, SPADE+ and NEMSIS)."""
-        c = self.best_configuration() if configuration is None else configuration
-        chosen = self._of(c)
-        weights = np.array([self.record.shares[t][c] for t, _ in chosen])
-        members = self.player.average(self.record.photographs, self.record.local(chosen), weights / weights.sum())
+        chosen, weights = self._shares(configuration)
+        members = self.player.average(self.record.photographs, self.record.local(chosen), weights)
         return Classifier(members, np.ones(1), self.problem, "average")
 
     def output(self, configuration: int | None = None) -> Classifier:
@@ -204,41 +204,47 @@ class Solution:
         return self._classifier(chosen, weights, "best")
 
     def polish(self, configuration: int | None = None) -> Classifier:
-        """The best mixture of the iterates for the problem itself, at least as good as `shrink`."""
+        """The best mixture of the iterates for the problem itself, at least as good as `shrink` and `best`.
+
+        For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both;
+        with black boxes, the better of the two.
+        """
         chosen = self.iterates if configuration is None else self._of(configuration)
         rates, losses = self._of_iterates(chosen)
         objective, violations = self._values(rates, losses)
         shrunk = shrink_weights(objective, violations)
         candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
-        smallest = shrunk.smallest_violation
-        rows = self._rows(rates, losses)
-        for start in list(candidates):
+        rows, smallest = self._rows(rates, losses), None
+        ratios = self.judge.program.has_ratios
+        for start in candidates[: 2 if ratios else 1]:
             polished = polish_weights(self.judge, rows, start)
-            if polished is None:
-                break
-            candidates.append(polished.weights)
-            smallest = min(smallest, polished.smallest_violation)
-            if not self.judge.program.has_ratios:
-                break
-        return self._classifier(chosen, self._pick(rates, losses, candidates), "polish", smallest)
+            if polished is not None:
+                candidates.append(polished.weights)
+                smallest = None if ratios else polished.smallest_violation
+        k, worst = self._pick(rates, losses, candidates)
+        return self._classifier(chosen, candidates[k], "polish", worst if smallest is None else min(smallest, worst))
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks."""
-        alive = [c for c in range(len(self.configurations)) if self._of(c)]
-        if not alive:
-            raise AlgorithmError("no configuration has a recorded iterate: every one diverged; take smaller steps")
-        mixtures = []
-        for c in alive:
-            chosen = self._of(c)
-            weights = np.array([self.record.shares[t][c] for t, _ in chosen])
-            mixtures.append([part @ (weights / weights.sum()) for part in self._of_iterates(chosen)])
-        rates, losses = (np.array([mixture[k] for mixture in mixtures]).T for k in (0, 1))
+        alive = sorted({c for _, c in self.iterates})
+        parts = [(self._of_iterates(chosen), weights) for chosen, weights in map(self._shares, alive)]
+        rates, losses = (np.stack([part[k] @ weights for part, weights in parts], axis=1) for k in (0, 1))
         return alive[best_index(*self._values(rates, losses))]
+
+    def _shares(self, configuration: int | None) -> tuple[list[tuple[int, int]], Array]:
+        """Iterates of a configuration and their weights in the mixture that the theorem is about."""
+        c = self.best_configuration() if configuration is None else configuration
+        chosen = self._of(c)
+        shares = np.array([self.record.shares[t][c] for t, _ in chosen])
+        return chosen, shares / shares.sum()
 
     def _of(self, configuration: int) -> list[tuple[int, int]]:
         if not 0 <= configuration < len(self.configurations):
             raise AlgorithmError(f"there is no configuration {configuration}: there are {len(self.configurations)}")
-        return [(t, c) for t, c in self.iterates if c == configuration]
+        chosen = [(t, c) for t, c in self.iterates if c == configuration]
+        if not chosen:
+            raise AlgorithmError(f"configuration {configuration} diverged before anything was recorded: see the status")
+        return chosen
 
     def _rows(self, rates: Array, losses: Array) -> Array:
         """Signed multiplier rows of iterates, from their rates and losses."""
@@ -249,30 +255,32 @@ class Solution:
             rows[0] += table.loss_factors @ losses
         return rows
 
-    def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> Array:
-        """Of several mixtures, the one with the smallest violation, then the smallest objective."""
+    def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> tuple[int, float]:
+        """Of several mixtures, the one with the smallest violation, then the smallest objective; and its violation."""
         weights = np.stack(candidates, axis=1)
         objective, violations = self._values(rates @ weights, losses @ weights)
         worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-        least = worst.min()
-        good = worst <= least + 1e-6
-        return candidates[int(np.argmin(np.where(good, objective, np.inf)))]
+        worst = np.where(np.isnan(worst) | np.isnan(objective), np.inf, worst)
+        k = int(np.argmin(np.where(worst <= worst.min() + _SAME, objective, np.inf)))
+        return k, float(worst[k])
 
     def _classifier(
         self, chosen: Sequence[tuple[int, int]], weights: Array, origin: str, smallest: float = 0.0
     ) -> Classifier:
         support = np.flatnonzero(weights > 0)
-        picked = tuple(chosen[k] for k in support)
+        picked = tuple(chosen[int(k)] for k in support)
         members = self.record.members(self.player, picked)
         kept = weights[support] / weights[support].sum()
         return Classifier(members, kept, self.problem, origin, picked, {"smallest_violation": smallest})
 
     def value_of(self, classifier: Classifier) -> tuple[float, float]:
-        """Objective (in the user's sense) and largest violation of a mixture of iterates on the judging data."""
+        """Objective (in the user's sense) and largest signed violation of a mixture of iterates on the judging data."""
+        if not classifier.chosen:
+            raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
         mixed = [(part @ classifier.weights)[:, None] for part in self._of_iterates(classifier.chosen)]
         objective, violations = self._values(*mixed)
         sign = -1.0 if self.problem.objective.sense == "maximize" else 1.0
-        return sign * float(objective[0]), float(violations.max(initial=-np.inf)) if len(violations) else 0.0
+        return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
     # -- status ----------------------------------------------------------------------------------
 
@@ -292,7 +300,7 @@ class Solution:
             tolerance=self.tolerance,
             smallest_violation=float(best.notes["smallest_violation"]),
             lower_bound=bound,
-            gap=None if bound is None else minimised - bound,
+            gap=minimised - bound if feasible and bound is not None else None,
             lambda_regret=self._lambda_regret(),
             theta_regret=self._theta_regret(),
             rounds=record.played,
@@ -307,13 +315,16 @@ class Solution:
         program, algorithm = self.table.program, self.algorithm
         exact = isinstance(self.player, FinitePlayer) and algorithm.responds and self.rules.levels is None
         convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
-        answered = isinstance(algorithm.slack, (BestResponse, Implied)) and not isinstance(
-            algorithm.multipliers, SwapRegret
-        )
-        if not (exact and convex and answered):
+        answered = isinstance(algorithm.slack, (BestResponse, Implied))
+        played = not isinstance(algorithm.multipliers, SwapRegret)  # who also plays the objective's multiplier
+        if not (exact and convex and answered and played and self.judge.examples is self.table.examples):
             return None
         bound = float(np.nanmax(self.record.dual_bound))
         return bound if np.isfinite(bound) else None
+
+    def _rounds_of(self, configuration: int) -> int:
+        dropped = self.record.diverged.get(configuration)  # before it played that round
+        return self.record.played if dropped is None else dropped - 1
 
     def _lambda_regret(self) -> float | None:
         """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
@@ -321,17 +332,24 @@ class Solution:
         if not isinstance(player, Ascent):
             return None
         c = self.best_configuration()
-        top = max(0.0, float(record.residual_sum[1:, c].max(initial=0.0)))
-        return float(record.residual_sum[0, c] + player.radius * top - record.lagrangian_sum[c]) / record.played
+        top = record.residual_sum[1:, c].max(initial=0.0)
+        regret = record.residual_sum[0, c] + player.radius * top - record.lagrangian_sum[c]
+        return _finite(regret / self._rounds_of(c))
 
-    def _theta_regret(self) -> float:
+    def _theta_regret(self) -> float | None:
         """How much better one fixed classifier would have done on average against the multipliers that were played."""
-        record, c = self.record, self.best_configuration()
-        average = record.multiplier_sum[:, c] / record.played
-        rows = self._rows(*self._of_iterates(self.iterates))
+        table, record, c = self.table, self.record, self.best_configuration()
+        direct = len(table.program.rows) > table.program.n_multipliers
+        if direct or table.program.has_losses or self.rules.levels is not None:  # parts of L2 that are not summed up
+            return None
+        average = record.multiplier_sum[:, c] / self._rounds_of(c)
         if isinstance(self.player, FinitePlayer):
-            rows = self.table.rows(self.player.cell_sums)[: len(average)]
-        return float(record.model_sum[c] / record.played - (average @ rows).min())
+            rows = table.rows(self.player.cell_sums)
+        else:
+            t, configuration = np.array(self.iterates).T
+            rates = record.stacked("rates")[t, :, configuration].T
+            rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
+        return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
 
     def _advice(self, feasible: bool, best: Classifier) -> list[str]:
         record, advice = self.record, []
@@ -345,34 +363,45 @@ class Solution:
         if record.left_domain:
             c, t = min(record.left_domain.items(), key=lambda item: item[1])
             advice.append(
-                f"surrogate rates left the domain of an atom (configuration {c}, round {t}): {self.algorithm.name} has no "
-                "guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or Linear(radius=...)"
+                f"surrogate rates left the domain of an atom (configuration {c}, round {t}): {self.algorithm.name} "
+                "has no guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or "
+                "Linear(radius=...)"
             )
         if not feasible:
-            smallest = best.notes["smallest_violation"]
             advice.append(
-                f"no mixture of the recorded iterates has a violation below {smallest:.4g}: play more rounds, try larger "
-                "lambda steps or a richer model, or loosen the constraints"
+                f"no mixture of the recorded iterates {'was found to have' if self._hard else 'has'} a violation below "
+                f"{best.notes['smallest_violation']:.4g}: play more rounds, try larger lambda steps or a richer model, "
+                "or loosen the constraints"
             )
-        elif best.weights.max() > 0 and self._degenerate(best):
+        elif (answer := self._degenerate(best)) is not None:
             advice.append(
-                "the solution predicts the same class for everybody: check the constraints against each other"
+                f"every rate is that of the classifier that says {answer} to everybody: check the constraints against "
+                "each other"
             )
         return advice
 
-    def _degenerate(self, best: Classifier) -> bool:
-        share = self.table.cells.totals.sum()
-        decided = best.members.decide(self.player.X) if hasattr(self.player, "X") else None
-        if decided is None:
-            return False
-        positive = float(self.table.cells.weights @ (decided @ best.weights)) / share
-        return positive in (0.0, 1.0)
+    @property
+    def _hard(self) -> bool:
+        """Whether the best mixture is only searched for."""
+        program = self.judge.program
+        return program.has_ratios or any(atom.form.grid for atom in program.atoms)
+
+    def _degenerate(self, best: Classifier) -> int | None:
+        """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""
+        mixed = self._of_iterates(best.chosen)[0] @ best.weights
+        sums = np.stack([np.zeros(len(self.judge.cells)), self.judge.cells.totals], axis=1)
+        constant = self.judge.rates(sums)
+        return next((k for k in (0, 1) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9)), None)
 
     def __repr__(self) -> str:
         return (
-            f"<Solution: {self.algorithm.name}, {self.record.played} rounds, {len(self.configurations)} configurations, "
-            f"{len(self.iterates)} recorded iterates>\n{self.status}"
+            f"<Solution: {self.algorithm.name}, {self.record.played} rounds, {len(self.configurations)} "
+            f"configurations, {len(self.iterates)} recorded iterates>\n{self.status}"
         )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def describe(setting: dict[str, Any]) -> str:

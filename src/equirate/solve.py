@@ -6,7 +6,7 @@ import itertools
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +18,20 @@ from .canonical import RatioForm, canonicalize
 from .data import Examples
 from .errors import AlgorithmError, NotSolvedWarning
 from .game import Moment, Progress, Rules, play
-from .models import Linear, Model, make_model
+from .models import make_model
 from .players import model as model_player
+from .players import slack as slack_player
+from .players.multipliers import Ascent, OuterAscent, SwapRegret
 from .players.steps import Plain, StepRule, step_named
 from .problem import Objective, Problem
 from .solution import Solution
 from .surrogates import Surrogate, surrogate_named
-from .table import Table, make_table
+from .table import make_table
+from .theory import theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
 Steps = float | str | Sequence[float]
+Grid = list[dict[str, Any]]
 
 ROUNDS_DESCENT, ROUNDS_RESPONSE = 2000, 300
 
@@ -46,8 +50,8 @@ def solve(
     theta_step: Steps = (0.01, 0.1),
     lambda_step: Steps = (0.01, 0.1),
     slack_step: float | None = None,
-    step_rule: str | StepRule = "adam",
-    surrogate: str | Surrogate = "hinge",
+    step_rule: str | StepRule | None = None,
+    surrogate: str | Surrogate | None = None,
     radius: float | str | None = None,
     margin: float | None = None,
     levels: ArrayLike | None = None,
@@ -77,13 +81,13 @@ def solve(
         1 for one that best-responds.
     theta_step, lambda_step
         Step sizes of model and multipliers. Several values make a grid, played side by side. ``"theory"`` takes the
-        theorems' constant steps (theta needs a ``Linear(radius=...)``).
+        theorems' constant steps (theta needs a ``Linear(radius=...)``). Steps of a player that takes none are not used.
     slack_step
         Step size of a slack that descends; by default the multipliers'.
     step_rule
-        ``"adam"``, ``"sqrt"`` (1/sqrt(t)) or ``"plain"``.
+        ``"adam"``, ``"sqrt"`` (1/sqrt(t)) or ``"plain"``; by default the algorithm's own, which is Adam.
     surrogate
-        ``"hinge"``, ``"logistic"`` or ``"sigmoid"``: what the model descends on.
+        ``"hinge"``, ``"logistic"`` or ``"sigmoid"``: what the model descends on; by default the algorithm's (hinge).
     radius
         Bound on the sum of the multipliers; ``"theory"`` for the theorems' (constraints then need ``margin``).
     margin
@@ -96,11 +100,13 @@ def solve(
     tolerance
         Largest violation that counts as met in the status.
     progress
-        True for a line on standard error, or a function of a `Moment`.
+        True for a line on standard error, or a function of a `Moment`, called whenever an iterate is recorded.
 
     Returns
     -------
     Solution
+        Ctrl-C ends the play early: the solution is then what was reached, with a warning (before anything was
+        recorded, KeyboardInterrupt goes on).
 
     Examples
     --------
@@ -124,38 +130,43 @@ def solve(
     chosen = choose(algorithm, problem, chosen_model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
-    chosen = _adjusted(chosen, step_named(step_rule), surrogate_named(surrogate), theta_step, lambda_step)
     table = make_table(program, examples)
     rounds = _count(n_rounds, "n_rounds", ROUNDS_RESPONSE if chosen.responds else ROUNDS_DESCENT)
     every = _count(record_every, "record_every", 1 if chosen.responds else 10)
-    chosen = _with_radius(chosen, table, radius, margin, rounds)
-    rules, settings = _rules(
-        chosen,
-        table,
-        chosen_model,
-        rounds,
-        min(every, rounds),
-        theta_step,
-        lambda_step,
-        slack_step,
-        levels,
-        seeds,
+    if not tolerance >= 0:
+        raise AlgorithmError(f"the tolerance must not be negative; got {tolerance!r}")
+    chosen = _with_steps(chosen, step_rule, surrogate, isinstance(theta_step, str), isinstance(lambda_step, str))
+    chosen = _with_radius(chosen, radius, lambda: theory_radius(table, chosen, rounds, margin))
+    shifts = _levels(levels, program.n_constraints)
+    grid = _grid(
+        theta_step=_steps(
+            theta_step, "theta_step", lambda: theory_theta(table, chosen, chosen_model, rounds, X), chosen.responds
+        ),
+        lambda_step=_steps(
+            lambda_step,
+            "lambda_step",
+            lambda: theory_lambda(table, chosen, rounds),
+            not isinstance(chosen.multipliers, (Ascent, OuterAscent, SwapRegret)),
+        ),
+        level=None if levels is None else range(len(shifts)),
+        seed=_seeds(seeds),
     )
+    rules = _rules(grid, rounds, min(every, rounds), slack_step, None if levels is None else shifts)
     step = chosen.model.step if isinstance(chosen.model, model_player.Descent) else Plain()
-    player = chosen_model.bind(X, table, rules.count, step, [s["seed"] for s in settings])
-    watch = _Line() if progress is True else progress or None
-    record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch)
-    if isinstance(watch, _Line):
-        watch.end(record.interrupted)
-    if not record.rounds:
-        if record.interrupted:
-            raise KeyboardInterrupt
-        raise AlgorithmError("nothing was recorded: play more rounds")
+    player = chosen_model.bind(X, table, rules.count, step, [setting["seed"] for setting in grid])
+    watch = _Line(problem.objective.sense) if progress is True else progress or None
+    try:
+        record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch)
+    finally:
+        if isinstance(watch, _Line):
+            watch.end()
+    if record.interrupted and not record.rounds:
+        raise KeyboardInterrupt
     judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples)
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     solution = Solution(
-        problem, chosen, table, record, rules, player, settings, judge, rates, record.stacked("losses"), tolerance
+        problem, chosen, table, record, rules, player, tuple(grid), judge, rates, record.stacked("losses"), tolerance
     )
     _warn(solution)
     return solution
@@ -169,80 +180,103 @@ def _count(value: int | None, name: str, default: int) -> int:
     return int(value)
 
 
-def _adjusted(algorithm: Algorithm, rule: StepRule, surrogate: Surrogate, theta: Steps, lam: Steps) -> Algorithm:
-    """Give the players their step rules; the theorems' steps are plain."""
-    lam_rule = Plain() if isinstance(lam, str) else rule
-    parts: dict[str, Any] = {}
-    if hasattr(algorithm.multipliers, "step"):
-        parts["multipliers"] = replace(algorithm.multipliers, step=lam_rule)  # type: ignore[type-var, call-arg]
-    if hasattr(algorithm.slack, "step"):
-        parts["slack"] = replace(algorithm.slack, step=lam_rule)  # type: ignore[type-var, call-arg]
-    if isinstance(algorithm.model, model_player.Descent):
-        parts["model"] = replace(algorithm.model, step=Plain() if isinstance(theta, str) else rule, surrogate=surrogate)
-    return replace(algorithm, **parts)
+# -- the players' settings ------------------------------------------------------------------------
 
 
-def _with_radius(
-    algorithm: Algorithm, table: Table, radius: float | str | None, margin: float | None, rounds: int
-) -> Algorithm:
-    if radius is None or not hasattr(algorithm.multipliers, "radius"):
-        return algorithm
-    if radius == "theory":
-        radius = theory_radius(table, algorithm, rounds, margin)
-    if isinstance(radius, str) or isinstance(radius, bool) or not radius > 0:
-        raise AlgorithmError(f'the radius must be a positive number or "theory"; got {radius!r}')
-    return replace(algorithm, multipliers=replace(algorithm.multipliers, radius=float(radius)))  # type: ignore[call-arg]
-
-
-def _rules(
+def _with_steps(
     algorithm: Algorithm,
-    table: Table,
-    model: Model,
-    rounds: int,
-    every: int,
-    theta_step: Steps,
-    lambda_step: Steps,
-    slack_step: float | None,
-    levels: ArrayLike | None,
-    seeds: Sequence[int],
-) -> tuple[Rules, tuple[dict[str, Any], ...]]:
-    """Make the grid of configurations: every theta step with every lambda step, level and seed."""
-    thetas = (
-        [1.0]
-        if algorithm.responds
-        else _steps(theta_step, "theta_step", lambda: theory_theta(table, algorithm, model, rounds))
-    )
-    plays = hasattr(algorithm.multipliers, "step") or "SwapRegret" in type(algorithm.multipliers).__name__
-    lambdas = _steps(lambda_step, "lambda_step", lambda: theory_lambda(table, algorithm, rounds)) if plays else [1.0]
-    shifts = _levels(levels, table.program.n_constraints)
-    if not len(seeds):
-        raise AlgorithmError("seeds must hold at least one seed")
-    grid = list(itertools.product(thetas, lambdas, range(len(shifts)), seeds))
-    theta, lam = (np.array([point[k] for point in grid], dtype=float) for k in (0, 1))
-    slack = lam if slack_step is None else np.full(len(grid), _steps(slack_step, "slack_step", None)[0])
-    matrix = None if levels is None else np.array([shifts[k] for _, _, k, _ in grid]).T
-    settings = tuple(
-        {"theta_step": float(a), "lambda_step": float(b), "seed": seed} | ({} if levels is None else {"level": k})
-        for a, b, k, seed in grid
-    )
-    return Rules(rounds, every, theta, lam, slack, matrix), settings
+    step_rule: str | StepRule | None,
+    surrogate: str | Surrogate | None,
+    theta_by_theory: bool,
+    lambda_by_theory: bool,
+) -> Algorithm:
+    """Give the players their step rules and the model its surrogate; the theorems' steps are plain."""
+    rule = None if step_rule is None else step_named(step_rule)
+    bounds = None if surrogate is None else surrogate_named(surrogate)
+    theta_rule = Plain() if theta_by_theory else rule
+    lambda_rule = Plain() if lambda_by_theory else rule
+    slack, multipliers, model = algorithm.slack, algorithm.multipliers, algorithm.model
+    if lambda_rule is not None and isinstance(multipliers, (Ascent, OuterAscent)):
+        multipliers = replace(multipliers, step=lambda_rule)
+    if lambda_rule is not None and isinstance(slack, (slack_player.BestResponse, slack_player.Descent)):
+        slack = replace(slack, step=lambda_rule)
+    if isinstance(model, model_player.Descent):
+        model = replace(model, step=theta_rule or model.step, surrogate=bounds or model.surrogate)
+    return replace(algorithm, slack=slack, multipliers=multipliers, model=model)
 
 
-def _steps(value: Any, name: str, theory: Any) -> list[float]:
-    if isinstance(value, str):
-        if value != "theory" or theory is None:
-            raise AlgorithmError(f'{name} must be a positive number, several of them, or "theory"; got {value!r}')
-        return [theory()]
-    steps = [float(v) for v in np.atleast_1d(np.asarray(value, dtype=float)).ravel()]
-    if not steps or not all(step > 0 for step in steps):
-        raise AlgorithmError(f"{name} must be positive; got {value!r}")
-    return steps
+def _with_radius(algorithm: Algorithm, radius: float | str | None, theory: Callable[[], float]) -> Algorithm:
+    if radius is None:
+        return algorithm
+    named = isinstance(radius, str)
+    if radius != "theory" if named else isinstance(radius, bool) or not _positive(radius):
+        raise AlgorithmError(f'the radius must be a positive number or "theory"; got {radius!r}')
+    if not isinstance(algorithm.multipliers, (Ascent, OuterAscent)):
+        return algorithm
+    size = theory() if named else float(radius)
+    return replace(algorithm, multipliers=replace(algorithm.multipliers, radius=size))
+
+
+# -- the grid of configurations -------------------------------------------------------------------
+
+
+def _grid(**axes: Sequence[Any] | None) -> Grid:
+    """Every combination of the settings, in reading order; an axis that is None is not in use."""
+    used = {name: values for name, values in axes.items() if values is not None}
+    return [dict(zip(used, point, strict=True)) for point in itertools.product(*used.values())]
+
+
+def _rules(grid: Grid, rounds: int, every: int, slack_step: float | None, shifts: list[Array] | None) -> Rules:
+    theta, lam = (np.array([setting.get(name, 1.0) for setting in grid]) for name in ("theta_step", "lambda_step"))
+    slack = lam
+    if slack_step is not None:
+        sizes = _steps(slack_step, "slack_step") or []
+        if len(sizes) != 1:
+            raise AlgorithmError(f"slack_step must be one positive number; got {slack_step!r}")
+        slack = np.full(len(grid), sizes[0])
+    levels = None if shifts is None else np.array([shifts[setting["level"]] for setting in grid]).T
+    return Rules(rounds, every, theta, lam, slack, levels)
+
+
+def _steps(
+    value: Any, name: str, theory: Callable[[], float] | None = None, unused: bool = False
+) -> list[float] | None:
+    """Check step sizes; None for a player that takes no steps."""
+    if isinstance(value, str) and theory is not None and value == "theory":
+        return None if unused else [theory()]
+    try:
+        steps = [float(v) for v in np.ravel(np.asarray(value, dtype=float))]
+    except (TypeError, ValueError):
+        steps = []
+    if not steps or not all(map(_positive, steps)):
+        also = "" if theory is None else ', or "theory"'
+        raise AlgorithmError(f"{name} must be a positive number, or several of them{also}; got {value!r}")
+    return None if unused else steps
+
+
+def _positive(value: Any) -> bool:
+    try:
+        return 0 < float(value) < np.inf
+    except (TypeError, ValueError):
+        return False
+
+
+def _seeds(seeds: Any) -> list[int]:
+    found = [seeds] if isinstance(seeds, (int, np.integer)) else list(seeds)
+    if not found or not all(isinstance(seed, (int, np.integer)) and seed >= 0 for seed in found):
+        raise AlgorithmError(f"seeds must be whole numbers of at least 0, at least one of them; got {seeds!r}")
+    return [int(seed) for seed in found]
 
 
 def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:
     if levels is None:
-        return [np.zeros(n_constraints)]
-    array = np.asarray(levels, dtype=float)
+        return []
+    if not n_constraints:
+        raise AlgorithmError("levels shift the constraints, and this problem has none: leave them out")
+    try:
+        array = np.atleast_1d(np.asarray(levels, dtype=float))
+    except (TypeError, ValueError):
+        raise AlgorithmError(f"levels must be numbers; got {levels!r}") from None
     if array.ndim == 1:
         array = np.repeat(array[:, None], n_constraints, axis=1)
     if array.ndim != 2 or array.shape[1] != n_constraints or not len(array) or not np.isfinite(array).all():
@@ -252,114 +286,52 @@ def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:
     return list(array)
 
 
-# -- the theorems' constants ----------------------------------------------------------------------
-
-
-def lipschitz(table: Table) -> float:
-    """L of the theorems: largest sum of |slopes| of the atoms over their boxes, weighted as in the objective or a row."""
-    xi = np.stack([table.lo, table.hi], axis=1)
-    slopes = np.zeros(len(table.program.atoms))
-    for group in table.groups:
-        corners = np.abs(group.form.gradient(xi[group.slacks])).max(axis=-1)
-        slopes[group.atoms] = corners.sum(axis=0)
-    linear = np.abs(np.asarray(table.rows_of_rates.sum(axis=1))).ravel()[: table.program.n_multipliers]
-    rows = table.atom_weights @ slopes + linear
-    return float(rows[: 1 + table.program.n_constraints].max(initial=0.0))
-
-
-def gradient_bound(table: Table) -> float:
-    """B_lambda: bound on the Euclidean norm of the residuals."""
-    low, high = table.reach(np.arange(table.program.n_multipliers))
-    widths = np.maximum(np.abs(low), np.abs(high))
-    widths[table.couplings] = table.hi - table.lo
-    values = (
-        np.abs(table.atom_values(np.stack([table.lo, table.hi], axis=1))).max(axis=1)
-        if not any(g.direct is not None for g in table.groups)
-        else np.ones(len(table.program.atoms))
-    )
-    widths[: 1 + table.program.n_constraints] += table.atom_weights[: 1 + table.program.n_constraints] @ values
-    return float(np.sqrt((widths[1:] ** 2).sum()))
-
-
-def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float | None) -> float:
-    """kappa: L without constraints, 2 (L + 1) B_g / gamma for the oracle, (L + 1) T^(1/4) for the surrogate."""
-    L = lipschitz(table)
-    if not table.program.n_constraints:
-        return max(L, 1e-6)
-    if not algorithm.responds and not algorithm.multipliers.surrogate:
-        return (L + 1) * rounds**0.25
-    if margin is None or not margin > 0:
-        raise AlgorithmError(
-            'radius="theory" needs margin=...: how much every constraint can be met with to spare (the theorem\'s gamma)'
-        )
-    low, high = table.reach(np.array([0]))
-    return 2 * (L + 1) * max(abs(float(low[0])), abs(float(high[0]))) / margin
-
-
-def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
-    """eta_lambda = kappa / (B_lambda sqrt(2 T)); for swap regret sqrt(m log m / (T B^2))."""
-    bound = max(gradient_bound(table), 1e-9)
-    m = table.program.n_multipliers
-    if not hasattr(algorithm.multipliers, "radius"):
-        return float(np.sqrt(m * np.log(max(m, 2)) / (rounds * bound**2)))
-    return float(algorithm.multipliers.radius / (bound * np.sqrt(2 * rounds)))
-
-
-def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int) -> float:
-    """eta_theta = B_Theta / (B_theta sqrt(2 T)), with B_Theta the radius of the model's ball."""
-    if not isinstance(model, Linear) or model.radius is None:
-        raise AlgorithmError('theta_step="theory" needs a bounded model: model=Linear(radius=...)')
-    assert isinstance(algorithm.model, model_player.Descent)  # a model that responds takes no steps
-    radius = getattr(algorithm.multipliers, "radius", 1.0)
-    mass = float((np.abs(np.asarray(table.matrix.sum(axis=0))).ravel() * table.cells.totals).sum())
-    return model.radius / (max(mass, 1e-9) * (1 + radius) * algorithm.model.surrogate.slope_bound * np.sqrt(2 * rounds))
-
-
 # -- telling --------------------------------------------------------------------------------------
 
 
 class _Line:
-    """Progress on one line of standard error."""
+    """Progress on one line of standard error: where the best of the configurations stands."""
 
-    def __init__(self) -> None:
-        self.start = self.last = time.monotonic()
+    def __init__(self, sense: str) -> None:
+        self.sign = -1.0 if sense == "maximize" else 1.0
+        self.start, self.last = time.monotonic(), -np.inf
 
     def __call__(self, moment: Moment) -> None:
         now = time.monotonic()
-        if now - self.last < 0.2 and moment.round < moment.n_rounds:
+        if not len(moment.active) or (now - self.last < 0.2 and moment.round < moment.n_rounds):
             return
         self.last = now
-        best = int(np.argmin(moment.violation))
+        best = int(np.lexsort((self.sign * moment.objective, moment.violation))[0])
         print(
-            f"\rround {moment.round}/{moment.n_rounds}  objective {moment.objective.ravel()[best]:.4f}  "
+            f"\rround {moment.round}/{moment.n_rounds}  objective {moment.objective[best]:.4f}  "
             f"violation {moment.violation[best]:.4f}  {now - self.start:.0f} s ",
             end="",
             file=sys.stderr,
             flush=True,
         )
 
-    def end(self, interrupted: bool) -> None:
-        print(" (interrupted)" if interrupted else "", file=sys.stderr)
+    def end(self) -> None:
+        """End the line."""
+        print(file=sys.stderr)
 
 
 def _warn(solution: Solution) -> None:
+    """Warn, from where the user called `solve`."""
     record = solution.record
-    if record.diverged:
-        names = ", ".join(map(str, sorted(record.diverged)))
-        warnings.warn(
-            f"configurations {names} diverged and were dropped: take smaller steps (solution.status says which)",
-            NotSolvedWarning,
-            stacklevel=3,
-        )
-    if record.interrupted:
-        warnings.warn(
+    for said, text in (
+        (
+            record.diverged,
+            f"configurations {', '.join(map(str, sorted(record.diverged)))} diverged and were dropped: take smaller "
+            "steps (solution.status says which)",
+        ),
+        (
+            record.interrupted,
             f"interrupted after {record.played} of {solution.rules.n_rounds} rounds: the solution is what was reached",
-            NotSolvedWarning,
-            stacklevel=3,
-        )
-    if record.left_domain:
-        warnings.warn(
+        ),
+        (
+            record.left_domain,
             f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status",
-            NotSolvedWarning,
-            stacklevel=3,
-        )
+        ),
+    ):
+        if said:
+            warnings.warn(text, NotSolvedWarning, stacklevel=3)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Cells:
             _, first, of = np.unique(joined, return_index=True, return_inverse=True)
         of = of.reshape(-1)
         n, m = len(of), len(first)
-        totals = np.bincount(of, weights=examples.weights, minlength=m)
+        totals = np.bincount(of, weights=examples.weights, minlength=m).astype(float)
         order = np.argsort(of, kind="stable")
         pointers = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=m))])
         adder = sp.csr_array((examples.weights[order], order, pointers), shape=(m, n))
@@ -95,7 +96,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class AtomGroup:
-    """All atoms of one form and nesting depth, so that they are treated at once: indices into atoms, slacks and rows."""
+    """All atoms of one form and nesting depth, treated at once: indices into atoms, slacks and rows."""
 
     form: Convex
     atoms: NDArray[np.intp]
@@ -129,6 +130,8 @@ class Table:
     sense: Array
     atom_weights: Array
     """(multiplier rows, atoms): signed coefficients of atoms in rows, all >= 0."""
+    atom_matrix: Matrix
+    """The same, sparse where there are many."""
     groups: tuple[AtomGroup, ...]
     """Inner atoms first."""
     lo: Array
@@ -157,6 +160,11 @@ class Table:
         """Rows of the constraints."""
         return slice(1, 1 + self.program.n_constraints)
 
+    @cached_property
+    def nonlinear(self) -> NDArray[np.bool_]:
+        """Which constraints have atoms in them."""
+        return np.asarray(self.atom_weights[self.constraints].any(axis=1))
+
     def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
         """Smallest and largest values of signed rows over all predictions."""
         totals = self.cells.totals
@@ -164,7 +172,8 @@ class Table:
 
     def rates(self, sums: Array) -> Array:
         """Exact rates from cell sums."""
-        return self.rate_offset[:, None] + self.rate_matrix @ sums
+        rates: Array = self.rate_offset[:, None] + self.rate_matrix @ sums
+        return rates
 
     def rows(self, sums: Array, levels: Array | None = None) -> Array:
         """Signed row values from cell sums; ``levels`` (J, configurations) shift the constraints."""
@@ -194,7 +203,7 @@ class Table:
         return result
 
     def split_coefficients(self, multipliers: Array, levels: Array | None = None) -> tuple[Array, Array]:
-        """Per-cell coefficients (>= 0, <= 0) on upper and lower bounds of the predictions: what a surrogate minimises."""
+        """Per-cell coefficients (>= 0, <= 0) on upper and lower bounds of the predictions: a surrogate's costs."""
         up: Array = self.positive @ multipliers
         down: Array = self.negative @ multipliers
         if levels is not None:
@@ -211,7 +220,8 @@ class Table:
         for group in self.groups:
             value = group.form.value(xi[group.slacks])
             if group.direct is not None:
-                assert u is not None and rows is not None  # the biconvex slack player always gives both
+                assert u is not None  # the biconvex slack player always gives it,
+                assert rows is not None  # and the game the rows
                 ua = u[group.atoms]
                 value = ua**2 * rows[group.direct] + 2 * ua * value + group.offset[:, None]
             values[group.atoms] = value
@@ -268,6 +278,7 @@ def make_table(program: Program, examples: Examples) -> Table:
         negative=_compact(negative.T),
         sense=sense,
         atom_weights=weights,
+        atom_matrix=_compact(weights),
         groups=groups,
         lo=lo,
         hi=hi,
@@ -306,8 +317,9 @@ def _rate_matrix(rates: Iterable[Rate], cells: Cells) -> tuple[sp.csr_array, Arr
 def _row_matrix(rows: Iterable[Row], sense: Array, n_rates: int, number: Any) -> tuple[sp.csr_array, Array]:
     rows = list(rows)
     entries = [(r, k, sense[r] * number(factor)) for r, row in enumerate(rows) for k, factor in row.linear]
-    where, rates, values = (np.array(column) for column in zip(*entries, strict=True)) if entries else ([], [], [])
-    matrix = sp.coo_array((values, (where, rates)), shape=(len(rows), n_rates), dtype=float)
+    where, rates = np.array([entry[:2] for entry in entries], dtype=np.intp).reshape(-1, 2).T
+    values = np.array([entry[2] for entry in entries], dtype=float)
+    matrix = sp.coo_array((values, (where, rates)), shape=(len(rows), n_rates))
     constants = np.array([sense[r] * sum(map(number, row.constant)) for r, row in enumerate(rows)], dtype=float)
     return sp.csr_array(matrix), constants
 
@@ -330,7 +342,7 @@ def _depths(program: Program, weights: Array) -> list[int]:
 def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGroup, ...]:
     found: dict[tuple[Any, ...], list[int]] = {}
     for index, (atom, depth) in enumerate(zip(atoms, depths, strict=True)):
-        found.setdefault((depth, id(atom.form), len(atom.slacks), atom.direct is not None), []).append(index)
+        found.setdefault((depth, atom.form, len(atom.slacks), atom.direct is not None), []).append(index)
     groups = []
     for (_, _, _, is_direct), members in sorted(found.items(), key=lambda item: item[0][0]):
         chosen = [atoms[k] for k in members]
@@ -346,31 +358,29 @@ def _boxes(program: Program, B: Matrix, b: Array, totals: Array, sense: Array, w
     positive, negative = _parts(B)
     low, high = b + negative @ totals, b + positive @ totals
     lo, hi = np.zeros(len(program.slacks)), np.zeros(len(program.slacks))
-    owner = {s: atom for atom in program.atoms for s in atom.slacks}
     for s, slack in enumerate(program.slacks):  # inner slacks come before outer ones
-        ends = [low[slack.row], high[slack.row]]
+        ends = np.array([low[slack.row], high[slack.row]])
         for a in np.flatnonzero(weights[slack.row]):
+            # An atom moves with each slack in the direction of its sense, so it is extreme at two opposite corners.
             inner = list(program.atoms[a].slacks)
-            corners = np.array(np.meshgrid(*np.stack([lo[inner], hi[inner]], axis=1))).reshape(len(inner), -1)
-            values = program.atoms[a].form.value(corners) * weights[slack.row, a]
-            # A monotone function is extreme at corners.
-            ends = [ends[0] + values.min(), ends[1] + values.max()]
-        bottom, top = sorted(slack.sense * end for end in ends)
-        least = max(owner[s].form.domain_lo, slack.floor if slack.floor > 0 else -np.inf)
-        lo[s] = max(bottom, least)
+            rising = np.array([[program.slacks[k].sense > 0] for k in inner])
+            box = np.stack([lo[inner], hi[inner]], axis=1)
+            ends += weights[slack.row, a] * program.atoms[a].form.value(np.where(rising, box, box[:, ::-1]))
+        bottom, top = np.sort(slack.sense * ends)
+        lo[s] = max(bottom, slack.least)
         hi[s] = max(top, lo[s])
     return lo, hi
 
 
 def _parts(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    if sp.issparse(matrix):
-        return matrix.maximum(0).tocsr(), matrix.minimum(0).tocsr()
+    if isinstance(matrix, sp.csr_array):
+        return sp.csr_array(matrix.maximum(0)), sp.csr_array(matrix.minimum(0))
     return np.maximum(matrix, 0), np.minimum(matrix, 0)
 
 
 def _compact(matrix: Matrix) -> Matrix:
     """Keep a matrix sparse only where that saves work."""
-    sparse = sp.csr_array(matrix)
+    sparse: Any = sp.csr_array(matrix)
     rows, columns = sparse.shape
     if rows * columns <= 4096 or sparse.nnz > 0.2 * rows * columns:
         return np.ascontiguousarray(sparse.toarray())

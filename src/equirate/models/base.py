@@ -70,6 +70,10 @@ class Player:
         """Return a copy of the parameters."""
         raise NotImplementedError
 
+    def resume(self, photograph: Any) -> None:
+        """Continue from a photograph of an earlier play, where the model can."""
+        raise AlgorithmError(f"{type(self).__name__} cannot continue an earlier play: only linear models can")
+
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop all configurations but these."""
         raise NotImplementedError
@@ -104,7 +108,7 @@ class Model:
 def features(X: Any, length: int | None = None) -> Any:
     """Check features: a finite two-dimensional float array, or a CSR matrix. float32 and float64 are kept."""
     if sp.issparse(X):
-        matrix = sp.csr_array(X)
+        matrix: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
         matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
         values = matrix.data
     else:

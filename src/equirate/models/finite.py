@@ -42,7 +42,7 @@ class FinitePlayer(Player):
 
     def __init__(self, classifiers: tuple[Any, ...], decided: NDArray[np.bool_], table: Table, count: int) -> None:
         self.classifiers, self.decided = classifiers, decided
-        self.cell_sums = table.cells.sums(decided)
+        self.table, self.cell_sums = table, table.cells.sums(decided)
         self.index = np.zeros(count, dtype=np.intp)
 
     def scores(self) -> NDArray[Any]:
@@ -50,8 +50,10 @@ class FinitePlayer(Player):
         return np.where(self.decided[:, self.index], 1.0, -1.0)
 
     def sums(self, table: Table) -> Array:
-        """Known beforehand."""
-        return self.cell_sums[:, self.index]
+        """Known beforehand on the training data."""
+        if table is self.table:
+            return self.cell_sums[:, self.index]
+        return table.cells.sums(self.decided[:, self.index])
 
     def respond(self, table: Table, coefficients: Array) -> None:
         """Pick the cheapest; ties go to the first."""

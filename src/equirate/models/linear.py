@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from ..errors import AlgorithmError, DataError
@@ -83,31 +85,40 @@ class LinearPlayer(Player):
         self._project()
 
     def respond(self, table: Table, coefficients: Array) -> None:
-        """Weighted logistic regression on the costs: the usual approximate oracle for linear models."""
+        """Weighted logistic regression on the costs, with the cheapest threshold on its scores: an approximate oracle.
+
+        With an intercept it is never dearer than saying the same to everybody.
+        """
         costs = table.cells.spread(coefficients)
         for c in range(self.W.shape[1]):
             self.W[:, c] = self._respond_one(costs[:, c])
+        self._project()  # decisions do not depend on the scale
 
     def _respond_one(self, cost: Array) -> NDArray[Any]:
-        weights, wanted = np.zeros(len(self.W), self.W.dtype), cost < 0
-        total = np.abs(cost).sum()
-        if wanted.all() or not wanted.any() or total == 0:
-            if self.setting.intercept:
-                weights[-1] = 1.0 if wanted.all() and total > 0 else -1.0
-            return weights
-        size = np.abs(cost) * (len(cost) / total)
-        strength = 1.0 / self.setting.penalty / len(cost) if self.setting.penalty else 1e4
-        learner = LogisticRegression(C=strength, fit_intercept=self.setting.intercept, max_iter=300, tol=1e-3)
+        weights, wanted, size = np.zeros(len(self.W), self.W.dtype), cost < 0, np.abs(cost)
         used = size > 0
-        learner.fit(self.X[used], wanted[used], sample_weight=size[used])
-        weights[: self.X.shape[1]] = learner.coef_[0]
+        if wanted[used].any() and not wanted[used].all():
+            strength = 1 / self.setting.penalty if self.setting.penalty else 1e4 * len(cost) / size.sum()
+            learner = LogisticRegression(C=strength, fit_intercept=self.setting.intercept, max_iter=300, tol=1e-3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the oracle is approximate anyway
+                learner.fit(self.X[used], wanted[used], sample_weight=size[used])
+            weights[: self.X.shape[1]] = learner.coef_[0]
         if self.setting.intercept:
-            weights[-1] = learner.intercept_[0]
+            weights[-1] = -best_threshold(np.asarray(self.X @ weights[:-1]), cost)
         return weights
 
     def photograph(self) -> NDArray[Any]:
         """Copy the weights."""
         return self.W.copy()
+
+    def resume(self, photograph: NDArray[Any]) -> None:
+        """Take the weights over."""
+        if photograph.shape != self.W.shape:
+            raise AlgorithmError(
+                f"cannot continue: the earlier play has weights of shape {photograph.shape}, this one {self.W.shape}"
+            )
+        self.W = photograph.astype(self.W.dtype)
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other columns."""
@@ -144,7 +155,7 @@ class LinearMembers(Members):
 
     def __len__(self) -> int:
         """Count the columns."""
-        return self.W.shape[1]
+        return int(self.W.shape[1])
 
     def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
         """Scores of new examples (examples, classifiers)."""
@@ -161,6 +172,21 @@ class LinearMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return LinearMembers(self.W[:, list(indices)], self.intercept)
+
+
+def best_threshold(scores: NDArray[Any], cost: Array) -> float:
+    """Find the threshold above which predicting 1 costs least in sum, in the middle of a gap between scores.
+
+    Examples
+    --------
+    >>> best_threshold(np.array([3.0, 1.0, 2.0]), np.array([-1.0, 4.0, -2.0]))
+    1.5
+    """
+    values, of = np.unique(scores, return_inverse=True)
+    above = np.bincount(of.reshape(-1), weights=cost)[::-1].cumsum()[::-1]
+    best = int(np.argmin(np.append(above, 0.0)))
+    edges = np.concatenate([[values[0] - 1], values, [values[-1] + 1]]).astype(float)
+    return float(edges[best : best + 2].mean())
 
 
 def linear_scores(X: Any, W: NDArray[Any], intercept: bool) -> NDArray[Any]:

@@ -49,30 +49,35 @@ class PlugIn(Model):
             raise AlgorithmError(f"a plug-in needs predict_proba, which {self.estimator!r} does not have")
         if not self.group_aware and len(cells) > MOST_CELLS:
             raise AlgorithmError(
-                f"the problem has {len(cells)} cells, too many to estimate the probability of each (at most {MOST_CELLS}): "
-                "use PlugIn(group_aware=True) or an oracle"
+                f"the problem has {len(cells)} cells, too many to estimate the probability of each "
+                f"(at most {MOST_CELLS}): use PlugIn(group_aware=True) or an oracle"
             )
         target = cells.labels[cells.of] if self.group_aware else cells.of
         weighted = {} if (cells.weights == cells.weights[0]).all() else {"sample_weight": cells.weights}
         learner = clone(self.estimator).fit(X, target, **weighted)
-        if self.group_aware:
-            posterior: Posterior = AwarePosterior(learner, _signatures(table))
-        else:
-            posterior = Posterior(learner, len(cells))
+        posterior = Aware(learner, _signatures(table)) if self.group_aware else Blind(learner, len(cells))
         return PlugInPlayer(posterior, posterior(X, table.examples), table, count)
 
 
-@dataclass(frozen=True, eq=False)
 class Posterior:
-    """Probability of each cell given the features."""
-
-    learner: Any
-    count: int
+    """Probability of each cell, (examples, cells)."""
 
     needs_attributes = False
 
     def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Return the probabilities (examples, cells)."""
+        """Return the probabilities; ``examples`` hold the attributes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Blind(Posterior):
+    """Probability of each cell given the features alone."""
+
+    learner: Any
+    count: int
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """Ask the learner, whose classes are the cells."""
         result = np.zeros((X.shape[0], self.count))
         result[:, np.asarray(self.learner.classes_, dtype=np.intp)] = self.learner.predict_proba(X)
         return result
@@ -87,44 +92,39 @@ class Signatures:
     cells: dict[tuple[bytes, int], int]
 
 
-class AwarePosterior(Posterior):
-    """Probability of the label, with the groups looked up."""
+@dataclass(frozen=True, eq=False)
+class Aware(Posterior):
+    """Probability of the label given the features, with the groups looked up."""
 
+    learner: Any
+    signatures: Signatures
     needs_attributes = True
 
-    def __init__(self, learner: Any, signatures: Signatures) -> None:
-        super().__init__(learner, len(signatures.cells))
-        object.__setattr__(self, "signatures", signatures)
-
-    signatures: Signatures
-
     def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Return the probabilities (examples, cells): nothing outside the example's own groups."""
+        """Give the example's own groups the probabilities of the labels, and all other cells 0."""
         if examples is None:
             raise DataError("this classifier looks groups up: give attributes when predicting")
         s = self.signatures
-        positive = self.learner.predict_proba(X)[:, 1]
-        bits = [examples.mask(slice_) for slice_ in s.slices] + [examples.baseline(b).astype(bool) for b in s.baselines]
-        stacked = np.packbits(np.stack(bits, axis=1), axis=1) if bits else np.zeros((X.shape[0], 0), np.uint8)
-        unique, inverse = (
-            np.unique(stacked, axis=0, return_inverse=True) if bits else (stacked[:1], np.zeros(len(stacked), int))
-        )
-        result = np.zeros((X.shape[0], self.count))
-        for k, row in enumerate(unique):
-            here = inverse.reshape(-1) == k
-            for label, probability in ((0, 1 - positive[here]), (1, positive[here])):
-                cell = s.cells.get((row.tobytes(), label))
-                if cell is not None:
-                    result[here, cell] = probability
+        chances = self.learner.predict_proba(X)  # columns: label 0, label 1
+        masks = [*map(examples.mask, s.slices), *(examples.baseline(name) for name in s.baselines)]
+        packed, inverse = np.unique(_packed(masks), axis=0, return_inverse=True)
+        result = np.zeros((X.shape[0], len(s.cells)))
+        for label in (0, 1):
+            cells = np.array([s.cells.get((bits.tobytes(), label), -1) for bits in packed])[inverse.reshape(-1)]
+            known = np.flatnonzero(cells >= 0)  # groups that were never seen with this label cost nothing
+            result[known, cells[known]] = chances[known, label]
         return result
 
 
 def _signatures(table: Table) -> Signatures:
     cells = table.cells
-    bits = [*cells.members.values(), *(b.astype(bool) for b in cells.baselines.values())]
-    packed = np.packbits(np.stack(bits, axis=1), axis=1)
-    found = {(packed[c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
+    bits = _packed([*cells.members.values(), *cells.baselines.values()])
+    found = {(bits[c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
     return Signatures(tuple(cells.members), tuple(cells.baselines), found)
+
+
+def _packed(masks: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
+    return np.packbits(np.stack(masks, axis=1).astype(bool), axis=1)
 
 
 class PlugInPlayer(Player):
@@ -152,8 +152,7 @@ class PlugInPlayer(Player):
 
     def finite(self) -> NDArray[np.bool_]:
         """Columns without NaN or infinity."""
-        finite: NDArray[np.bool_] = np.isfinite(self.k).all(axis=0)
-        return finite
+        return np.asarray(np.isfinite(self.k).all(axis=0))
 
     def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
@@ -178,7 +177,7 @@ class PlugInMembers(Members):
 
     def __len__(self) -> int:
         """Count the columns."""
-        return self.k.shape[1]
+        return int(self.k.shape[1])
 
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the expected coefficient is negative."""

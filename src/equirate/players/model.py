@@ -1,7 +1,8 @@
 """The model player: moves the classifier, which the game sees only through its scores.
 
 Strategies: `Descent`, a gradient step on the surrogate Lagrangian, and `BestResponse`, a cost-sensitive oracle
-that minimises the true one. What a model can do (``can_descend``, ``can_respond``) is the model's own business.
+that minimises the true one. Every model can best-respond; whether it can also descend is its own business
+(``can_descend``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ..losses import LOSSES, signs
 from ..surrogates import HINGE, Surrogate
 from ..table import Table
-from .steps import Adam, StepRule
+from .steps import ADAM, StepRule
 
 Array = NDArray[np.float64]
 
@@ -32,15 +33,32 @@ class BestResponse(ModelPlayer):
 
 @dataclass(frozen=True)
 class Descent(ModelPlayer):
-    """Take a gradient step on the surrogate weighted sum of rates, plus the objective's ordinary losses."""
+    """Take a gradient step on the surrogate weighted sum of rates, plus the objective's ordinary losses.
 
-    step: StepRule = Adam()
+    ``net`` says what is bounded: the net coefficient of every example's prediction, after all rows are added up, or
+    each row's coefficient by itself. Both give an upper bound on the weighted sum of rates. The net one is tighter: two
+    rows that pull a prediction both ways cancel instead of pinning its score near 0. Multipliers that see surrogate
+    rates (SPADE and its kin) need the rows, because only then is the surrogate linear in the multipliers.
+    """
+
+    step: StepRule = ADAM
     surrogate: Surrogate = HINGE
+    net: bool = True
 
-    def score_gradient(self, table: Table, scores: NDArray[Any], up: Array, down: Array) -> NDArray[Any]:
+    def coefficients(self, table: Table, multipliers: Array, levels: Array | None) -> tuple[Array, Array]:
+        """Per-cell coefficients (>= 0, <= 0) on the upper and lower bounds of the predictions."""
+        if not self.net:
+            return table.split_coefficients(multipliers, levels)
+        total = table.coefficients(multipliers, levels)
+        return np.maximum(total, 0.0), np.minimum(total, 0.0)
+
+    def score_gradient(
+        self, table: Table, scores: NDArray[Any], up: Array, down: Array, objective: Array
+    ) -> NDArray[Any]:
         """Gradient of the surrogate Lagrangian with respect to the scores (examples, configurations).
 
-        ``up`` and ``down`` are the per-cell coefficients on the upper and lower bounds of the predictions.
+        ``up`` and ``down`` are the per-cell coefficients on the upper and lower bounds of the predictions;
+        ``objective`` is the objective's multiplier, which its ordinary losses share.
         """
         cells, dtype = table.cells, scores.dtype
         s = self.surrogate
@@ -48,6 +66,6 @@ class Descent(ModelPlayer):
         gradient += down.astype(dtype)[cells.of] * s.lower_slope(scores)
         for name, coefficient in table.loss.items():
             slopes = LOSSES[name].slope(scores, signs(table.examples.labels, dtype))
-            gradient += coefficient.astype(dtype)[cells.of][:, None] * slopes
+            gradient += (coefficient[:, None] * objective).astype(dtype)[cells.of] * slopes
         gradient *= cells.weights.astype(dtype)[:, None]
         return gradient

@@ -13,6 +13,7 @@ of the rates so far), `OuterAscent` (COCO: ascent on the constraints' multiplier
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,16 @@ from numpy.typing import NDArray
 
 from ..table import Table
 from .slack import atom_weights
-from .steps import Adam, StepRule
+from .steps import ADAM, StepRule
 
 Array = NDArray[np.float64]
 State = dict[str, Any]
 
+ROUNDING = 1e-9
+"""How far an argument may be outside a domain by rounding alone: 1 - positive_rate() of a sum of weights."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class MultiplierPlayer:
     """Base of the strategies. ``state["lam"]`` holds the multipliers.
 
@@ -59,31 +63,31 @@ class MultiplierPlayer:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ascent(MultiplierPlayer):
     """Gradient ascent, then projection on {lambda >= 0, |lambda|_1 <= radius}.
 
     Constraints with atoms in them keep a multiplier of at least ``floor``: the best response of a slack that
     no one has a stake in is a corner of its box. ``initial`` sets every multiplier's first value; None begins
-    the constraints at 0 and the couplings at the gradient of the atoms in the middle of their boxes.
+    affine constraints at 0, those with atoms at 1 (near 0 their slacks would jump from end to end, and throw the
+    multipliers far off), and the couplings at the gradient of the atoms in the middle of their boxes.
     """
 
-    step: StepRule = Adam()
+    step: StepRule = ADAM
     radius: float = 100.0
     floor: float = 1e-4
     initial: float | None = None
 
     def start(self, table: Table, count: int) -> State:
         """Begin as ``initial`` says."""
-        lam = np.zeros((table.program.n_multipliers, count))
-        lam[0] = 1.0
-        lam[1:] = self.initial or 0.0
-        lam = self._floored(lam, table)
         if self.initial is None:
             middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
-            lam = leader(table, middle, lam[table.constraints])
-            lam[1:] = project(lam[1:], self.radius)
-        return {"lam": lam, "lam_step": self.step.start(lam[1:].shape)}
+            lam = leader(table, middle, np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))
+        else:
+            lam = np.full((table.program.n_multipliers, count), self.initial)
+            lam[0] = 1.0
+        lam[1:] = project(lam[1:], self.radius)
+        return {"lam": self._floored(lam, table), "lam_step": self.step.start(lam[1:].shape)}
 
     def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
         """Take one step up."""
@@ -93,20 +97,21 @@ class Ascent(MultiplierPlayer):
         return {**state, "lam": self._floored(lam, table), "lam_step": lam_step}
 
     def _floored(self, lam: Array, table: Table) -> Array:
-        needy = 1 + np.flatnonzero(table.atom_weights[table.constraints].any(axis=1))
+        needy = 1 + np.flatnonzero(table.nonlinear)
         lam[needy] = np.maximum(lam[needy], self.floor)
         return lam
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FollowTheLeader(MultiplierPlayer):
     """The multipliers that would have been best so far: the gradient at the average of the rates."""
 
     def start(self, table: Table, count: int) -> State:
         """Begin at the gradient at the rates of the classifier that says 0 to everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
-        xi, left = arguments(table, rows)
-        return {"lam": leader(table, xi), "xi": xi, "sum": np.zeros_like(rows), "left": left & False}
+        xi, _ = arguments(table, rows)
+        nobody = np.zeros(count, dtype=bool)
+        return {"lam": leader(table, xi), "xi": xi, "sum": np.zeros_like(rows), "left": nobody}
 
     def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
         """Average, then take the gradient."""
@@ -115,48 +120,60 @@ class FollowTheLeader(MultiplierPlayer):
         return {"lam": leader(table, xi), "xi": xi, "sum": total, "left": left}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OuterAscent(MultiplierPlayer):
-    """COCO (Narasimhan 2018): every ``inner`` rounds of Frank-Wolfe, one ascent step on the constraints' multipliers."""
+    r"""COCO (Narasimhan 2018): after every inner run of Frank-Wolfe, a step on the constraints' multipliers.
 
-    step: StepRule = Adam()
+    Run s takes :math:`\lceil \mathrm{inner} \sqrt{s} \rceil` rounds: its Frank-Wolfe error is then of the order
+    :math:`1/\sqrt{s}`, like the regret of the steps, so both vanish without knowing the number of rounds. With
+    ``growing=False`` every run takes ``inner`` rounds, as in the paper's experiments.
+    """
+
+    step: StepRule = ADAM
     radius: float = 100.0
-    inner: int = 10
+    inner: int = 5
+    growing: bool = True
 
     def start(self, table: Table, count: int) -> State:
         """Begin with no weight on the constraints, at the classifier that says 0 to everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         outer = np.zeros((table.program.n_constraints, count))
         xi, _ = arguments(table, rows)
-        return {
-            "lam": leader(table, xi, outer),
-            "xi": xi,
-            "point": rows,
-            "lam_step": self.step.start(outer.shape),
-        }
+        lam_step = self.step.start(outer.shape)
+        return {"lam": leader(table, xi, outer), "xi": xi, "point": rows, "lam_step": lam_step, "run": 1, "k": 0}
 
     def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
         """Move the Frank-Wolfe point; at the end of an inner run, step on the multipliers."""
-        k = (t - 1) % self.inner
+        run, k = state["run"], state["k"]
         gamma = 2 / (k + 2)
         point = (1 - gamma) * state["point"] + gamma * rows[: table.program.n_multipliers]
         outer, lam_step = state["lam"][table.constraints], state["lam_step"]
         xi, _ = arguments(table, point)
-        if k == self.inner - 1:
-            value = point[table.constraints] + table.atom_weights[table.constraints] @ table.atom_values(xi)
-            move, lam_step = self.step.move(lam_step, value, rate)
-            outer = project(outer + move, self.radius)
-        return {"lam": leader(table, xi, outer), "xi": xi, "point": point, "lam_step": lam_step}
+        if k + 1 == self.length(run):
+            value = point + table.atom_matrix @ table.atom_values(xi)
+            move, lam_step = self.step.move(lam_step, value[table.constraints], rate)
+            outer, run, k = project(outer + move, self.radius), run + 1, -1
+        lam = leader(table, xi, outer)
+        return {"lam": lam, "xi": xi, "point": point, "lam_step": lam_step, "run": run, "k": k + 1}
+
+    def length(self, run: int) -> int:
+        """Rounds of an inner run, counted from 1."""
+        return math.ceil(self.inner * math.sqrt(run)) if self.growing else self.inner
+
+    def runs(self, rounds: int) -> int:
+        """Number of inner runs that are finished, and of steps taken, after so many rounds."""
+        run = 0
+        while (rounds := rounds - self.length(run + 1)) >= 0:
+            run += 1
+        return run
 
     def share(self, state: State, t: int) -> Array:
         """Weight of the k-th inner round in its Frank-Wolfe point: gamma_k times the later (1 - gamma)."""
-        k = (t - 1) % self.inner
-        gammas = 2 / (np.arange(self.inner) + 2)
-        weight = gammas[k] * np.prod(1 - gammas[k + 1 :])
-        return np.full(state["lam"].shape[1], weight)
+        length = self.length(state["run"])
+        return np.full(state["lam"].shape[1], 2 * (state["k"] + 1) / (length * (length + 1)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SwapRegret(MultiplierPlayer):
     r"""Proxy-Lagrangian (Cotter et al. 2019): a distribution over objective and constraints without swap regret.
 
@@ -216,16 +233,15 @@ def stationary(matrix: Array) -> Array:
     return np.ascontiguousarray((positive / positive.sum(1, keepdims=True)).T)
 
 
-def arguments(table: Table, rows: Array) -> tuple[Array, Array]:
+def arguments(table: Table, rows: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Slacks at the arguments' own values, kept in their boxes; and which configurations left an atom's domain."""
     xi = np.zeros((table.n_slacks, rows.shape[1]))
     values = np.zeros((len(table.program.atoms), rows.shape[1]))
     left = np.zeros(rows.shape[1], dtype=bool)
-    first = table.couplings.start
-    for group in table.groups:
-        signed = rows[first + group.slacks] + np.einsum("ksa,ac->ksc", table.atom_weights[first + group.slacks], values)
-        raw = table.sense[first + group.slacks][..., None] * signed
-        left |= (raw < group.form.domain_lo).any((0, 1))
+    for group in table.groups:  # inner atoms come first
+        signed = rows[table.couplings] + (table.atom_matrix @ values)[table.couplings]
+        raw = (table.sense[table.couplings, None] * signed)[group.slacks]
+        left |= (raw < group.form.domain_lo - ROUNDING).any((0, 1))
         xi[group.slacks] = np.clip(raw, table.lo[group.slacks][..., None], table.hi[group.slacks][..., None])
         values[group.atoms] = group.form.value(xi[group.slacks])
     return xi, left

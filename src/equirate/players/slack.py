@@ -1,4 +1,6 @@
-r"""The slack player: picks :math:`\xi` to minimise :math:`L_1 = \sum_a w_a \phi_a(\xi_a) - \sum_s \lambda_s \sigma_s \xi_s`.
+r"""The slack player: picks :math:`\xi` to minimise its part of the Lagrangian.
+
+.. math:: L_1 = \sum_a w_a \phi_a(\xi_a) - \sum_s \lambda_s \sigma_s \xi_s.
 
 Strategies: `BestResponse` (closed form per atom, over the box of reachable values; a grid for black boxes; in
 biconvex form it also descends on u), `Descent` (projected gradient steps) and `Implied` (no slack of its own:
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..table import AtomGroup, Table
-from .steps import Adam, StepRule
+from .steps import ADAM, StepRule
 
 Array = NDArray[np.float64]
 State = dict[str, Any]
@@ -62,7 +64,7 @@ class Implied(SlackPlayer):
 class BestResponse(SlackPlayer):
     """Minimise L1 exactly, atom by atom. In biconvex form, take a gradient step on u each round."""
 
-    step: StepRule = Adam()
+    step: StepRule = ADAM
 
     def start(self, table: Table, count: int) -> State:
         """Begin in the middle, with u at its value there."""
@@ -131,7 +133,7 @@ class BestResponse(SlackPlayer):
 class Descent(SlackPlayer):
     """Projected gradient steps on L1, inside the box."""
 
-    step: StepRule = Adam()
+    step: StepRule = ADAM
 
     def start(self, table: Table, count: int) -> State:
         """Begin in the middle of the box."""
@@ -148,7 +150,7 @@ class Descent(SlackPlayer):
 
 def atom_weights(table: Table, multipliers: Array) -> Array:
     """w_a = c_0a + sum_j lambda_j c_ja (+ the couplings that an inner atom stands in)."""
-    weights: Array = table.atom_weights.T @ multipliers[: table.program.n_multipliers]
+    weights: Array = table.atom_matrix.T @ multipliers[: table.program.n_multipliers]
     return weights
 
 
@@ -177,7 +179,6 @@ def _grid_response(group: AtomGroup, weight: Array, price: Array, lo: Array, hi:
     unit = np.array(np.meshgrid(*([axis] * arity), indexing="ij")).reshape(arity, -1)
     for a in range(count):
         points = lo[:, a] + (hi[:, a] - lo[:, a]) * unit
-        values = np.nan_to_num(group.form.value(points), nan=np.inf)
-        objective = weight[a] * values[:, None] - points.T @ price[:, a]
-        result[:, a] = points[:, np.argmin(objective, axis=0)]
+        objective = weight[a] * group.form.value(points)[:, None] - points.T @ price[:, a]
+        result[:, a] = points[:, np.argmin(np.where(np.isnan(objective), np.inf, objective), axis=0)]
     return result

@@ -80,7 +80,8 @@ class Adam(StepRule):
         return step, {"t": t, "m": m, "v": v}
 
 
-STEPS: dict[str, StepRule] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": Adam()}
+ADAM = Adam()
+STEPS: dict[str, StepRule] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": ADAM}
 
 
 def step_named(name: str | StepRule) -> StepRule:

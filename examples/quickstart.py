@@ -1,0 +1,23 @@
+"""The largest F1 under two constraints, on data made up here."""
+
+import numpy as np
+
+import equirate as eq
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 5))
+sex = rng.choice(["Female", "Male"], size=3000)
+y = (X[:, 0] + 0.5 * (sex == "Male") + rng.normal(size=3000) > 1).astype(int)
+train, test = slice(0, 2000), slice(2000, 3000)
+
+women = eq.attr("sex") == "Female"
+problem = eq.Problem(
+    eq.maximize(eq.f1()),
+    [eq.recall(women) >= eq.recall(~women) - 0.02, eq.positive_rate() <= 0.30],
+)
+solution = eq.solve(problem, X[train], y[train], {"sex": sex[train]})
+print(solution.status)
+
+classifier = solution.polish()  # the best mixture of what was found
+print(classifier.predict(X[test])[:10])  # needs no attributes
+print(classifier.evaluate(problem, X[test], y[test], {"sex": sex[test]}))

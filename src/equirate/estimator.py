@@ -1,0 +1,552 @@
+"""`RateClassifier`: the scikit-learn estimator that trains for a metric under constraints and says what it kept.
+
+In: an objective, constraints and a table of data. Out: a fitted classifier that predicts without attributes, and
+numbers and reports of what was asked and what was achieved. The steps of ``fit`` are the sections of this module:
+border, parts, play, choice. The mathematics is in the modules below this one.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import files
+from .certify import Certificate, certify, check_confidence
+from .choosing import best_single, careful, judged_for, shifted, split
+from .classifiers import Classifier
+from .data import Examples
+from .errors import DataError, EquirateError, NotSolvedWarning
+from .expressions import Constraint
+from .frontier import Frontier
+from .models.linear import Linear
+from .problem import Objective, Problem
+from .report import Evaluation, Report
+from .saving import from_plain, to_plain
+from .scaling import Scaling
+from .solution import Solution
+from .solve import solve
+from .splits import measurable, split_by_cell, subset
+
+Array = NDArray[np.float64]
+OUTPUTS = ("stochastic", "deterministic", "hashed")
+SCOPES = ("both", "objective", "constraints")
+GRID = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+FEWEST = 5
+"""Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
+
+
+class RateClassifier(ClassifierMixin, BaseEstimator):
+    """Train a classifier for a function of rates, subject to constraints on others.
+
+    Parameters
+    ----------
+    objective
+        Made with `equirate.minimize` or `equirate.maximize`.
+    constraints
+        Constraints, ready-made lists of them, or both.
+    algorithm
+        A name from `equirate.algorithms`, or ``"auto"``.
+    model
+        ``"linear"``, a scikit-learn classifier (used as an oracle), a list of classifiers, or a model of
+        `equirate.models`.
+    output
+        ``"stochastic"``: a sparse mixture, drawn anew for each row; ``"hashed"``: the same mixture, each x always
+        decided the same way; ``"deterministic"``: the best single iterate.
+    n_rounds
+        Rounds of the game at most.
+    theta_step, lambda_step
+        Step sizes of model and multipliers; every pair is a configuration, all played side by side.
+    validation
+        Share of the data that is held out to choose the mixture, stratified by cell; 0 to choose on the training data.
+    two_sets
+        Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
+        generalise even where the model overfits.
+    confidence
+        None, or a level such as 0.95: keep a margin so that every constraint holds on new data with that confidence.
+        The margin is the smallest that passes a test on a part of its own.
+    scale
+        Standardise the features inside; the fitted weights are for the features as given.
+    weight_scope
+        What ``sample_weight`` applies to: ``"both"``, ``"objective"`` or ``"constraints"``.
+    pos_label
+        The label to call positive; the larger one by default.
+    tolerance
+        Violations up to this size count as met.
+    patience
+        Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+    warm_start
+        Continue from the previous fit instead of starting anew.
+    random_state
+        Seed of the split and of stochastic predictions.
+    verbose
+        Show progress.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    members_, weights_
+        The mixture: deterministic classifiers and their probabilities.
+    status_
+        Whether the constraints are met, how sure we are, and what to try if not.
+    problem_
+        The problem, with ready-made constraints written out for the groups in the data.
+    history_
+        Arrays over recorded rounds and configurations: objective, violation, multipliers, slacks.
+
+    Examples
+    --------
+    >>> import numpy as np, equirate as eq
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = (X[:, 0] + 0.5 * rng.normal(size=600) > 0.8).astype(int)
+    >>> clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2], n_rounds=300, random_state=0)
+    >>> clf.fit(X, y).predict(X[:3]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraints: Any = (),
+        *,
+        algorithm: Any = "auto",
+        model: Any = "linear",
+        output: str = "stochastic",
+        n_rounds: int = 1000,
+        theta_step: float | Sequence[float] = GRID,
+        lambda_step: float | Sequence[float] = GRID,
+        validation: float = 0.25,
+        two_sets: bool = False,
+        confidence: float | None = None,
+        scale: bool = True,
+        weight_scope: str = "both",
+        pos_label: Any = None,
+        tolerance: float = 1e-3,
+        patience: int | None = 5,
+        warm_start: bool = False,
+        random_state: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.constraints = constraints
+        self.algorithm = algorithm
+        self.model = model
+        self.output = output
+        self.n_rounds = n_rounds
+        self.theta_step = theta_step
+        self.lambda_step = lambda_step
+        self.validation = validation
+        self.two_sets = two_sets
+        self.confidence = confidence
+        self.scale = scale
+        self.weight_scope = weight_scope
+        self.pos_label = pos_label
+        self.tolerance = tolerance
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- fitting ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X
+            Features: numpy, pandas, polars or scipy.sparse, all numeric.
+        y
+            Labels with two values of any kind.
+        sensitive_features
+            Attributes that slices and baselines refer to: data frame, dict of arrays, series or array. Not needed to
+            predict.
+        sample_weight
+            Non-negative weights.
+        """
+        self._check_parameters()
+        examples, X_checked = self._border(X, y, sensitive_features, sample_weight)
+        problem = Problem(self.objective, self.constraints).expanded(examples)
+        parts = self._parts(problem, examples)
+        scaling = Scaling.of(X_checked, parts.train, self.scale and _is_linear(self.model))
+        solution = self._play(problem, scaling(X_checked), examples, parts)
+        self._choose(problem, solution, scaling, X_checked, examples, parts)
+        return self
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.objective, Objective):
+            raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
+        _one_of("output", self.output, OUTPUTS)
+        _one_of("weight_scope", self.weight_scope, SCOPES)
+        if not 0 <= self.validation < 1:
+            raise EquirateError(f"validation is a share of the data, at least 0 and below 1; got {self.validation!r}")
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+        if (self.confidence is not None or self.two_sets) and self.validation == 0:
+            raise EquirateError("two_sets and confidence need held-out data: set validation to a share such as 0.4")
+        if not self.tolerance >= 0:
+            raise EquirateError(f"tolerance must not be negative; got {self.tolerance!r}")
+
+    def _border(
+        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Examples, Any]:
+        """Check everything once, and map the labels to 0 and 1."""
+        frame = X
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind not in ("binary", "multiclass") or len(np.unique(y)) > 2:
+            raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise DataError(f"y has one class only ({self.classes_[0]!r}): a classifier needs examples of both labels")
+        positive = self._positive()
+        examples = Examples.of((y == positive).astype(np.int8), sensitive_features, sample_weight, fallback=frame)
+        return examples, X
+
+    def _positive(self) -> Any:
+        if self.pos_label is None:
+            return self.classes_[1]
+        if self.pos_label not in self.classes_:
+            raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
+        return self.pos_label
+
+    def _parts(self, problem: Problem, examples: Examples) -> Parts:
+        """Split into a part to train on, one to choose on and, for a confidence level, one to test on."""
+        everything = np.arange(len(examples))
+        if self.validation == 0:
+            return Parts(everything, everything, None)
+        shares = [1 - self.validation, self.validation]
+        if self.confidence is not None:
+            shares = [1 - self.validation, self.validation / 2, self.validation / 2]
+        seed = None if self.random_state is None else int(self.random_state)
+        found = split_by_cell(problem, examples, shares, seed)
+        if all(len(np.unique(examples.labels[part])) == 2 for part in found) and all(
+            measurable(problem, subset(examples, part), FEWEST) for part in found
+        ):
+            return Parts(found[0], found[1], found[2] if len(found) > 2 else None)
+        message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
+        if self.confidence is not None or self.two_sets:
+            raise DataError(f"{message}, and confidence or two_sets cannot be had; give more data or larger slices")
+        warnings.warn(message, NotSolvedWarning, stacklevel=3)
+        return Parts(everything, everything, None)
+
+    def _play(
+        self, problem: Problem, X: Any, examples: Examples, parts: Parts, levels: Array | None = None
+    ) -> Solution:
+        """Play the game on the training part."""
+        train = subset(examples, parts.train)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotSolvedWarning)  # the status says it, with numbers
+            return solve(
+                problem,
+                X[parts.train],
+                train.labels,
+                train.columns,
+                train.weights,
+                algorithm=self.algorithm,
+                model=self.model,
+                n_rounds=self.n_rounds,
+                theta_step=self.theta_step,
+                lambda_step=self.lambda_step,
+                levels=levels,
+                tolerance=self.tolerance,
+                progress=self.verbose,
+            )
+
+    # -- choosing --------------------------------------------------------------------------------
+
+    def _choose(
+        self, problem: Problem, solution: Solution, scaling: Scaling, X: Any, examples: Examples, parts: Parts
+    ) -> None:
+        """Make the output of the recorded iterates, and remember what it keeps on each part."""
+        scaled = scaling(X)
+        chooser = self._chooser(solution, scaled, examples, parts)
+        margin = 0.0
+        if self.confidence is not None and problem.constraints:
+            assert parts.test is not None  # made in _parts for a confidence level
+            on, test = ((scaled[rows], subset(examples, rows)) for rows in (parts.choose, parts.test))
+            mixture, margin = careful(chooser, problem, on, test, self.confidence)
+        else:
+            mixture = chooser.polish()
+        single = best_single(chooser, self.tolerance)
+        self.problem_ = problem
+        self.status_ = chooser.status
+        self.history_ = solution.history
+        self.configurations_ = solution.configurations
+        self.margin_ = margin
+        self.n_rounds_ = solution.record.played
+        self._outputs = {
+            "stochastic": replace(mixture, members=scaling.undo(mixture.members), notes={}),
+            "deterministic": replace(single, members=scaling.undo(single.members), notes={}),
+        }
+        self.parts_ = {}
+        for name, rows in (("train", parts.train), ("validation", parts.choose)):
+            if name == "train" or rows is not parts.train:
+                part = subset(examples, rows)
+                predictions = self.classifier_.positive_probability(X[rows], part.columns)
+                self.parts_[name] = Evaluation.of(problem, part, predictions)
+        self._tell(problem)
+
+    def _chooser(self, solution: Solution, X: Any, examples: Examples, parts: Parts) -> Solution:
+        """The iterates, judged on the part that mixtures are chosen on."""
+        if parts.choose is parts.train:
+            return solution
+        chosen = subset(examples, parts.choose)
+        return solution.on(X[parts.choose], chosen.labels, chosen.columns, chosen.weights)
+
+    def _tell(self, problem: Problem) -> None:
+        notes = list(self.status_.advice)
+        last = list(self.parts_.values())[-1]
+        if last.positive_rate in (0.0, 1.0):
+            notes.append(
+                f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may leave "
+                "nothing else, or the model has too little to go by"
+            )
+        self.notes_ = tuple(dict.fromkeys(notes))
+        if last.violation > self.tolerance:
+            warnings.warn(
+                f"the constraints are not met: largest violation {last.violation:.4g} on the "
+                f"{list(self.parts_)[-1]} part; see report() and status_",
+                NotSolvedWarning,
+                stacklevel=4,
+            )
+
+    # -- predicting ------------------------------------------------------------------------------
+
+    @property
+    def classifier_(self) -> Classifier:
+        """The mixture, or the single classifier, that predicts."""
+        check_is_fitted(self, "_outputs")
+        return self._outputs["deterministic" if self.output == "deterministic" else "stochastic"]
+
+    @property
+    def members_(self) -> Any:
+        """The deterministic classifiers of the mixture."""
+        return self.classifier_.members
+
+    @property
+    def weights_(self) -> Array:
+        """Their probabilities."""
+        return self.classifier_.weights
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels. A stochastic output draws a member per row, repeatably for a ``random_state``."""
+        X = self._features(X)
+        if self.output == "hashed":
+            decided = self.classifier_.predict_hashed(X)
+        else:
+            seed = 0 if self.random_state is None else int(self.random_state)
+            decided = self.classifier_.predict(X, random_state=seed)
+        positive = self._positive()
+        other = self.classes_[0] if self.classes_[1] == positive else self.classes_[1]
+        return np.where(decided == 1, np.array([positive]), np.array([other]))
+
+    def predict_pmf(self, X: Any) -> Array:
+        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
+        p = self.classifier_.positive_probability(self._features(X))
+        columns = [p, 1 - p] if self.classes_[0] == self._positive() else [1 - p, p]
+        return np.stack(columns, axis=1)
+
+    @available_if(lambda self: self.output == "deterministic" and _is_linear(self.model))
+    def decision_function(self, X: Any) -> Array:
+        """Score of ``classes_[1]``, above 0 where it is predicted; for a deterministic output."""
+        scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)
+        return -scores if self.classes_[0] == self._positive() else scores
+
+    def to_deterministic(self) -> RateClassifier:
+        """Return a fitted copy that predicts with the best single iterate."""
+        check_is_fitted(self, "_outputs")
+        copy = type(self)(**self.get_params(deep=False))
+        copy.__dict__.update({name: value for name, value in self.__dict__.items() if name.endswith("_")})
+        copy._outputs = self._outputs
+        copy.output = "deterministic"
+        return copy
+
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self, "_outputs")
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def _judged(
+        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None
+    ) -> tuple[Examples, Array]:
+        features = self._features(X)
+        y = np.asarray(y)
+        unknown = set(np.unique(y).tolist()) - set(self.classes_.tolist())
+        if unknown:
+            raise DataError(f"y holds labels that were not in training: {sorted(map(str, unknown))}")
+        labels = (y == self._positive()).astype(np.int8)
+        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X)
+        return examples, self.classifier_.positive_probability(features, examples.columns)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> dict[str, Any]:
+        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
+        examples, predictions = self._judged(X, y, sensitive_features, sample_weight)
+        return Evaluation.of(self.problem_, examples, predictions, confidence).as_dict()
+
+    def certify(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> list[Certificate]:
+        """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell."""
+        examples, predictions = self._judged(X, y, sensitive_features, sample_weight)
+        constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
+        return certify(constraints, examples, predictions, confidence)
+
+    def report(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> Report:
+        """Return the same for a person: asked, and achieved on train, validation and the data given."""
+        check_is_fitted(self, "_outputs")
+        parts = dict(self.parts_)
+        if X is not None:
+            if y is None:
+                raise DataError("report needs y with X")
+            examples, predictions = self._judged(X, y, sensitive_features, sample_weight)
+            parts["test"] = Evaluation.of(self.problem_, examples, predictions, confidence)
+        return Report(repr(self.problem_), parts, self.notes_)
+
+    # -- frontier --------------------------------------------------------------------------------
+
+    def frontier(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        levels: Sequence[float],
+        test: tuple[Any, ...] | None = None,
+    ) -> Frontier:
+        """Train once for many levels of the constraints and return the whole trade-off curve.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`. The estimator itself is not changed.
+        levels
+            How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
+        test
+            ``(X, y)`` or ``(X, y, sensitive_features)`` to judge every point on.
+        """
+        worker = clone(self)
+        worker._check_parameters()
+        steps = np.asarray(levels, dtype=float).ravel()
+        if not len(steps) or not np.isfinite(steps).all():
+            raise EquirateError(f"levels must be finite numbers, at least one; got {levels!r}")
+        examples, checked = worker._border(X, y, sensitive_features, sample_weight)
+        problem = Problem(self.objective, self.constraints).expanded(examples)
+        if not problem.constraints:
+            raise EquirateError("a frontier needs at least one constraint to vary")
+        parts = worker._parts(problem, examples)
+        scaling = Scaling.of(checked, parts.train, self.scale and _is_linear(self.model))
+        solution = worker._play(problem, scaling(checked), examples, parts, levels=steps)
+        chooser = worker._chooser(solution, scaling(checked), examples, parts)
+        found = []
+        for level in steps:
+            shifted_problem = Problem(problem.objective, [shifted(c, -float(level)) for c in split(problem)])
+            mixture = judged_for(chooser, shifted_problem).polish()
+            found.append(replace(mixture, members=scaling.undo(mixture.members), notes={}))
+        judged = {"train": (checked[parts.train], subset(examples, parts.train))}
+        if parts.choose is not parts.train:
+            judged["validation"] = (checked[parts.choose], subset(examples, parts.choose))
+        if test is not None:
+            labels = (np.asarray(test[1]) == worker._positive()).astype(np.int8)
+            attributes = test[2] if len(test) > 2 else None
+            features = validate_data(worker, test[0], accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            judged["test"] = (features, Examples.of(labels, attributes, None, fallback=test[0]))
+        values = {
+            name: tuple(
+                Evaluation.of(problem, rows, classifier.positive_probability(features, rows.columns))
+                for classifier in found
+            )
+            for name, (features, rows) in judged.items()
+        }
+        return Frontier(tuple(map(float, steps)), values, tuple(found), repr(self.objective))
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
+        check_is_fitted(self, "_outputs")
+        manifest, arrays = to_plain(self)
+        files.write(path, manifest, arrays)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows to train on, to choose on, and to test margins on."""
+
+    train: NDArray[np.intp]
+    choose: NDArray[np.intp]
+    test: NDArray[np.intp] | None
+
+
+def load(path: str | os.PathLike[str]) -> RateClassifier:
+    """Open a classifier saved with `RateClassifier.save`. Nothing in the file is executed.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.load("no such file")
+    Traceback (most recent call last):
+    ...
+    equirate.files.FileError: there is no file no such file
+    """
+    manifest, arrays = files.read(path)
+    if manifest.get("kind") != "RateClassifier":
+        raise files.FileError(f"{path} holds a {manifest.get('kind')!r}, not a RateClassifier")
+    try:
+        restored: RateClassifier = from_plain(RateClassifier, manifest, arrays)
+        return restored
+    except files.FileError:
+        raise
+    except (EquirateError, KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise files.FileError(f"{path} is damaged: {error}") from error
+
+
+def _is_linear(model: Any) -> bool:
+    return isinstance(model, Linear) or (isinstance(model, str) and model == "linear")
+
+
+def _one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise EquirateError(
+            f"The {name!r} parameter of RateClassifier must be one of {', '.join(map(repr, allowed))}. "
+            f"Got {value!r} instead."
+        )

@@ -1,0 +1,159 @@
+"""Thresholds on the scores of a trained classifier, one for everybody or one per group: an exact oracle in O(n).
+
+The best response to per-example costs is found by sorting once: in each group, the best threshold is where the
+running sum of the costs, from the highest score down, is smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data import Examples
+from ..errors import AlgorithmError, DataError
+from ..players.steps import StepRule
+from ..slices import EVERYBODY, Slice
+from ..table import Table
+from .base import Array, Choice, Members, Model, Player
+
+Scorer = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds(Model):
+    """Predict 1 where a given score is above a threshold.
+
+    Parameters
+    ----------
+    scorer
+        Function from features to one score per example.
+    groups
+        Slices that do not overlap and cover everybody, each with a threshold of its own; predicting then needs
+        attributes. By default one threshold for everybody.
+    """
+
+    scorer: Scorer
+    groups: tuple[Slice, ...] = (EVERYBODY,)
+
+    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+        """Score and sort once."""
+        scores = _scores(self.scorer, X, len(table.examples))
+        return ThresholdPlayer(self, scores, membership(self.groups, table.examples), count)
+
+
+class ThresholdPlayer(Player):
+    """Thresholds (groups, configurations)."""
+
+    def __init__(self, setting: Thresholds, score: Array, group: NDArray[np.intp], count: int) -> None:
+        self.setting, self.score, self.group = setting, score, group
+        self.order = np.lexsort((-score, group))
+        self.sorted = score[self.order]
+        self.bounds = np.searchsorted(group[self.order], np.arange(len(setting.groups) + 1))
+        self.cuts = np.full((len(setting.groups), count), np.inf)
+
+    def scores(self) -> NDArray[Any]:
+        """Distance above the threshold; -inf and inf thresholds accept nobody and everybody."""
+        cut = self.cuts[self.group]
+        return np.asarray(np.where(np.isinf(cut), -np.sign(cut), self.score[:, None] - cut))
+
+    def respond(self, table: Table, coefficients: Array) -> None:
+        """Find the cheapest threshold of every group and configuration."""
+        costs = table.cells.spread(coefficients)[self.order]
+        for g in range(len(self.setting.groups)):
+            rows = slice(self.bounds[g], self.bounds[g + 1])
+            self.cuts[g] = _cheapest(self.sorted[rows], costs[rows])
+
+    def photograph(self) -> Array:
+        """Copy the thresholds."""
+        return self.cuts.copy()
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        self.cuts = self.cuts[:, columns]
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Thresholds at infinity are meant: only NaN is not."""
+        return np.asarray(~np.isnan(self.cuts).any(axis=0))
+
+    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Put the chosen columns side by side."""
+        return ThresholdMembers(self.setting, np.stack([photographs[t][:, c] for t, c in chosen], axis=1))
+
+    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """Refuse: the theorem's average is over parameters of a model that descends."""
+        raise AlgorithmError("thresholds are not averaged: use uniform(), shrink() or polish()")
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdMembers(Members):
+    """Thresholds (groups, classifiers) on one score."""
+
+    setting: Thresholds
+    cuts: Array
+
+    @property
+    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the groups
+        """Whether predicting needs attributes."""
+        return self.setting.groups != (EVERYBODY,)
+
+    def __len__(self) -> int:
+        """Count the columns."""
+        return int(self.cuts.shape[1])
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Predict 1 where the score is above the threshold of the example's group."""
+        score = _scores(self.setting.scorer, X, None)
+        if not self.needs_attributes:
+            return np.asarray(score[:, None] > self.cuts)
+        examples = Examples.of(np.zeros(len(score)), attributes, fallback=X)
+        missing = sorted(set().union(*(group.attributes for group in self.setting.groups)) - set(examples.columns))
+        if missing:
+            raise DataError(
+                "this classifier has a threshold for each group: give sensitive_features (attributes) with "
+                f"{', '.join(map(repr, missing))} when predicting"
+            )
+        return np.asarray(score[:, None] > self.cuts[membership(self.setting.groups, examples)])
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some columns."""
+        return ThresholdMembers(self.setting, self.cuts[:, list(indices)])
+
+
+def membership(groups: Sequence[Slice], examples: Examples) -> NDArray[np.intp]:
+    """Group of each example; refuses groups that overlap or leave somebody out."""
+    masks = np.stack([examples.mask(group) for group in groups])
+    times = masks.sum(axis=0)
+    if (times != 1).any():
+        none, several = int((times == 0).sum()), int((times > 1).sum())
+        raise DataError(
+            f"the groups must not overlap and must cover everybody: {none} examples are in no group, "
+            f"{several} in more than one"
+        )
+    return np.asarray(np.argmax(masks, axis=0))
+
+
+def _scores(scorer: Scorer, X: Any, length: int | None) -> Array:
+    scores = np.asarray(scorer(X), dtype=float)
+    if scores.ndim != 1 or (length is not None and len(scores) != length):
+        raise DataError(f"the scorer must give one score per example; got shape {scores.shape}")
+    if not np.isfinite(scores).all():
+        raise DataError("the scorer gave NaN or infinite scores")
+    return scores
+
+
+def _cheapest(score: Array, costs: Array) -> Array:
+    """Threshold with the smallest sum of costs above it, per column; midway between neighbouring scores."""
+    running = np.concatenate([np.zeros((1, costs.shape[1])), np.cumsum(costs, axis=0)])
+    allowed = np.concatenate([[True], score[1:] < score[:-1], [True]]) if len(score) else np.array([True])
+    running[~allowed] = np.inf  # a threshold cannot part equal scores
+    accepted = np.argmin(running, axis=0)
+    padded = np.concatenate([[np.inf], score, [-np.inf]])
+    upper, lower = padded[accepted], padded[accepted + 1]
+    with np.errstate(invalid="ignore"):
+        middle = upper / 2 + lower / 2
+    middle = np.where((lower <= middle) & (middle < upper), middle, lower)  # between neighbouring floats there is none
+    return np.where(accepted == 0, np.inf, np.where(accepted == len(score), -np.inf, middle))

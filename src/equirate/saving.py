@@ -1,0 +1,179 @@
+"""A fitted `RateClassifier` as plain data and back: what `files` writes and reads.
+
+In: an estimator with a linear model. Out: a dict that JSON can hold, and arrays. Problems travel as text of the
+language of rates, so nothing in a file is ever executed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import files
+from .algorithms import ALGORITHMS, Algorithm
+from .classifiers import Classifier
+from .errors import EquirateError
+from .language import parse, parse_constraints, parse_objective
+from .models.linear import Linear, LinearMembers
+from .problem import Problem
+from .report import ConstraintValue, Evaluation, SliceSize
+from .solution import Status
+
+
+def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """A fitted estimator as JSON-ready data and arrays, or say what cannot be saved without pickle."""
+    arrays: dict[str, NDArray[Any]] = {}
+    outputs = {}
+    for name, classifier in estimator._outputs.items():
+        if not isinstance(classifier.members, LinearMembers):
+            raise files.FileError(
+                "only linear models are saved without pickle; this one holds other Python objects: use joblib.dump, "
+                "and open such files only if you trust them"
+            )
+        arrays[f"{name}_coefficients"] = classifier.members.W
+        arrays[f"{name}_weights"] = classifier.weights
+        outputs[name] = {"intercept": classifier.members.intercept, "origin": classifier.origin}
+    for name, values in estimator.history_.items():
+        arrays[f"history_{name}"] = values
+    given = estimator.get_params(deep=False)
+    given["constraints"] = Problem(estimator.objective, estimator.constraints).constraints
+    settings = {name: _plain_setting(name, value) for name, value in given.items()}
+    manifest = {
+        "kind": "RateClassifier",
+        "settings": settings,
+        "problem": {
+            "objective": _as_text(estimator.problem_.objective),
+            "constraints": [_as_text(c) for c in estimator.problem_.constraints],
+        },
+        "classes": _plain_labels(estimator.classes_),
+        "features": {
+            "count": int(estimator.n_features_in_),
+            "names": [str(n) for n in estimator.feature_names_in_] if hasattr(estimator, "feature_names_in_") else None,
+        },
+        "outputs": outputs,
+        "status": _finite(asdict(estimator.status_)),
+        "parts": {name: _finite(asdict(part)) for name, part in estimator.parts_.items()},
+        "notes": list(estimator.notes_),
+        "configurations": [dict(c) for c in estimator.configurations_],
+        "margin": estimator.margin_,
+        "n_rounds": estimator.n_rounds_,
+    }
+    return manifest, arrays
+
+
+def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """Rebuild a fitted estimator of a class."""
+    settings = {name: _setting(name, value) for name, value in manifest["settings"].items()}
+    estimator = kind(**settings)
+    problem = manifest["problem"]
+    constraints = [part for text in problem["constraints"] for part in parse_constraints(text)]
+    estimator.problem_ = Problem(parse_objective(problem["objective"]), constraints)
+    estimator.classes_ = _labels(manifest["classes"])
+    count, names = manifest["features"]["count"], manifest["features"]["names"]
+    estimator.n_features_in_ = int(count)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator._outputs = {}
+    for name, facts in manifest["outputs"].items():
+        W, weights = arrays[f"{name}_coefficients"], arrays[f"{name}_weights"]
+        good = W.ndim == 2 and weights.shape == (W.shape[1],) and W.shape[0] == count + bool(facts["intercept"])
+        if not good or W.dtype.kind != "f" or not np.isfinite(W).all() or not np.isfinite(weights).all():
+            raise files.FileError(f"the coefficients of {name!r} do not fit together")
+        members = LinearMembers(W, bool(facts["intercept"]))
+        estimator._outputs[name] = Classifier(members, weights, estimator.problem_, str(facts["origin"]))
+    if set(estimator._outputs) != {"stochastic", "deterministic"}:
+        raise files.FileError("an output is missing")
+    status = _infinite(manifest["status"])
+    tuples = {name: tuple(status[name]) for name in ("diverged", "left_domain", "advice")}
+    estimator.status_ = Status(**{**status, **tuples})
+    estimator.parts_ = {name: _evaluation(_infinite(part)) for name, part in manifest["parts"].items()}
+    estimator.notes_ = tuple(manifest["notes"])
+    estimator.configurations_ = tuple(manifest["configurations"])
+    estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), int(manifest["n_rounds"])
+    prefix = "history_"
+    estimator.history_ = {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
+    return estimator
+
+
+def _evaluation(plain: dict[str, Any]) -> Evaluation:
+    constraints = tuple(ConstraintValue(**row) for row in plain.pop("constraints"))
+    slices = tuple(SliceSize(**row) for row in plain.pop("slices"))
+    return Evaluation(constraints=constraints, slices=slices, **plain)
+
+
+def _as_text(part: Any) -> str:
+    """Text of the language that parses back to the same thing."""
+    text = repr(part)
+    try:
+        back = parse(text)
+    except EquirateError as error:
+        raise files.FileError(f"{text} cannot be saved as text: {error}") from None
+    back = back[0] if isinstance(back, list) and len(back) == 1 else back
+    if repr(back) != text:
+        raise files.FileError(f"{text} cannot be saved as text: it reads back as {back!r}")
+    return text
+
+
+def _plain_setting(name: str, value: Any) -> Any:
+    if name == "objective":
+        return _as_text(value)
+    if name == "constraints":
+        return [_as_text(part) for part in value]
+    if isinstance(value, Linear):
+        return {"linear": asdict(value)}
+    if isinstance(value, Algorithm) and ALGORITHMS.get(value.name) == value:
+        return value.name
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [float(v) for v in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise files.FileError(f"the setting {name}={value!r} cannot be saved without pickle: use joblib.dump")
+
+
+def _setting(name: str, value: Any) -> Any:
+    if name == "objective":
+        return parse_objective(value)
+    if name == "constraints":
+        return [part for text in value for part in parse_constraints(text)]
+    if isinstance(value, dict):
+        return Linear(**value["linear"])
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _plain_labels(classes: NDArray[Any]) -> dict[str, Any]:
+    values = [v.item() if isinstance(v, np.generic) else v for v in classes]
+    if not all(isinstance(v, (bool, int, float, str)) for v in values):
+        raise files.FileError(f"labels of type {classes.dtype} cannot be saved without pickle: use joblib.dump")
+    return {"values": values, "dtype": "object" if classes.dtype == object else classes.dtype.str}
+
+
+def _labels(plain: dict[str, Any]) -> NDArray[Any]:
+    dtype = plain["dtype"]
+    if dtype != "object" and np.dtype(dtype).kind not in "biufU":
+        raise files.FileError(f"labels of type {dtype!r}")
+    labels = np.array(plain["values"], dtype=dtype)
+    if labels.shape != (2,):
+        raise files.FileError("there must be two labels")
+    return labels
+
+
+def _finite(plain: Any) -> Any:
+    """Write numbers that JSON does not have as text."""
+    if isinstance(plain, float) and not np.isfinite(plain):
+        return {"float": repr(float(plain))}
+    if isinstance(plain, dict):
+        return {name: _finite(value) for name, value in plain.items()}
+    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
+
+
+def _infinite(plain: Any) -> Any:
+    """Read them back."""
+    if isinstance(plain, dict):
+        return float(plain["float"]) if set(plain) == {"float"} else {k: _infinite(v) for k, v in plain.items()}
+    return [_infinite(value) for value in plain] if isinstance(plain, list) else plain

@@ -1,0 +1,400 @@
+"""RateClassifier: the scikit-learn contract, the border, the outputs, and what it promises."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+import equirate as eq
+
+SMALL = {"n_rounds": 150, "theta_step": (0.03, 0.1), "lambda_step": (0.03, 0.1), "random_state": 0}
+A, B = eq.attr("group") == "a", eq.attr("group") == "b"
+
+
+def people(n: int = 1200, seed: int = 0) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Two groups with different base rates; the label is noisy but linear."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(["a", "b"], n, p=[0.4, 0.6])
+    X = rng.normal(size=(n, 4))
+    X[:, 3] = (group == "a") + 0.3 * rng.normal(size=n)
+    score = X[:, 0] + 0.5 * X[:, 1] - 0.6 * (group == "a") + 0.7 * rng.normal(size=n)
+    old = (X[:, 0] > 0.2).astype(int)
+    return X, (score > 0.3).astype(int), pd.DataFrame({"group": group, "old": old})
+
+
+def classifier(**options: object) -> eq.RateClassifier:
+    objective = options.pop("objective", eq.maximize(eq.f1()))
+    constraints = options.pop("constraints", [eq.positive_rate() <= 0.4])
+    return eq.RateClassifier(objective, constraints, **{**SMALL, **options})
+
+
+# -- the contract -----------------------------------------------------------------------------------
+
+SPLIT = "the validation part is drawn by rows, so k copies of a row and weight k do not split alike"
+DRAWN = "a stochastic output draws a member for each row, by its place"
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": SPLIT,
+    "check_sample_weight_equivalence_on_sparse_data": SPLIT,
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "validation", "expected"),
+    [
+        ("hashed", 0.25, EXPECTED),
+        ("deterministic", 0.25, EXPECTED),
+        ("deterministic", 0.0, {}),
+        (
+            "stochastic",
+            0.25,
+            EXPECTED | {"check_methods_sample_order_invariance": DRAWN, "check_methods_subset_invariance": DRAWN},
+        ),
+    ],
+)
+def test_check_estimator(output: str, validation: float, expected: dict[str, str]) -> None:
+    estimator = eq.RateClassifier(
+        eq.maximize(eq.accuracy()),
+        [eq.positive_rate() <= 0.6],
+        **{**SMALL, "n_rounds": 60, "output": output, "validation": validation},
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn's checks use tiny data, on which constraints cannot be met
+        results = check_estimator(estimator, expected_failed_checks=expected, on_fail=None, on_skip=None)
+    failed = [(r["check_name"], str(r["exception"])[:300]) for r in results if r["status"] == "failed"]
+    assert failed == []
+    assert len(results) > 40
+
+
+def test_clone_pipeline_grid_search_cross_validate() -> None:
+    X, y, attributes = people(400)
+    estimator = classifier(constraints=[abs(eq.tpr(A) - eq.tpr(B)) <= 0.2], n_rounds=60, validation=0.0)
+    assert repr(clone(estimator).constraints) == repr(estimator.constraints)
+    with config_context(enable_metadata_routing=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        routed = clone(estimator).set_fit_request(sensitive_features=True)
+        pipeline = make_pipeline(StandardScaler(), routed)
+        pipeline.fit(X, y, sensitive_features=attributes)
+        assert pipeline.predict(X).shape == (400,)
+        scores = cross_validate(routed, X, y, cv=3, params={"sensitive_features": attributes})
+        assert np.isfinite(scores["test_score"]).all()
+        search = GridSearchCV(routed, {"n_rounds": [20, 40]}, cv=2).fit(X, y, sensitive_features=attributes)
+        assert search.best_params_["n_rounds"] in (20, 40)
+
+
+def test_fit_does_not_touch_its_parameters_and_repeats_itself() -> None:
+    X, y, attributes = people(500)
+    constraints = [eq.tpr(A) >= eq.tpr(B) - 0.05]
+    estimator = classifier(constraints=constraints)
+    before = {name: pickle.dumps(value) for name, value in estimator.get_params(deep=False).items()}
+    first = estimator.fit(X, y, sensitive_features=attributes).predict(X)
+    after = {name: pickle.dumps(value) for name, value in estimator.get_params(deep=False).items()}
+    assert before == after
+    assert estimator.constraints is constraints
+    np.testing.assert_array_equal(first, clone(estimator).fit(X, y, sensitive_features=attributes).predict(X))
+
+
+# -- inputs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (False, True), (-1, 1), (3.5, 7.0)])
+def test_any_two_labels(labels: tuple[object, object]) -> None:
+    X, y, _ = people(400)
+    named = np.array(labels)[y]
+    plain = classifier().fit(X, y)
+    fitted = classifier().fit(X, named)
+    assert list(fitted.classes_) == sorted(labels)
+    np.testing.assert_array_equal(fitted.predict(X), np.array(labels)[plain.predict(X)])
+    np.testing.assert_allclose(fitted.predict_pmf(X).sum(1), 1.0)
+
+
+def test_pos_label_turns_the_problem_round() -> None:
+    X, y, _ = people(600)
+    named = np.where(y == 1, "good", "bad")
+    fitted = classifier(pos_label="bad", constraints=[eq.positive_rate() <= 0.3]).fit(X, named)
+    share = fitted.predict_pmf(X)[:, list(fitted.classes_).index("bad")].mean()
+    assert share <= 0.35
+    with pytest.raises(eq.DataError, match="pos_label 'worse' is not among the labels"):
+        classifier(pos_label="worse").fit(X, named)
+
+
+def test_frames_sparse_and_attribute_containers_agree() -> None:
+    X, y, attributes = people(500)
+    make = lambda: classifier(constraints=[eq.tpr(A) >= eq.tpr(B) - 0.05], output="deterministic")  # noqa: E731
+    expected = make().fit(X, y, sensitive_features=attributes).predict(X)
+    frame = pd.DataFrame(X, columns=list("pqrs"))
+    for features in (frame, pl.DataFrame(X, schema=list("pqrs"))):
+        fitted = make().fit(features, y, sensitive_features=attributes)
+        assert list(fitted.feature_names_in_) == list("pqrs")
+        np.testing.assert_array_equal(fitted.predict(features), expected)
+    for given in (
+        attributes.to_dict("list"),
+        attributes["group"],
+        pl.DataFrame(attributes.to_dict("list")),
+        {"group": attributes["group"].to_numpy()},
+        attributes["group"].to_numpy(),
+    ):
+        np.testing.assert_array_equal(make().fit(X, y, sensitive_features=given).predict(X), expected)
+    dense_unscaled = make().set_params(scale=False).fit(X, y, sensitive_features=attributes).predict(X)
+    sparse = make().set_params(scale=False).fit(sp.csr_matrix(X), y, sensitive_features=attributes)
+    assert (sparse.predict(sp.csr_matrix(X)) == dense_unscaled).mean() > 0.99
+    assert make().fit(sp.csr_matrix(X), y, sensitive_features=attributes).predict(X).shape == (500,)
+
+
+def test_attributes_may_be_columns_of_x() -> None:
+    X, y, attributes = people(500)
+    frame = pd.DataFrame(X, columns=list("pqrs")).assign(is_a=(attributes["group"] == "a").astype(float))
+    fitted = classifier(constraints=[eq.tpr(eq.attr("is_a") == 1) >= 0.2]).fit(frame, y)
+    assert fitted.report().last.constraints[0].left >= 0.2 - 0.05
+
+
+BAD = [
+    (lambda X, y, a: (np.where(X > 2, np.nan, X), y, a, None), "NaN"),
+    (lambda X, y, a: (np.where(X > 2, np.inf, X), y, a, None), "infinity"),
+    (lambda X, y, a: (X, np.zeros(len(y)), a, None), "one class only"),
+    (lambda X, y, a: (X, np.arange(len(y)) % 3, a, None), "Only binary classification"),
+    (lambda X, y, a: (X[:-1], y, a, None), "inconsistent numbers of samples"),
+    (lambda X, y, a: (X, y, a[:-1], None), "attribute 'group' has 399 values"),
+    (lambda X, y, a: (X, y, a.drop(columns="group"), None), "unknown attribute 'group'"),
+    (lambda X, y, a: (X, y, None, None), "unknown attribute 'group'"),
+    (lambda X, y, a: (X, y, a.assign(group="b"), None), "group == 'a' holds no example"),
+    (lambda X, y, a: (X, y, a.assign(group=[None, *a["group"][1:]]), None), "attribute 'group' has 1 missing values"),
+    (lambda X, y, a: (X, y, a, np.where(y == 1, -1.0, 1.0)), "must not be negative"),
+    (lambda X, y, a: (X, y, a, np.full(len(y), np.nan)), "NaN"),
+    (lambda X, y, a: (X, y, a.assign(old=2), None), "baseline 'old'"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), BAD)
+def test_bad_input_is_refused_by_name(spoil, message: str) -> None:
+    X, y, attributes = people(400)
+    X, y, attributes, weights = spoil(X, y, attributes)
+    constraints = [eq.tpr(A) >= 0.1, eq.churn("old") <= 0.9]
+    with pytest.raises(ValueError, match=message):
+        classifier(constraints=constraints).fit(X, y, sensitive_features=attributes, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"output": "magic"}, "'output' parameter of RateClassifier must be one of"),
+        ({"validation": 1.0}, "validation is a share"),
+        ({"confidence": 1.5}, "confidence must lie between"),
+        ({"confidence": 0.95, "validation": 0.0}, "need held-out data"),
+        ({"n_rounds": 0}, "n_rounds must be a whole number"),
+        ({"theta_step": -1.0}, "theta_step must be positive"),
+        ({"algorithm": "magic"}, "the algorithm must be one of"),
+        ({"model": "forest"}, "the model must be"),
+        ({"weight_scope": "none"}, "'weight_scope' parameter"),
+        ({"tolerance": -1}, "tolerance must not be negative"),
+    ],
+)
+def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
+    X, y, _ = people(300)
+    with pytest.raises(ValueError, match=message):
+        classifier(**options).fit(X, y)
+
+
+def test_wrong_columns_at_predict_time() -> None:
+    X, y, _ = people(300)
+    frame = pd.DataFrame(X, columns=list("pqrs"))
+    fitted = classifier().fit(frame, y)
+    with pytest.raises(ValueError, match="4 features"):
+        fitted.predict(X[:, :3])
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame.rename(columns={"p": "z"}))
+    with pytest.raises(eq.DataError, match="labels that were not in training"):
+        fitted.evaluate(frame, np.full(len(y), 7))
+
+
+# -- hard data --------------------------------------------------------------------------------------
+
+
+def test_a_constraint_that_cannot_be_met_is_a_status_not_an_exception() -> None:
+    X, y, _ = people(500)
+    impossible = [eq.tpr() >= 0.9, eq.fpr() <= 0.01]
+    with pytest.warns(eq.NotSolvedWarning, match="constraints are not met"):
+        fitted = classifier(objective=eq.minimize(eq.error_rate()), constraints=impossible).fit(X, y)
+    assert not fitted.status_.feasible
+    assert fitted.status_.smallest_violation > 0.05
+    assert any("violation" in line for line in fitted.status_.advice)
+    assert np.isfinite(fitted.predict_pmf(X)).all()
+
+
+def test_a_group_with_one_member_is_named() -> None:
+    X, y, attributes = people(400)
+    lonely = attributes.assign(group=["c", *attributes["group"][1:]])
+    with pytest.warns(eq.NotSolvedWarning, match="too few examples"):
+        classifier(constraints=[eq.positive_rate(eq.attr("group") == "c") <= 1.0]).fit(
+            X, y, sensitive_features=lonely
+        )
+
+
+def test_separable_constant_and_single_features() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 1))
+    y = (x[:, 0] > 0).astype(int)
+    fitted = classifier(objective=eq.minimize(eq.error_rate()), constraints=[]).fit(x, y)
+    assert (fitted.predict(x) == y).mean() > 0.97
+    constant = np.hstack([x, np.ones((300, 1)), np.full((300, 1), 1e9)])
+    fitted = classifier(objective=eq.minimize(eq.error_rate()), constraints=[]).fit(constant, y)
+    assert (fitted.predict(constant) == y).mean() > 0.97
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        nothing = classifier(objective=eq.minimize(eq.error_rate()), constraints=[eq.tpr() <= 0.0])
+        nothing.fit(np.ones((200, 1)), np.arange(200) % 2)
+    assert any("for everybody" in note for note in nothing.notes_)
+
+
+# -- outputs ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[eq.RateClassifier, np.ndarray, np.ndarray, pd.DataFrame]:
+    X, y, attributes = people(2000)
+    estimator = classifier(
+        objective=eq.minimize(eq.error_rate()),
+        constraints=[abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.05],
+        n_rounds=300,
+    )
+    return estimator.fit(X, y, sensitive_features=attributes), X, y, attributes
+
+
+def test_the_promise_holds_on_the_parts_it_was_made_for(fitted) -> None:
+    estimator, X, y, attributes = fitted
+    assert estimator.status_.feasible
+    assert estimator.parts_["validation"].violation <= 1e-6
+    free = classifier(objective=eq.minimize(eq.error_rate()), constraints=[], n_rounds=300).fit(X, y)
+    gap = abs(eq.positive_rate(A) - eq.positive_rate(B))
+    unconstrained = gap.evaluate(y, free.predict_pmf(X)[:, 1], attributes)
+    assert unconstrained > 0.15
+    assert gap.evaluate(y, estimator.predict_pmf(X)[:, 1], attributes) < unconstrained / 2
+
+
+def test_evaluate_agrees_with_the_expressions(fitted) -> None:
+    estimator, X, y, attributes = fitted
+    numbers = estimator.evaluate(X, y, sensitive_features=attributes)
+    p = estimator.predict_pmf(X)[:, 1]
+    assert numbers["objective"] == pytest.approx(eq.error_rate().evaluate(y, p))
+    constraint = estimator.problem_.constraints[0]
+    assert numbers["constraints"][0]["violation"] == pytest.approx(constraint.evaluate(y, p, attributes))
+
+
+def test_stochastic_predictions_follow_the_pmf_and_repeat(fitted) -> None:
+    estimator, X, *_ = fitted
+    p = estimator.predict_pmf(X)[:, 1]
+    draws = np.mean([estimator.set_params(random_state=s).predict(X) for s in range(200)], axis=0)
+    estimator.set_params(random_state=0)
+    assert np.abs(draws - p).max() < 0.2
+    np.testing.assert_array_equal(estimator.predict(X), estimator.predict(X))
+
+
+def test_hashed_decides_each_row_always_the_same_way(fitted) -> None:
+    estimator, X, *_ = fitted
+    hashed = estimator.set_params(output="hashed")
+    decided = hashed.predict(X)
+    order = np.random.default_rng(1).permutation(len(X))
+    np.testing.assert_array_equal(hashed.predict(X[order]), decided[order])
+    np.testing.assert_array_equal(hashed.predict(X[:7]), decided[:7])
+    assert abs(decided.mean() - hashed.predict_pmf(X)[:, 1].mean()) < 0.03
+    estimator.set_params(output="stochastic")
+
+
+def test_deterministic_copy_has_a_decision_function(fitted) -> None:
+    estimator, X, *_ = fitted
+    assert not hasattr(estimator, "decision_function")
+    single = estimator.to_deterministic()
+    assert estimator.output == "stochastic"
+    assert len(single.weights_) == 1
+    np.testing.assert_array_equal(single.predict(X), (single.decision_function(X) > 0).astype(int))
+
+
+def test_other_models() -> None:
+    X, y, attributes = people(600)
+    tree = classifier(
+        model=DecisionTreeClassifier(max_depth=3, random_state=0), n_rounds=15, constraints=[eq.positive_rate() <= 0.3]
+    ).fit(X, y)
+    assert tree.parts_["validation"].violation < 0.02
+    plug_in = classifier(model=eq.models.PlugIn(), n_rounds=50, constraints=[eq.tpr(A) >= eq.tpr(B) - 0.05])
+    assert plug_in.fit(X, y, sensitive_features=attributes).predict(X).shape == (600,)
+
+
+# -- files ------------------------------------------------------------------------------------------
+
+
+def test_save_and_load_are_bit_identical(tmp_path, fitted) -> None:
+    estimator, X, y, attributes = fitted
+    path = tmp_path / "model.equirate"
+    estimator.save(path)
+    loaded = eq.load(path)
+    np.testing.assert_array_equal(loaded.predict(X), estimator.predict(X))
+    np.testing.assert_array_equal(loaded.predict_pmf(X), estimator.predict_pmf(X))
+    assert repr(loaded.problem_) == repr(estimator.problem_)
+    assert loaded.evaluate(X, y, sensitive_features=attributes) == estimator.evaluate(
+        X, y, sensitive_features=attributes
+    )
+    assert str(loaded.report()) == str(estimator.report())
+    assert loaded.get_params().keys() == estimator.get_params().keys()
+    again = tmp_path / "again.equirate"
+    loaded.save(again)
+    assert again.read_bytes() == path.read_bytes()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(estimator)).predict(X), estimator.predict(X))
+
+
+def test_what_cannot_be_saved_without_pickle_says_so(tmp_path) -> None:
+    X, y, _ = people(300)
+    tree = classifier(model=DecisionTreeClassifier(max_depth=2), n_rounds=5, constraints=[]).fit(X, y)
+    with pytest.raises(ValueError, match="only linear models are saved without pickle"):
+        tree.save(tmp_path / "tree.equirate")
+
+
+# -- frontier and reports ---------------------------------------------------------------------------
+
+
+def test_frontier_trades_the_objective_for_the_constraint() -> None:
+    X, y, attributes = people(1500)
+    estimator = classifier(
+        objective=eq.minimize(eq.error_rate()),
+        constraints=[abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.0],
+        n_rounds=300,
+        theta_step=0.05,
+    )
+    frontier = estimator.frontier(
+        X, y, sensitive_features=attributes, levels=[0.02, 0.1, 0.3], test=(X, y, attributes)
+    )
+    rows = frontier.table()
+    objective = [row["objective_validation"] for row in rows]
+    assert objective[0] >= objective[1] - 1e-9 >= objective[2] - 2e-9
+    assert rows[0]["violation_validation"] <= 0.02 + 1e-6
+    assert {"objective_train", "objective_test"} <= set(rows[0])
+    assert "level" in str(frontier)
+    with pytest.raises(ValueError, match="levels must be finite"):
+        estimator.frontier(X, y, sensitive_features=attributes, levels=[])
+
+
+def test_report_names_what_was_asked_and_what_was_achieved(fitted) -> None:
+    estimator, X, y, attributes = fitted
+    text = str(estimator.report(X, y, sensitive_features=attributes))
+    for part in ("minimize error_rate()", "abs(positive_rate(group == 'a')", "train", "validation", "test", "everybody"):
+        assert part in text
+    assert "<table>" in estimator.report()._repr_html_()
+    verdicts = estimator.certify(X, y, sensitive_features=attributes)
+    assert verdicts[0].verdict in ("pass", "fail", "cannot tell")
+    assert verdicts[0].low <= verdicts[0].violation <= verdicts[0].high
+
+
+def test_unfitted_says_so() -> None:
+    with pytest.raises(ValueError, match="not fitted"):
+        classifier().predict(np.zeros((2, 4)))
