@@ -13,7 +13,6 @@ from equirate.discipline import Interval
 
 Array = NDArray[np.float64]
 G = eq.attr("g") == 1
-OLD = np.array([0, 1])
 
 
 def drawn(
@@ -58,14 +57,13 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("soft", [False, True], ids=["0/1", "probabilities"])
+@pytest.mark.parametrize(("soft", "weighted"), [(False, False), (True, True)], ids=["0/1", "weighted probabilities"])
 def test_errors_agree_with_the_bootstrap(soft: bool, weighted: bool) -> None:
-    examples, predictions = drawn(1, 3000, positive=(0.2, 0.8), soft=soft, weighted=weighted)
+    examples, predictions = drawn(1, 2000, positive=(0.2, 0.8), soft=soft, weighted=weighted)
     rng = np.random.default_rng(2)
     names = [name for name in EXPRESSIONS if name != "kl" or not soft]
     samples: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(300):
+    for _ in range(200):
         rows = rng.integers(0, len(examples), len(examples))
         part = resampled(examples, rows)
         for name in names:
@@ -73,8 +71,8 @@ def test_errors_agree_with_the_bootstrap(soft: bool, weighted: bool) -> None:
             samples[name].append(expr.evaluate(part.labels, predictions[rows], part.columns, part.weights))
     for name in names:
         found = estimate(EXPRESSIONS[name], examples, predictions)
-        # Three standard errors of a bootstrap's own are 3 / sqrt(2 * 300), that is 12 %.
-        assert found.error == pytest.approx(np.std(samples[name]), rel=0.14), name
+        # Three standard errors of the bootstrap's own are 3 / sqrt(2 * 200), that is 15 %.
+        assert found.error == pytest.approx(np.std(samples[name]), rel=0.15), name
 
 
 def test_binomial_closed_form() -> None:
@@ -148,7 +146,7 @@ COVERAGE: dict[str, tuple[Any, dict[str, Any]]] = {
     "f1": (eq.f1(), {"n": 150}),
     "f1 of probabilities": (eq.f1(), {"n": 150, "soft": True}),
     "weighted tpr of probabilities": (eq.tpr(), {"n": 200, "soft": True, "weighted": True}),
-    "kl near 0": (eq.kl(0.31, eq.positive_rate()), {"n": 200}),
+    "kl near 0": (eq.kl(0.33, eq.positive_rate()), {"n": 200}),
 }
 
 
@@ -216,7 +214,7 @@ def test_values_stay_plain_and_intervals_stay_in_range() -> None:
         value = expr.evaluate(examples.labels, predictions, examples.columns)
         found = estimate(expr, examples, predictions)
         low, high = found.interval(0.9)
-        assert found.value == value
+        assert found.value == pytest.approx(value, rel=1e-12)
         assert expr.interval.lo <= low < value < high <= expr.interval.hi
 
 
@@ -236,7 +234,7 @@ def test_values_without_an_error() -> None:
 
 def test_many_slices() -> None:
     rng = np.random.default_rng(0)
-    n, groups = 20_000, 200
+    n, groups = 10_000, 100
     y, g, p = rng.integers(0, 2, n), rng.integers(0, groups, n), rng.integers(0, 2, n).astype(float)
     average = sum(eq.positive_rate(eq.attr("g") == k) for k in range(groups)) / groups
     found = estimate(average, Examples.of(y, {"g": g}), p)

@@ -38,10 +38,9 @@ def test_what_the_readme_names_exists() -> None:
     assert sorted(algorithms) == sorted(eq.algorithms.ALGORITHMS)
 
 
-def test_the_demonstration_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_three_problems_run(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas")
-    from equirate.demo import main
-
+    main = runpy.run_path(str(ROOT / "examples" / "three_problems.py"))["main"]
     main(["--rounds", "40", "--data", "compas"])
     shown = capsys.readouterr().out
     assert shown.count("polished mixture  ") == 3

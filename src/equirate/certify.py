@@ -140,10 +140,15 @@ class _Sample:
     def __init__(self, rates: Sequence[Rate], examples: Examples, predictions: Array) -> None:
         baselines = [rate.baseline for rate in rates if rate.baseline is not None]
         self.cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        self.measure = measurer(examples, predictions)
         powers = (examples.weights**2 * predictions**k for k in range(3))
         self.squares = [np.bincount(self.cells.of, weights=v, minlength=len(self.cells)) for v in powers]
         """Sums of w^2, w^2 p and w^2 p^2 in each cell."""
+        sums, known = self.cells.sums(predictions[:, None])[:, 0], {}
+        for rate in rates:
+            slope, offset, share = self._column(rate)
+            if share.any():  # otherwise `measurer` says what is missing
+                known[rate.key] = min(max(float(slope @ sums + offset @ self.cells.totals), 0.0), 1.0)
+        self.measure = measurer(examples, predictions, known)
 
     def estimate(self, expr: Expression) -> Estimate:
         value = float(expr.value(self.measure))
@@ -158,7 +163,8 @@ class _Sample:
             return np.broadcast_to(np.asarray(values, dtype=float), points.shape[1:])
 
         here = np.array([self.measure(rate) for rate in rates])
-        slopes, offsets, inside, sizes = self._columns(rates)
+        slopes, offsets, inside = np.stack([self._column(rate) for rate in rates], axis=-1)
+        sizes = 1 / (self.squares[0] @ inside**2)  # effective numbers of examples (Kish)
         plain = _variance(at, here, self._covariance(slopes, offsets - inside * here))
         made_up, together = _made_up(at, rates, here, sizes)
         share = sizes / (sizes + _MADE_UP)
@@ -171,17 +177,13 @@ class _Sample:
         careful = _variance(at, there, covariance) + bias**2
         return Estimate(value, float(np.sqrt(np.nan_to_num(max(plain, careful), nan=np.inf))), expr.interval)
 
-    def _columns(self, rates: Sequence[Rate]) -> tuple[Array, Array, Array, Array]:
-        """Slope, offset and 1 of each cell in each rate, over the denominator; effective sizes of the denominators."""
-        nobody = np.zeros(len(self.cells), dtype=np.int8)
-        columns = []
-        for rate in rates:
-            inside = self.cells.members[rate.slice] & np.isin(self.cells.labels, rate.kind.labels)
-            b = nobody if rate.baseline is None else self.cells.baselines[rate.baseline]
-            slope, offset = np.array(rate.kind.contributions)[self.cells.labels, b].T
-            columns.append(inside / self.cells.totals[inside].sum() * np.stack([slope, offset, np.ones(len(inside))]))
-        slopes, offsets, shares = np.stack(columns, axis=-1)
-        return slopes, offsets, shares, 1 / (self.squares[0] @ shares**2)
+    def _column(self, rate: Rate) -> Array:
+        """Slope, offset and 1 of each cell in a rate, over its denominator: (3, cells), 0 outside the denominator."""
+        inside = self.cells.members[rate.slice] & np.isin(self.cells.labels, rate.kind.labels)
+        b = 0 if rate.baseline is None else self.cells.baselines[rate.baseline]
+        parts = np.array(rate.kind.contributions)[self.cells.labels, b].T
+        total = self.cells.totals[inside].sum()
+        return np.stack([*parts, np.ones(len(inside))]) * (inside / total if total > 0 else 0.0)
 
     def _covariance(self, slopes: Array, offsets: Array) -> Array:
         """Sum over examples of w^2 (slope p + offset)(slope p + offset)'."""
@@ -206,11 +208,12 @@ def _variance(at: Values, center: Array, covariance: Array) -> float:
 def _made_up(at: Values, rates: Sequence[Rate], here: Array, sizes: Array) -> tuple[Array, NDArray[np.bool_]]:
     """What the made-up examples contribute to each rate, (rates, made-up examples); which rates share a denominator."""
     denominators = [(rate.slice, rate.kind.labels) for rate in rates]
-    group = np.array([denominators.index(denominator) for denominator in denominators])
+    number = {denominator: k for k, denominator in enumerate(dict.fromkeys(denominators))}
+    group = np.array([number[denominator] for denominator in denominators])
     made_up = np.empty((len(rates), _MADE_UP))
-    for g in np.unique(group):
+    for g in range(len(number)):
         members = np.flatnonzero(group == g)
-        kinds = [rates[k].kind for k in members]
+        kinds = [rates[int(k)].kind for k in members]
         outcomes = [(y, b, p) for y in kinds[0].labels for b in (0, 1) for p in (1, 0)]
         made = np.array(
             [[k.contributions[y][b][0] * p + k.contributions[y][b][1] for y, b, p in outcomes] for k in kinds]

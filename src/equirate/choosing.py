@@ -6,7 +6,7 @@ In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classif
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from .classifiers import Classifier
 from .data import Examples
 from .errors import NotSolvedWarning
 from .expressions import Constraint
+from .game import Moment, Progress, constants, values
+from .mixtures import polish_weights, shrink_weights
 from .problem import Problem
 from .solution import Solution
 from .table import make_table
@@ -26,6 +28,9 @@ Array = NDArray[np.float64]
 
 MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
+
+PENALTY = 10.0
+"""Price of a violation when a mixture's progress is measured by one number."""
 
 
 def judged_for(solution: Solution, problem: Problem) -> Solution:
@@ -54,6 +59,49 @@ def best_single(solution: Solution, tolerance: float) -> Classifier:
     return solution._classifier(solution.iterates, weights, "best")
 
 
+@dataclass(eq=False)
+class Plateau:
+    """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
+
+    Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
+    without an improvement of more than ``tolerance`` (objective and violation together) the play ends.
+    """
+
+    patience: int
+    tolerance: float
+    every: int = 10
+    also: Progress | None = None
+    best: float = np.inf
+    calm: int = 0
+    seen: int = 0
+
+    def __call__(self, moment: Moment) -> bool:
+        """Return True to end the play."""
+        if self.also is not None and self.also(moment) is True:
+            return True
+        self.seen += 1
+        if self.seen % self.every:
+            return False
+        value = mixture_value(moment)
+        self.calm = 0 if value < self.best - self.tolerance else self.calm + 1
+        self.best = min(self.best, value)
+        return self.calm >= self.patience
+
+
+def mixture_value(moment: Moment) -> float:
+    """Objective plus penalised violation of the best mixture of all recorded iterates, on what the multipliers see."""
+    record, table = moment.record, moment.table
+    rates = np.concatenate([r[:, a] for r, a in zip(record.rates, record.actives, strict=True)], axis=1)
+    losses = np.concatenate([r[:, a] for r, a in zip(record.losses, record.actives, strict=True)], axis=1)
+    objective, violations = values(table, rates, losses, constants(table))
+    weights = shrink_weights(objective, violations).weights
+    polished = polish_weights(table, table.rows_from_rates(rates, losses), weights)
+    candidates = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
+    objective, violations = values(table, rates @ candidates, losses @ candidates, constants(table))
+    worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+    return float((objective + PENALTY * worst).min())
+
+
 def split(problem: Problem) -> list[Constraint]:
     """The constraints with ``abs`` and ``max`` taken apart."""
     return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
@@ -79,12 +127,13 @@ def careful(
     The mixture with the smallest margin that passed, and that margin in standard errors.
     """
     parts, plain = split(problem), chooser.polish()
+    played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
     probability = plain.positive_probability(on[0], on[1].columns)
     errors = [estimate(part.residual, on[1], probability).error for part in parts]
 
     def with_margin(margin: float) -> Classifier:
-        tight = [shifted(part, margin * error) for part, error in zip(parts, errors, strict=True)]
-        return judged_for(chooser, Problem(problem.objective, tight)).polish() if margin else plain
+        tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
+        return judged_for(chooser, Problem(chooser.problem.objective, tight)).polish() if margin else plain
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:

@@ -97,12 +97,13 @@ def reproduce(
         typer.echo(f"\nInterrupted. What is done is in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     results = experiments.Results(out)
-    experiments.show(experiments.tables(results), sys.stdout)
+    made = experiments.make_tables(results)
+    experiments.show(made, sys.stdout)
     for line in results.errors():
         typer.echo(f"Not computed: {line}", err=True)
-    places = [*results.save(), experiments.write_page(results, out / "index.html")]
-    typer.echo("\nEvery number: " + ", ".join(map(str, places[:-1])))
-    typer.echo(f"The page, with plots: {places[-1].resolve()}")
+    places = [*results.save(), experiments.write_markdown(made, out / "tables.md")]
+    typer.echo("\nEvery number, and the tables: " + ", ".join(map(str, places)))
+    typer.echo(f"The page, with plots: {experiments.write_page(results, out / 'index.html').resolve()}")
 
 
 @app.command("datasets")

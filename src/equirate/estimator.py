@@ -22,24 +22,25 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import files
 from .certify import Certificate, certify, check_confidence
-from .choosing import best_single, careful, judged_for, shifted, split
+from .choosing import Plateau, best_single, careful, judged_for, shifted, split
 from .classifiers import Classifier
-from .data import Examples
+from .data import Examples, empty_message
 from .errors import DataError, EquirateError, NotSolvedWarning
 from .expressions import Constraint
 from .frontier import Frontier
+from .game import Start
 from .models.linear import Linear
 from .problem import Objective, Problem
 from .report import Evaluation, Report
 from .saving import from_plain, to_plain
 from .scaling import Scaling
+from .scope import SCOPES, doubled_rows, scoped
 from .solution import Solution
-from .solve import solve
+from .solve import ProgressLine, solve
 from .splits import measurable, split_by_cell, subset
 
 Array = NDArray[np.float64]
 OUTPUTS = ("stochastic", "deterministic", "hashed")
-SCOPES = ("both", "objective", "constraints")
 GRID = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 FEWEST = 5
@@ -68,7 +69,8 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
     theta_step, lambda_step
         Step sizes of model and multipliers; every pair is a configuration, all played side by side.
     validation
-        Share of the data that is held out to choose the mixture, stratified by cell; 0 to choose on the training data.
+        Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
+        together; 0 chooses on the training data alone.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
         generalise even where the model overfits.
@@ -186,9 +188,9 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         examples, X_checked = self._border(X, y, sensitive_features, sample_weight)
         problem = Problem(self.objective, self.constraints).expanded(examples)
         parts = self._parts(problem, examples)
-        scaling = Scaling.of(X_checked, parts.train, self.scale and _is_linear(self.model))
-        solution = self._play(problem, scaling(X_checked), examples, parts)
-        self._choose(problem, solution, scaling, X_checked, examples, parts)
+        scaling = Scaling.of(X_checked, parts.train, self.scale and _is_linear(self.model), examples.weights)
+        solution, judge = self._play(problem, scaling, X_checked, examples, parts)
+        self._choose(problem, solution, judge, scaling, X_checked, examples, parts)
         return self
 
     def _check_parameters(self) -> None:
@@ -230,9 +232,12 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
 
     def _parts(self, problem: Problem, examples: Examples) -> Parts:
         """Split into a part to train on, one to choose on and, for a confidence level, one to test on."""
+        for rate in problem.rates():
+            if not examples.denominator(rate.kind, rate.slice).any():
+                raise DataError(empty_message(rate.kind, rate.slice))
         everything = np.arange(len(examples))
         if self.validation == 0:
-            return Parts(everything, everything, None)
+            return Parts(everything, None, everything)
         shares = [1 - self.validation, self.validation]
         if self.confidence is not None:
             shares = [1 - self.validation, self.validation / 2, self.validation / 2]
@@ -241,48 +246,84 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if all(len(np.unique(examples.labels[part])) == 2 for part in found) and all(
             measurable(problem, subset(examples, part), FEWEST) for part in found
         ):
-            return Parts(found[0], found[1], found[2] if len(found) > 2 else None)
+            # Both parts together choose best: the held-out one alone is too small, the training one alone too rosy.
+            choose = found[1] if self.two_sets else np.sort(np.concatenate(found[:2]))
+            return Parts(found[0], found[1], choose, found[2] if len(found) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if self.confidence is not None or self.two_sets:
             raise DataError(f"{message}, and confidence or two_sets cannot be had; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=3)
-        return Parts(everything, everything, None)
+        return Parts(everything, None, everything)
 
     def _play(
-        self, problem: Problem, X: Any, examples: Examples, parts: Parts, levels: Array | None = None
-    ) -> Solution:
-        """Play the game on the training part."""
-        train = subset(examples, parts.train)
+        self,
+        problem: Problem,
+        scaling: Scaling,
+        X: Any,
+        examples: Examples,
+        parts: Parts,
+        levels: Array | None = None,
+    ) -> tuple[Solution, Solution]:
+        """Play the game on the training part; return the solution, and the same judged where mixtures are chosen."""
+        problem, X, doubled = scoped(problem, scaling(X), examples, self.weight_scope)
+        rows = [doubled_rows(part, len(examples), len(doubled)) for part in (parts.train, parts.choose)]
+        train, choose = ((X[part], subset(doubled, part)) for part in rows)
+        referee = (choose[0], choose[1].labels, choose[1].columns, choose[1].weights) if self.two_sets else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotSolvedWarning)  # the status says it, with numbers
-            return solve(
+            solution = solve(
                 problem,
-                X[parts.train],
-                train.labels,
-                train.columns,
-                train.weights,
+                train[0],
+                train[1].labels,
+                train[1].columns,
+                train[1].weights,
                 algorithm=self.algorithm,
                 model=self.model,
                 n_rounds=self.n_rounds,
                 theta_step=self.theta_step,
                 lambda_step=self.lambda_step,
                 levels=levels,
+                referee=referee,
+                start=self._continued(scaling) if levels is None else None,
                 tolerance=self.tolerance,
-                progress=self.verbose,
+                progress=self._watch(),
             )
+        if self.two_sets or parts.validation is None:
+            return solution, solution
+        return solution, solution.on(choose[0], choose[1].labels, choose[1].columns, choose[1].weights)
+
+    def _watch(self) -> Any:
+        """Progress, and an end to the play when nothing improves any more."""
+        line = ProgressLine(self.objective.sense) if self.verbose else None
+        if self.patience is None:
+            return line
+        return Plateau(self.patience, self.tolerance, also=line)
+
+    def _continued(self, scaling: Scaling) -> Start | None:
+        """Where the previous fit ended, for the features as they are scaled now."""
+        end = getattr(self, "_end", None)
+        if not self.warm_start or end is None:
+            return None
+        return Start(scaling.redo(end.parameters), end.multipliers)
 
     # -- choosing --------------------------------------------------------------------------------
 
     def _choose(
-        self, problem: Problem, solution: Solution, scaling: Scaling, X: Any, examples: Examples, parts: Parts
+        self,
+        problem: Problem,
+        solution: Solution,
+        chooser: Solution,
+        scaling: Scaling,
+        X: Any,
+        examples: Examples,
+        parts: Parts,
     ) -> None:
         """Make the output of the recorded iterates, and remember what it keeps on each part."""
-        scaled = scaling(X)
-        chooser = self._chooser(solution, scaled, examples, parts)
         margin = 0.0
         if self.confidence is not None and problem.constraints:
             assert parts.test is not None  # made in _parts for a confidence level
-            on, test = ((scaled[rows], subset(examples, rows)) for rows in (parts.choose, parts.test))
+            scaled, confident = scaling(X), self._constraint_examples(examples)
+            on, test = ((scaled[rows], subset(confident, rows)) for rows in (parts.choose, parts.test))
             mixture, margin = careful(chooser, problem, on, test, self.confidence)
         else:
             mixture = chooser.polish()
@@ -293,38 +334,43 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         self.configurations_ = solution.configurations
         self.margin_ = margin
         self.n_rounds_ = solution.record.played
+        self._end = None
+        if _is_linear(self.model) and getattr(self.model, "intercept", True):
+            end = solution.record.end()
+            self._end = Start(scaling.raw(end.parameters), end.multipliers)
         self._outputs = {
-            "stochastic": replace(mixture, members=scaling.undo(mixture.members), notes={}),
-            "deterministic": replace(single, members=scaling.undo(single.members), notes={}),
+            "stochastic": replace(mixture, members=scaling.undo(mixture.members), problem=problem, notes={}),
+            "deterministic": replace(single, members=scaling.undo(single.members), problem=problem, notes={}),
         }
         self.parts_ = {}
-        for name, rows in (("train", parts.train), ("validation", parts.choose)):
-            if name == "train" or rows is not parts.train:
-                part = subset(examples, rows)
-                predictions = self.classifier_.positive_probability(X[rows], part.columns)
-                self.parts_[name] = Evaluation.of(problem, part, predictions)
+        for name, rows in (("train", parts.train), ("validation", parts.validation)):
+            if rows is not None:
+                self.parts_[name] = self._evaluation(X[rows], subset(examples, rows))
         self._tell(problem)
 
-    def _chooser(self, solution: Solution, X: Any, examples: Examples, parts: Parts) -> Solution:
-        """The iterates, judged on the part that mixtures are chosen on."""
-        if parts.choose is parts.train:
-            return solution
-        chosen = subset(examples, parts.choose)
-        return solution.on(X[parts.choose], chosen.labels, chosen.columns, chosen.weights)
+    def _evaluation(self, X: Any, examples: Examples, confidence: float = 0.95) -> Evaluation:
+        """What the fitted classifier achieves, each side of the problem with the weights that apply to it."""
+        predictions = self.classifier_.positive_probability(X, examples.columns)
+        objective = (
+            replace(examples, weights=np.ones(len(examples))) if self.weight_scope == "constraints" else examples
+        )
+        return Evaluation.of(self.problem_, objective, predictions, confidence, self._constraint_examples(examples))
+
+    def _constraint_examples(self, examples: Examples) -> Examples:
+        return replace(examples, weights=np.ones(len(examples))) if self.weight_scope == "objective" else examples
 
     def _tell(self, problem: Problem) -> None:
         notes = list(self.status_.advice)
         last = list(self.parts_.values())[-1]
         if last.positive_rate in (0.0, 1.0):
             notes.append(
-                f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may leave "
-                "nothing else, or the model has too little to go by"
+                f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
+                "leave nothing else, or the model has too little to go by"
             )
         self.notes_ = tuple(dict.fromkeys(notes))
-        if last.violation > self.tolerance:
+        if not self.status_.feasible:
             warnings.warn(
-                f"the constraints are not met: largest violation {last.violation:.4g} on the "
-                f"{list(self.parts_)[-1]} part; see report() and status_",
+                f"the constraints are not met: largest violation {self.status_.violation:.4g}; see report() and status_",
                 NotSolvedWarning,
                 stacklevel=4,
             )
@@ -388,15 +434,14 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
 
     def _judged(
         self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Examples, Array]:
+    ) -> tuple[Any, Examples]:
         features = self._features(X)
         y = np.asarray(y)
         unknown = set(np.unique(y).tolist()) - set(self.classes_.tolist())
         if unknown:
             raise DataError(f"y holds labels that were not in training: {sorted(map(str, unknown))}")
         labels = (y == self._positive()).astype(np.int8)
-        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X)
-        return examples, self.classifier_.positive_probability(features, examples.columns)
+        return features, Examples.of(labels, sensitive_features, sample_weight, fallback=X)
 
     def evaluate(
         self,
@@ -407,8 +452,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         confidence: float = 0.95,
     ) -> dict[str, Any]:
         """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
-        examples, predictions = self._judged(X, y, sensitive_features, sample_weight)
-        return Evaluation.of(self.problem_, examples, predictions, confidence).as_dict()
+        return self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
 
     def certify(
         self,
@@ -419,9 +463,10 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         confidence: float = 0.95,
     ) -> list[Certificate]:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell."""
-        examples, predictions = self._judged(X, y, sensitive_features, sample_weight)
+        features, examples = self._judged(X, y, sensitive_features, sample_weight)
         constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-        return certify(constraints, examples, predictions, confidence)
+        predictions = self.classifier_.positive_probability(features, examples.columns)
+        return certify(constraints, self._constraint_examples(examples), predictions, confidence)
 
     def report(
         self,
@@ -437,8 +482,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if X is not None:
             if y is None:
                 raise DataError("report needs y with X")
-            examples, predictions = self._judged(X, y, sensitive_features, sample_weight)
-            parts["test"] = Evaluation.of(self.problem_, examples, predictions, confidence)
+            parts["test"] = self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence)
         return Report(repr(self.problem_), parts, self.notes_)
 
     # -- frontier --------------------------------------------------------------------------------
@@ -474,17 +518,16 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if not problem.constraints:
             raise EquirateError("a frontier needs at least one constraint to vary")
         parts = worker._parts(problem, examples)
-        scaling = Scaling.of(checked, parts.train, self.scale and _is_linear(self.model))
-        solution = worker._play(problem, scaling(checked), examples, parts, levels=steps)
-        chooser = worker._chooser(solution, scaling(checked), examples, parts)
+        scaling = Scaling.of(checked, parts.train, self.scale and _is_linear(self.model), examples.weights)
+        _, chooser = worker._play(problem, scaling, checked, examples, parts, levels=steps)
         found = []
         for level in steps:
-            shifted_problem = Problem(problem.objective, [shifted(c, -float(level)) for c in split(problem)])
-            mixture = judged_for(chooser, shifted_problem).polish()
+            moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
+            mixture = judged_for(chooser, Problem(chooser.problem.objective, moved)).polish()
             found.append(replace(mixture, members=scaling.undo(mixture.members), notes={}))
         judged = {"train": (checked[parts.train], subset(examples, parts.train))}
-        if parts.choose is not parts.train:
-            judged["validation"] = (checked[parts.choose], subset(examples, parts.choose))
+        if parts.validation is not None:
+            judged["validation"] = (checked[parts.validation], subset(examples, parts.validation))
         if test is not None:
             labels = (np.asarray(test[1]) == worker._positive()).astype(np.int8)
             attributes = test[2] if len(test) > 2 else None
@@ -510,11 +553,12 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to train on, to choose on, and to test margins on."""
+    """Rows to train on, rows held out, rows to choose the mixture on, and rows to test margins on."""
 
     train: NDArray[np.intp]
+    validation: NDArray[np.intp] | None
     choose: NDArray[np.intp]
-    test: NDArray[np.intp] | None
+    test: NDArray[np.intp] | None = None
 
 
 def load(path: str | os.PathLike[str]) -> RateClassifier:

@@ -34,13 +34,15 @@ Progress = Callable[["Moment"], Any]
 
 @dataclass(frozen=True)
 class Moment:
-    """What a progress callback is told: the round, the number of rounds, and where the game stands."""
+    """What a progress callback is told: round, number of rounds, where the game stands, and the record so far."""
 
     round: int
     n_rounds: int
     objective: Array
     violation: Array
     active: NDArray[np.intp]
+    record: Record
+    table: Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,8 @@ class Rules:
     slack_rate: Array
     levels: Array | None = None
     """(J, configurations): how far each constraint may be overstepped (negative: how much tighter it is)."""
+    two_sets: bool = False
+    """Whether the model is trained on other data than the multipliers see."""
 
     @property
     def count(self) -> int:
@@ -306,7 +310,8 @@ class _Game:
         objective, violations = values(self.table, self.record.rates[-1], self.record.losses[-1], constants(self.table))
         sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
         worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-        return Moment(t, self.rules.n_rounds, sign * objective[self.active], worst[self.active], self.active)
+        here = sign * objective[self.active], worst[self.active], self.active
+        return Moment(t, self.rules.n_rounds, *here, self.record, self.table)
 
 
 def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...], float]) -> tuple[Array, Array]:

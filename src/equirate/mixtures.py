@@ -24,7 +24,10 @@ Array = NDArray[np.float64]
 FEASIBLE = 1e-9
 """Violations up to this size are rounding."""
 
-PENALTIES = (10.0, 1e3, 1e5)
+PENALTY = 10.0
+"""Price of a violation where it is weighed against the objective."""
+
+PENALTIES = (PENALTY, 1e3, 1e5)
 """Prices of a violation while ratios are linearised: the next where the one before did not keep the constraints."""
 
 

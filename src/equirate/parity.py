@@ -78,7 +78,7 @@ class Family:
     def _over(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
         groups: list[Slice] = []
         small: list[Slice] = []
-        for group in _groups(names, examples):
+        for group in groups_of(names, examples):
             mask = examples.mask(group)
             if mask.any():
                 share = float(examples.weights[mask].sum() / examples.weights.sum())
@@ -121,7 +121,8 @@ def compared(
     return [abs(metric(a) - metric(b)) <= tolerance for metric in metrics for a, b in pairs]
 
 
-def _groups(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
+def groups_of(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
+    """Every combination of the values of some attributes, as slices."""
     values = [[Attribute(name) == value for value in _unique(examples.column(name))] for name in names]
     for combination in itertools.product(*values):
         yield functools.reduce(operator.and_, combination)

@@ -19,13 +19,17 @@ from .classifiers import Classifier
 from .data import Examples, to_numpy
 from .errors import DataError, NotSolvedWarning
 from .models.thresholds import Thresholds
-from .parity import _groups as groups_of
+from .parity import groups_of
 from .problem import Objective, Problem
 from .report import Evaluation, Report
 from .slices import EVERYBODY, Attribute, Slice
 from .solve import solve
 
 Array = NDArray[np.float64]
+
+_NOT_FITTED = (
+    "this %(name)s is not fitted: fit it first, and wrap it in sklearn.frozen.FrozenEstimator to keep it so when cloned"
+)
 
 
 class RatePostprocessor(ClassifierMixin, BaseEstimator):
@@ -34,7 +38,8 @@ class RatePostprocessor(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator
-        A fitted classifier with ``decision_function`` or ``predict_proba``.
+        A fitted classifier with ``decision_function`` or ``predict_proba``. Cloning (as in a grid search) clones it
+        too, unfitted, unless it is wrapped in ``sklearn.frozen.FrozenEstimator``.
     objective, constraints
         As in `RateClassifier`.
     groups
@@ -48,12 +53,13 @@ class RatePostprocessor(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np, equirate as eq
+    >>> from equirate.postprocess import RatePostprocessor
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 2))
     >>> y = (X[:, 0] + rng.normal(size=500) > 0.8).astype(int)
     >>> base = LogisticRegression().fit(X, y)
-    >>> post = eq.RatePostprocessor(base, eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2]).fit(X, y)
+    >>> post = RatePostprocessor(base, eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2]).fit(X, y)
     >>> post.evaluate(X, y)["max_violation"] < 1e-6
     True
     """
@@ -77,7 +83,8 @@ class RatePostprocessor(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the thresholds on data, preferably data that the classifier was not trained on."""
-        check_is_fitted(self.estimator)
+        if isinstance(self.estimator, BaseEstimator):
+            check_is_fitted(self.estimator, msg=_NOT_FITTED)
         scorer = Scorer(self.estimator)
         self.classes_ = np.asarray(getattr(self.estimator, "classes_", ()))
         if len(self.classes_) != 2:
@@ -109,10 +116,10 @@ class RatePostprocessor(ClassifierMixin, BaseEstimator):
         if self.groups is None:
             return (EVERYBODY,)
         parts = list(self.groups) if isinstance(self.groups, (list, tuple)) else [self.groups]
-        if all(isinstance(part, Attribute) for part in parts):
+        if parts and all(isinstance(part, Attribute) for part in parts):
             names = tuple(part.name for part in parts)
             return tuple(group for group in groups_of(names, examples) if examples.mask(group).any())
-        if all(isinstance(part, Slice) for part in parts):
+        if parts and all(isinstance(part, Slice) for part in parts):
             return tuple(parts) if len(parts) > 1 else (parts[0], ~parts[0])
         raise TypeError(f"groups must be attributes, as in attr('sex'), or slices; got {self.groups!r}")
 

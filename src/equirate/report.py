@@ -70,14 +70,25 @@ class Evaluation:
         return {**asdict(self), "max_violation": self.violation}
 
     @classmethod
-    def of(cls, problem: Problem, examples: Examples, predictions: Array, confidence: float = 0.95) -> Evaluation:
-        """Measure a problem on predictions: 0/1, or probabilities of predicting 1."""
+    def of(
+        cls,
+        problem: Problem,
+        examples: Examples,
+        predictions: Array,
+        confidence: float = 0.95,
+        constraints_on: Examples | None = None,
+    ) -> Evaluation:
+        """Measure a problem on predictions: 0/1, or probabilities of predicting 1.
+
+        ``constraints_on`` are the same examples with the weights that apply to the constraints, where those differ.
+        """
         problem = problem.expanded(examples)
-        measure = measurer(examples, predictions)
+        constrained = examples if constraints_on is None else constraints_on
+        measure = measurer(constrained, predictions)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
         for constraint, certificate in zip(
-            constraints, certify(constraints, examples, predictions, confidence), strict=True
+            constraints, certify(constraints, constrained, predictions, confidence), strict=True
         ):
             values.append(
                 ConstraintValue(
@@ -181,7 +192,7 @@ def _number(value: float) -> str:
 
 
 def aligned(rows: list[list[str]], widest: int = 80) -> str:
-    """Lay a table out as text: first column to the left, folded if wide; others to the right; a rule under the header."""
+    """Lay a table out as text: first column to the left, folded if wide, others to the right; a rule below the header."""
     folded = []
     for row in rows:
         first = textwrap.wrap(row[0], widest, subsequent_indent="    ", break_on_hyphens=False) or [""]

@@ -27,7 +27,7 @@ class Scaling:
         """Measure mean and spread on some rows; sparse features are scaled but not shifted, to stay sparse.
 
         ``weights`` has one weight per row of X: an example of weight k counts like k copies. A feature that is constant
-        up to rounding keeps its unit.
+        up to rounding becomes zero.
         """
         width = X.shape[1]
         if not active:
@@ -43,7 +43,7 @@ class Scaling:
             square = w @ (part - mean) ** 2
         spread = np.sqrt(np.asarray(square).ravel())
         varies = spread > np.maximum(1e-14 * np.abs(mean), 1e-150)
-        return cls(mean, np.where(varies, spread, 1.0), True)
+        return cls(mean, np.where(varies, spread, np.maximum(np.abs(mean), 1.0)), True)
 
     def __call__(self, X: Any) -> Any:
         """Scale features."""
@@ -57,11 +57,17 @@ class Scaling:
         """Rewrite linear classifiers for the features as given."""
         if not self.active or not isinstance(members, LinearMembers):
             return members
-        W = members.W.astype(float)
-        if not members.intercept:
-            W = np.vstack([W, np.zeros((1, W.shape[1]))])
-        weights = W[:-1] / self.scale[:, None]
-        return LinearMembers(np.vstack([weights, W[-1:] - self.mean @ weights]), True)
+        W = members.W if members.intercept else np.vstack([members.W, np.zeros((1, members.W.shape[1]))])
+        return LinearMembers(self.raw(W), True)
+
+    def raw(self, W: NDArray[Any]) -> Array:
+        """Weights for the features as given, from weights (intercept last) for the scaled ones."""
+        weights = W[:-1].astype(float) / self.scale[:, None]
+        return np.vstack([weights, W[-1:] - self.mean @ weights])
+
+    def redo(self, W: NDArray[Any]) -> Array:
+        """Weights for the scaled features, from weights (intercept last) for the features as given."""
+        return np.vstack([W[:-1] * self.scale[:, None], W[-1:] + self.mean @ W[:-1]])
 
 
 def _is_sparse(X: Any) -> bool:

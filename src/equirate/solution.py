@@ -214,7 +214,7 @@ class Solution:
         objective, violations = self._values(rates, losses)
         shrunk = shrink_weights(objective, violations)
         candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
-        rows, smallest = self._rows(rates, losses), None
+        rows, smallest = self.judge.rows_from_rates(rates, losses), None
         ratios = self.judge.program.has_ratios
         for start in candidates[: 2 if ratios else 1]:
             polished = polish_weights(self.judge, rows, start)
@@ -245,15 +245,6 @@ class Solution:
         if not chosen:
             raise AlgorithmError(f"configuration {configuration} diverged before anything was recorded: see the status")
         return chosen
-
-    def _rows(self, rates: Array, losses: Array) -> Array:
-        """Signed multiplier rows of iterates, from their rates and losses."""
-        table = self.judge
-        n = table.program.n_multipliers
-        rows: Array = table.rows_constant[:n, None] + (table.rows_of_rates @ rates)[:n]
-        if len(losses):
-            rows[0] += table.loss_factors @ losses
-        return rows
 
     def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> tuple[int, float]:
         """Of several mixtures, the one with the smallest violation, then the smallest objective; and its violation."""
@@ -313,7 +304,8 @@ class Solution:
     def _lower_bound(self) -> float | None:
         """Best dual value: exact where the slack answers best and the model is a finite list."""
         program, algorithm = self.table.program, self.algorithm
-        exact = isinstance(self.player, FinitePlayer) and algorithm.responds and self.rules.levels is None
+        plain = self.rules.levels is None and not self.rules.two_sets
+        exact = isinstance(self.player, FinitePlayer) and algorithm.responds and plain
         convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
         answered = isinstance(algorithm.slack, (BestResponse, Implied))
         played = not isinstance(algorithm.multipliers, SwapRegret)  # who also plays the objective's multiplier

@@ -11,14 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Algorithm, choose
 from .canonical import RatioForm, canonicalize
 from .data import Examples
-from .errors import AlgorithmError, NotSolvedWarning
-from .game import Moment, Progress, Rules, play
+from .errors import AlgorithmError, DataError, NotSolvedWarning
+from .game import Moment, Progress, Rules, Start, play
 from .models import make_model
+from .models.base import features
 from .players import model as model_player
 from .players import slack as slack_player
 from .players.multipliers import Ascent, OuterAscent, SwapRegret
@@ -52,10 +54,13 @@ def solve(
     slack_step: float | None = None,
     step_rule: str | StepRule | None = None,
     surrogate: str | Surrogate | None = None,
+    bounds: str | None = None,
     radius: float | str | None = None,
     margin: float | None = None,
     levels: ArrayLike | None = None,
     seeds: Sequence[int] = (0,),
+    referee: tuple[Any, ...] | None = None,
+    start: Start | None = None,
     tolerance: float = 1e-3,
     progress: bool | Progress | None = None,
 ) -> Solution:
@@ -88,6 +93,9 @@ def solve(
         ``"adam"``, ``"sqrt"`` (1/sqrt(t)) or ``"plain"``; by default the algorithm's own, which is Adam.
     surrogate
         ``"hinge"``, ``"logistic"`` or ``"sigmoid"``: what the model descends on; by default the algorithm's (hinge).
+    bounds
+        What the surrogate bounds: ``"net"``, the coefficient of each prediction after all rows are added up, or
+        ``"row"``, each row's by itself, as the paper has it; by default the algorithm's own. Net bounds are tighter.
     radius
         Bound on the sum of the multipliers; ``"theory"`` for the theorems' (constraints then need ``margin``).
     margin
@@ -97,6 +105,11 @@ def solve(
         level is a configuration. The constraints count after ``abs`` and ``max`` are split.
     seeds
         Seeds of the first parameters (``Linear(spread=...)``); every seed is a configuration.
+    referee
+        ``(X, y)``, ``(X, y, attributes)`` or ``(X, y, attributes, sample_weight)``: data that the multipliers see
+        instead of the training data, so that constraints are played for where the model has not been fitted.
+    start
+        ``solution.record.end()`` of an earlier run with the same problem and configurations: continue from there.
     tolerance
         Largest violation that counts as met in the status.
     progress
@@ -127,15 +140,20 @@ def solve(
     chosen_model = make_model(model)
     examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=True)
     problem = problem.expanded(examples)
+    trained_on = examples
+    if referee is not None:
+        X, trained_on, examples = _joined(X, examples, referee)
     chosen = choose(algorithm, problem, chosen_model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     table = make_table(program, examples)
+    training = table if referee is None else make_table(program, trained_on)
     rounds = _count(n_rounds, "n_rounds", ROUNDS_RESPONSE if chosen.responds else ROUNDS_DESCENT)
     every = _count(record_every, "record_every", 1 if chosen.responds else 10)
     if not tolerance >= 0:
         raise AlgorithmError(f"the tolerance must not be negative; got {tolerance!r}")
     chosen = _with_steps(chosen, step_rule, surrogate, isinstance(theta_step, str), isinstance(lambda_step, str))
+    chosen = _with_bounds(chosen, bounds)
     chosen = _with_radius(chosen, radius, lambda: theory_radius(table, chosen, rounds, margin))
     shifts = _levels(levels, program.n_constraints)
     grid = _grid(
@@ -153,12 +171,13 @@ def solve(
     )
     rules = _rules(grid, rounds, min(every, rounds), slack_step, None if levels is None else shifts)
     step = chosen.model.step if isinstance(chosen.model, model_player.Descent) else Plain()
-    player = chosen_model.bind(X, table, rules.count, step, [setting["seed"] for setting in grid])
-    watch = _Line(problem.objective.sense) if progress is True else progress or None
+    rules = replace(rules, two_sets=referee is not None)
+    player = chosen_model.bind(X, training, rules.count, step, [setting["seed"] for setting in grid])
+    watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:
-        record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch)
+        record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch, training, start)
     finally:
-        if isinstance(watch, _Line):
+        if isinstance(watch, ProgressLine):
             watch.end()
     if record.interrupted and not record.rounds:
         raise KeyboardInterrupt
@@ -203,6 +222,37 @@ def _with_steps(
     if isinstance(model, model_player.Descent):
         model = replace(model, step=theta_rule or model.step, surrogate=bounds or model.surrogate)
     return replace(algorithm, slack=slack, multipliers=multipliers, model=model)
+
+
+def _with_bounds(algorithm: Algorithm, bounds: str | None) -> Algorithm:
+    """Choose what the model's surrogate bounds: the net coefficient of a prediction, or each row's."""
+    if bounds is None or not isinstance(algorithm.model, model_player.Descent):
+        return algorithm
+    if bounds not in ("net", "row"):
+        raise AlgorithmError(f'bounds must be "net" or "row"; got {bounds!r}')
+    if bounds == "net" and algorithm.multipliers.surrogate:
+        raise AlgorithmError(f'{algorithm.name} shows its multipliers surrogate rates, which needs bounds="row"')
+    return replace(algorithm, model=replace(algorithm.model, net=bounds == "net"))
+
+
+def _joined(X: Any, examples: Examples, referee: tuple[Any, ...]) -> tuple[Any, Examples, Examples]:
+    """Put training and referee data in one table of rows: each part has weight 0 where the other one counts."""
+    if not isinstance(referee, (tuple, list)) or not 2 <= len(referee) <= 4:
+        raise AlgorithmError("referee must be (X, y), (X, y, attributes) or (X, y, attributes, sample_weight)")
+    other = Examples.of(referee[1], *referee[2:], fallback=referee[0], two_classes=True)
+    first, second = features(X, len(examples)), features(referee[0], len(other))
+    if first.shape[1] != second.shape[1]:
+        raise DataError(f"the referee's X has {second.shape[1]} features, the training X {first.shape[1]}")
+    stacked = sp.vstack([first, second]).tocsr() if sp.issparse(first) else np.concatenate([first, second])
+    labels = np.concatenate([examples.labels, other.labels])
+    columns = {
+        name: np.concatenate([column, other.columns[name]])
+        for name, column in examples.columns.items()
+        if name in other.columns
+    }
+    nothing, nobody = np.zeros(len(examples)), np.zeros(len(other))
+    trained_on = Examples(labels, np.concatenate([examples.weights, nobody]), columns)
+    return stacked, trained_on, Examples(labels, np.concatenate([nothing, other.weights]), columns)
 
 
 def _with_radius(algorithm: Algorithm, radius: float | str | None, theory: Callable[[], float]) -> Algorithm:
@@ -250,7 +300,7 @@ def _steps(
         steps = []
     if not steps or not all(map(_positive, steps)):
         also = "" if theory is None else ', or "theory"'
-        raise AlgorithmError(f"{name} must be a positive number, or several of them{also}; got {value!r}")
+        raise AlgorithmError(f"{name} must be positive: a number, or several of them{also}; got {value!r}")
     return None if unused else steps
 
 
@@ -289,7 +339,7 @@ def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:
 # -- telling --------------------------------------------------------------------------------------
 
 
-class _Line:
+class ProgressLine:
     """Progress on one line of standard error: where the best of the configurations stands."""
 
     def __init__(self, sense: str) -> None:
@@ -297,6 +347,7 @@ class _Line:
         self.start, self.last = time.monotonic(), -np.inf
 
     def __call__(self, moment: Moment) -> None:
+        """Show where the best configuration stands, a few times a second."""
         now = time.monotonic()
         if not len(moment.active) or (now - self.last < 0.2 and moment.round < moment.n_rounds):
             return

@@ -183,6 +183,14 @@ class Table:
             values[self.constraints] -= levels * (offset[:, None] + matrix @ sums)
         return values
 
+    def rows_from_rates(self, rates: Array, losses: Array) -> Array:
+        """Signed multiplier rows (objective, constraints, couplings) from exact rates and losses."""
+        n = self.program.n_multipliers
+        values: Array = self.rows_constant[:n, None] + (self.rows_of_rates @ rates)[:n]
+        if len(losses):
+            values[0] += self.loss_factors @ losses
+        return values
+
     def bounded_rows(self, upper: Array, lower: Array, levels: Array | None = None) -> Array:
         """Upper bounds on the signed rows, from the cell sums of upper and lower bounds on the predictions."""
         values: Array = self.offset[:, None] + self.positive.T @ upper + self.negative.T @ lower

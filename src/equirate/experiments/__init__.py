@@ -19,7 +19,7 @@ from .page import write_page
 from .results import Results
 from .runner import Done, Job, Watch, missing, plan, run
 from .settings import PRINTED, QUICK, Settings
-from .tables import Table, show, tables
+from .tables import Table, make_tables, show, write_markdown
 
 __all__ = [
     "CHOICES",
@@ -34,12 +34,13 @@ __all__ = [
     "Table",
     "Watch",
     "chosen",
+    "make_tables",
     "missing",
     "plan",
     "reproduce",
     "run",
     "show",
-    "tables",
+    "write_markdown",
     "write_page",
 ]
 

@@ -6,7 +6,6 @@ COCO; kept in files so that an interrupted run does not train them again. Method
 
 from __future__ import annotations
 
-import inspect
 import json
 import warnings
 from functools import cached_property
@@ -27,9 +26,6 @@ from .settings import Settings
 from .splits import Part, Split
 
 Array = NDArray[np.float64]
-
-HAS_BOUNDS = "bounds" in inspect.signature(eq.solve).parameters
-"""Whether the solver can bound the net coefficient of each prediction (tighter) as well as each rate by itself."""
 
 
 class Bench:
@@ -77,10 +73,16 @@ class Bench:
         return float(eq.error_rate().evaluate(part.y, self.unc_error.positive_probability(part.X)))
 
     def solve(self, problem: eq.Problem, algorithm: Any, *, net: bool = False, **options: Any) -> eq.Solution:
-        """Play a game on the training part. Unlike `equirate.solve`, an interrupted game is not a result."""
-        if HAS_BOUNDS:
-            options["bounds"] = "net" if net else "row"
-        options = {"n_rounds": self.settings.rounds, "record_every": self.settings.record_every, **options}
+        """Play a game on the training part. Unlike `equirate.solve`, an interrupted game is not a result.
+
+        Each rate is bounded by itself, as the paper has it, unless ``net`` asks for the algorithm's own bounds.
+        """
+        options = {
+            "bounds": None if net else "row",
+            "n_rounds": self.settings.rounds,
+            "record_every": self.settings.record_every,
+            **options,
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
             solution = eq.solve(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import equirate as eq
 
 from . import methods, paper, problems
 from .methods import Method
@@ -62,13 +59,10 @@ def _columns(**headings: str) -> tuple[Column, ...]:
     return tuple(Column(name, heading) for name, heading in headings.items())
 
 
-TWO_SETS = any(name in inspect.signature(eq.solve).parameters for name in ("referee", "validation"))
-"""Whether the solver has the two-data-set game."""
-
 _BEYOND = _columns(
     net="net bounds, shrunk",
     polish="net bounds, polished",
-    **({"two_sets": "two data sets"} if TWO_SETS else {}),
+    two_sets="two data sets",
     rate_classifier="RateClassifier()",
     postprocess="post-processing",
 )
@@ -85,7 +79,7 @@ KLD = Experiment(
         "algorithm2": methods.algorithm2,
         "polish": methods.kld_polish,
         "rate_classifier": methods.kld_defaults,
-        **({"two_sets": methods.kld_two_sets} if TWO_SETS else {}),
+        "two_sets": methods.kld_two_sets,
         "postprocess": methods.kld_postprocess,
         "frontier": methods.kld_frontier,
     },
@@ -123,7 +117,7 @@ FMEASURE = Experiment(
         "algorithm4": methods.algorithm4,
         "polish": methods.fmeasure_polish,
         "rate_classifier": methods.fmeasure_defaults,
-        **({"two_sets": methods.fmeasure_two_sets} if TWO_SETS else {}),
+        "two_sets": methods.fmeasure_two_sets,
         "postprocess": methods.fmeasure_postprocess,
         "frontier": methods.fmeasure_frontier,
     },
@@ -164,7 +158,7 @@ _RATIOS = _columns(
 
 def _table1(name: str, row: problems.Row) -> Experiment:
     trained = methods.table1_ratios if row.ratios else methods.table1_convex
-    columns = (_RATIOS if row.ratios else _CONVEX) + (_columns(legacy="legacy model") if row.legacy else ())
+    columns = _RATIOS[: 3 if row.legacy else None] if row.ratios else _CONVEX
     return Experiment(
         name,
         f"{row.title}: {' '.join(repr(row.problem).split())}",

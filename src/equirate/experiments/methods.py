@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,9 +27,11 @@ import equirate as eq
 from ..baselines import GroupThresholds, best_f1_threshold
 from ..choosing import judged_for
 from ..data import Examples
+from ..estimator import RateClassifier
 from ..mixtures import best_index
 from ..models.linear import LinearMembers
 from ..players.multipliers import OuterAscent
+from ..postprocess import RatePostprocessor
 from . import problems
 from .bench import Bench
 from .problems import GROUP, OTHERS
@@ -59,16 +62,23 @@ def predictor(classifier: eq.Classifier) -> Predictor:
 def as_printed(
     bench: Bench, problem: eq.Problem, solution: eq.Solution, make: Callable[[int], eq.Classifier]
 ) -> tuple[eq.Classifier, int]:
-    """Make a classifier of every configuration, and choose one on the validation part by the ranking heuristic."""
-    part = bench.validation
-    alive = sorted({c for _, c in solution.iterates})
-    made = [make(c) for c in alive]
-    found = [classifier.evaluate(problem, part.X, part.y, part.attributes) for classifier in made]
+    """Make a classifier of every configuration, and choose one on the validation part by the ranking heuristic.
+
+    A configuration all of whose iterates have an infinite objective (a group without positives) has no shrunk mixture
+    and is passed over.
+    """
+    part, made = bench.validation, {}
+    for c in sorted({c for _, c in solution.iterates}):
+        with suppress(ValueError):
+            made[c] = make(c)
+    if not made:
+        raise eq.AlgorithmError("no iterate of any configuration has a finite objective")
+    found = [classifier.evaluate(problem, part.X, part.y, part.attributes) for classifier in made.values()]
     sign = -1.0 if problem.objective.sense == "maximize" else 1.0
     objective = sign * np.array([values["objective"] for values in found])
     violations = np.array([values["violations"] for values in found]).T
-    best = best_index(objective, violations)
-    return made[best], alive[best]
+    best = list(made)[best_index(objective, violations)]
+    return made[best], best
 
 
 # -- the baselines --------------------------------------------------------------------------------
@@ -271,11 +281,8 @@ def fmeasure_frontier(bench: Bench) -> Made:
 
 
 def table1_baseline(bench: Bench, row: problems.Row) -> Made:
-    """UncError, and for a comparison with a legacy model that one itself."""
-    columns = {"unc_error": predictor(bench.unc_error)}
-    return Made(
-        columns | ({"legacy": lambda part: part.attributes[problems.LEGACY].astype(float)} if row.legacy else {})
-    )
+    """UncError, which does not know of the row's problem."""
+    return Made({"unc_error": predictor(bench.unc_error)})
 
 
 def table1_convex(bench: Bench, row: problems.Row) -> Made:
@@ -301,10 +308,14 @@ def table1_convex(bench: Bench, row: problems.Row) -> Made:
 
 
 def table1_ratios(bench: Bench, row: problems.Row) -> Made:
-    """Algorithm 3 and 4 for a parity of ratios: shrunk as printed, and the best mixture of all iterates."""
+    """Algorithm 3 and 4 for a parity of ratios: shrunk as printed, and the best mixture of all iterates.
+
+    Algorithm 4 needs ratios of at most 1, which wins over losses is not: there, Algorithm 3 plays alone.
+    """
     steps = bench.settings.our_steps
     columns: dict[str, Predictor] = {}
-    for name, algorithm in (("alg3", "slack_ratios"), ("alg4", "biconvex")):
+    algorithms = {"alg3": "slack_ratios"} if row.legacy else {"alg3": "slack_ratios", "alg4": "biconvex"}
+    for name, algorithm in algorithms.items():
         options = {"n_rounds": bench.settings.frontier_rounds, "theta_step": steps, "lambda_step": steps}
         solution = bench.solve(row.problem, algorithm, net=True, **options)
         columns[f"{name}_stochastic"] = predictor(as_printed(bench, row.problem, solution, solution.shrink)[0])
@@ -322,8 +333,6 @@ def on_both(bench: Bench, solution: eq.Solution) -> eq.Solution:
 
 def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_classifier", **options: Any) -> Made:
     """Fit `RateClassifier` on training and validation rows together; it makes its own validation part."""
-    from ..estimator import RateClassifier
-
     rows = bench.both
     fitted = RateClassifier(problem.objective, problem.constraints, random_state=bench.split.seed, **options)
     with warnings.catch_warnings():
@@ -334,8 +343,6 @@ def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_class
 
 def postprocess(bench: Bench, problem: eq.Problem) -> Made:
     """Fit `RatePostprocessor` on the validation part, around logistic regression fitted on the training part."""
-    from ..postprocess import RatePostprocessor
-
     base = make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000)).fit(bench.train.X, bench.train.y)
     fitted = RatePostprocessor(base, problem.objective, problem.constraints, groups=[GROUP])
     part = bench.validation

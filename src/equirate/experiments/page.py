@@ -16,16 +16,19 @@ from .files import write_text
 from .paper import DATASETS
 from .results import Results
 from .svg import Series, plot
-from .tables import Table, tables
+from .tables import Table, make_tables
 
+COLOURS = 12
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #60646c; --back: #fcfcfd; --card: #fff; --rule: #d9d9e0;
   --s0: #3358d4; --s1: #d6409f; --s2: #208368; --s3: #cc4e00;
-  --s4: #6550b9; --s5: #0d74ce; --s6: #978365; --s7: #ce2c31; }
+  --s4: #6550b9; --s5: #0d74ce; --s6: #978365; --s7: #ce2c31;
+  --s8: #5c7c2f; --s9: #00749e; --s10: #8b4a9c; --s11: #60646c; }
 @media (prefers-color-scheme: dark) { :root {
   --ink: #edeef0; --soft: #b0b4ba; --back: #111113; --card: #18191b; --rule: #363a3f;
   --s0: #9eb1ff; --s1: #ff8dcc; --s2: #1fd8a4; --s3: #ffa057;
-  --s4: #baa7ff; --s5: #70b8ff; --s6: #d8a57c; --s7: #ff9592; } }
+  --s4: #baa7ff; --s5: #70b8ff; --s6: #d8a57c; --s7: #ff9592;
+  --s8: #bde56c; --s9: #75c7f0; --s10: #d19dff; --s11: #b0b4ba; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1.2rem; background: var(--back); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
@@ -39,7 +42,8 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: .35rem .7rem; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--card); }
 thead th { border-bottom: 1px solid var(--rule); }
-tr.printed td { color: var(--soft); border-bottom: 1px solid var(--rule); }
+tr.more td { color: var(--soft); }
+tbody tr:not(.more) td { border-top: 1px solid var(--rule); }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1rem; }
 figure { margin: 0; padding: .8rem; border: 1px solid var(--rule); border-radius: 8px; background: var(--card); }
 svg.plot { width: 100%; height: auto; }
@@ -54,7 +58,7 @@ polyline { fill: none; stroke-width: 2; }
 .legend svg { width: 12px; height: 12px; margin-right: .3rem; }
 """ + "".join(
     f"polyline.s{k}, .bar.s{k}, .hollow.s{k} {{ stroke: var(--s{k}); }} .dot.s{k} {{ fill: var(--s{k}); }}\n"
-    for k in range(8)
+    for k in range(COLOURS)
 )
 """The style sheet: colours of the series are variables, once for light and once for dark."""
 
@@ -67,7 +71,7 @@ def write_page(results: Results, path: Path) -> Path:
 
 def page(results: Results) -> str:
     """Make the page."""
-    sections = [_table(table) for table in tables(results)]
+    sections = [_table(table) for table in make_tables(results)]
     body = [
         "<h1>Generalised rate metrics: the paper's experiments, reproduced</h1>",
         f"<p>equirate {eq.__version__}. Ours beside the values that Narasimhan, Cotter and Gupta (2019) print; every "
@@ -88,7 +92,7 @@ def page(results: Results) -> str:
 def _table(table: Table) -> str:
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table.header)
     rows = "".join(
-        f"<tr{' class=printed' if row[0].startswith(' ') else ''}>"
+        f"<tr{' class=more' if row[0].startswith(' ') else ''}>"
         + "".join(f"<td>{html.escape(cell.strip())}</td>" for cell in row)
         + "</tr>"
         for row in table.rows
@@ -145,14 +149,14 @@ def _tradeoff(results: Results, experiment: Experiment, dataset: str) -> list[st
                     column.heading,
                     [spread.constraint],
                     [spread.objective],
-                    colour % 8,
+                    colour % COLOURS,
                     x_error=[spread.constraint_spread],
                     y_error=[spread.objective_spread],
                 )
             )
             if dataset in spec.printed:
                 b, a = spec.printed[dataset][column.name][::-1]
-                series.append(Series(f"{column.heading}, printed", [b], [a], colour % 8, hollow=True))
+                series.append(Series(f"{column.heading}, printed", [b], [a], colour % COLOURS, hollow=True))
             colour += 1
     if not series:
         return []
@@ -177,7 +181,8 @@ def _convergence(results: Results, experiment: Experiment, dataset: str) -> list
             Series("violation", rounds, curves["violation"], 7, line=True),
         ]
         multipliers = [
-            Series(f"λ{k + 1}", rounds, course, k % 8, line=True) for k, course in enumerate(curves["multipliers"])
+            Series(f"λ{k + 1}", rounds, course, k % COLOURS, line=True)
+            for k, course in enumerate(curves["multipliers"])
         ]
         figures.append(_figure(title, plot(values, "round", "value", title)))
         figures.append(

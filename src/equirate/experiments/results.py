@@ -24,8 +24,8 @@ class Spread:
     Examples
     --------
     >>> spread = Spread.of([(0.1, 1.0), (0.3, 1.1)])
-    >>> str(spread)
-    '0.200±0.141 (1.05±0.07)'
+    >>> spread.mean, spread.deviation
+    ('0.200 (1.05)', '0.141 (0.07)')
     """
 
     objective: float
@@ -40,13 +40,15 @@ class Spread:
         a, b = zip(*pairs, strict=True)
         return cls(*_mean_and_spread(a), *_mean_and_spread(b), len(a))
 
-    def __str__(self) -> str:
-        if self.count == 1:
-            return pair(self.objective, self.constraint)
-        return (
-            f"{self.objective:.3f}±{self.objective_spread:.3f} "
-            f"({_signed(self.constraint)}±{self.constraint_spread:.2f})"
-        )
+    @property
+    def mean(self) -> str:
+        """The means, as the paper prints a pair."""
+        return pair(self.objective, self.constraint)
+
+    @property
+    def deviation(self) -> str:
+        """The standard deviations; empty for one seed."""
+        return pair(self.objective_spread, self.constraint_spread) if self.count > 1 else ""
 
 
 def _mean_and_spread(values: tuple[float, ...]) -> tuple[float, float]:

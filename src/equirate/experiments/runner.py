@@ -11,6 +11,7 @@ import multiprocessing
 import queue
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ import equirate as eq
 from ..datasets import MissingDataError, load
 from ..datasets.files import data_directory
 from ..datasets.sources import SOURCES
-from .bench import HAS_BOUNDS, Bench
+from .bench import Bench
 from .catalogue import EXPERIMENTS, Experiment
 from .files import read_json, write_json
 from .settings import PRINTED, Settings
@@ -106,8 +107,8 @@ def run_job(job: Job, watch: Watch) -> None:
     """Run what is missing of a job in this process."""
     bench: Bench | None = None
     legacy: Bench | None = None
-    settings = _stamp(job.settings)
     for name, method in job.cells():
+        settings = job.settings.as_dict()
         path = job.path(name, method)
         found = read_json(path)
         if found is not None and found.get("settings") == settings and not found.get("error"):
@@ -138,14 +139,11 @@ def measured(experiment: Experiment, method: str, bench: Bench) -> dict[str, Any
     for column, predict in made.columns.items():
         values[column] = {}
         for name, part in bench.split.parts.items():
-            values[column][name] = list(experiment.measures.value(predict(part), part, bench.error(part)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", eq.UndefinedRateWarning)  # 0/0 counts as 0
+                values[column][name] = list(experiment.measures.value(predict(part), part, bench.error(part)))
     rows = {name: len(part) for name, part in bench.split.parts.items()}
     return {"values": values, "curves": made.curves, "rows": rows}
-
-
-def _stamp(settings: Settings) -> dict[str, Any]:
-    """Settings as written into result files."""
-    return {**settings.as_dict(), "net_bounds": HAS_BOUNDS}
 
 
 def missing(datasets: Iterable[str], data_dir: str | None = None) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Small plots as inline SVG: points with error bars, and lines. Colours come from the page's style sheet.
 
-In: series of numbers. Out: one ``<svg>`` element as text. Classes ``s0`` to ``s7`` are the colours of the series.
+In: series of numbers. Out: one ``<svg>`` element as text. Classes ``s0`` to ``s11`` are the colours of the series.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 46
 
 @dataclass(frozen=True)
 class Series:
-    """Points to draw: joined by a line or not, with error bars or not, filled or hollow."""
+    """Points to draw: joined by a line or not, with error bars or not, filled or hollow.
+
+    Only filled ones are named in the legend.
+    """
 
     name: str
     x: Sequence[float]
@@ -39,8 +42,8 @@ def plot(
 ) -> str:
     """Draw series in one frame; ``x_line`` marks a limit on the x axis."""
     drawn = [_finite(s) for s in series]
-    xs = [x for s in drawn for x in s.x] + ([] if x_line is None else [x_line])
-    ys = [y for s in drawn for y in s.y]
+    xs = [x for s in drawn for x in _reach(s.x, s.x_error)] + ([] if x_line is None else [x_line])
+    ys = [y for s in drawn for y in _reach(s.y, s.y_error)]
     if not ys:
         return f"<p>{html.escape(title)}: nothing to draw.</p>"
     x_low, x_high, x_ticks = _scale(xs)
@@ -97,12 +100,18 @@ def _series(s: Series, place: Callable[[float, float], tuple[float, float]]) -> 
 
 
 def _legend(series: Sequence[Series]) -> str:
-    names = {s.name: s for s in series if s.name}
+    names = {s.name: s for s in series if not s.hollow}
     entries = "".join(
         f'<li><svg viewBox="0 0 12 12"><circle class="{_kind(s)}" cx="6" cy="6" r="4.5"/></svg>{html.escape(name)}</li>'
         for name, s in names.items()
     )
     return f'<ul class="legend">{entries}</ul>'
+
+
+def _reach(values: Sequence[float], errors: Sequence[float]) -> list[float]:
+    """The values, and the ends of their error bars."""
+    ends = [value + sign * error for value, error in zip(values, errors, strict=False) for sign in (-1, 1)]
+    return [*values, *ends]  # there may be no errors at all
 
 
 def _kind(s: Series) -> str:

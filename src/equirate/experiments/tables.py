@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 from ..report import aligned
 from .catalogue import EXPERIMENTS, Experiment, TableSpec
+from .files import write_text
 from .paper import DATASETS
 from .results import Results, pair
 
 ABSENT = "–"
+DEVIATION, PRINTED = "  ±", "  as printed"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text; every data set has a row of ours and, where the paper has one, a row of the paper's."""
+    """A table of text.
+
+    Every data set has a row of our means, a row of standard deviations if there are several seeds, and where the paper
+    has one a row of its values. The names of the second and third begin with a blank.
+    """
 
     title: str
     note: str
@@ -25,7 +33,8 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def __str__(self) -> str:
-        return f"{self.title}\n{self.note}\n\n{aligned([list(self.header), *map(list, self.rows)])}"
+        note = textwrap.fill(self.note, 110)
+        return f"{self.title}\n{note}\n\n{aligned([list(self.header), *map(list, self.rows)])}"
 
     def markdown(self) -> str:
         """The same for a page of documentation."""
@@ -38,13 +47,13 @@ def _pipes(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def tables(results: Results, part: str = "test") -> list[Table]:
+def make_tables(results: Results, part: str = "test") -> list[Table]:
     """Make every table that there are results for."""
     made = []
     for experiment in EXPERIMENTS.values():
         datasets = results.datasets(experiment.name)
-        made += [_table(results, experiment, spec, datasets, part) for spec in experiment.tables if datasets]
-    return made
+        made += [_table(results, experiment, spec, datasets, part) for spec in experiment.tables]
+    return [table for table in made if table.rows]
 
 
 def _table(results: Results, experiment: Experiment, spec: TableSpec, datasets: Sequence[str], part: str) -> Table:
@@ -54,16 +63,18 @@ def _table(results: Results, experiment: Experiment, spec: TableSpec, datasets: 
         if not any(found):
             continue
         title = DATASETS[dataset].title + (" (stand-in)" if dataset == "business" else "")
-        cells = [ABSENT if spread is None else str(spread) for spread in found]
+        cells = [ABSENT if spread is None else spread.mean for spread in found]
         rows.append((title, _sizes(results, experiment, dataset), *cells))
+        if any(spread.deviation for spread in found if spread is not None):
+            rows.append((DEVIATION, "", *("" if spread is None else spread.deviation for spread in found)))
         if dataset in spec.printed:
             printed = spec.printed[dataset]
-            rows.append(("  as printed", "", *(pair(*printed[column.name]) for column in spec.columns)))
+            rows.append((PRINTED, "", *(pair(*printed[column.name]) for column in spec.columns)))
     measures = experiment.measures
     note = (
         f"{experiment.title}. A (B) on the {part} part: A is {measures.objective} "
         f"({'higher' if measures.maximise else 'lower'} is better), B is {measures.constraint} "
-        f"(at most {measures.limit:g} was asked for); mean ± standard deviation over seeds."
+        f"(at most {measures.limit:g} was asked for); mean, and standard deviation (±) over seeds."
     )
     return Table(
         spec.title, note, ("data set", "seeds × rounds", *(column.heading for column in spec.columns)), tuple(rows)
@@ -74,6 +85,12 @@ def _sizes(results: Results, experiment: Experiment, dataset: str) -> str:
     cells = results.of(experiment.name, dataset)
     rounds = sorted({int(cell["settings"]["rounds"]) for cell in cells})
     return f"{len({cell['seed'] for cell in cells})} × {'/'.join(f'{number:,}' for number in rounds)}"
+
+
+def write_markdown(made: Sequence[Table], path: Path) -> Path:
+    """Write tables as Markdown and return where."""
+    write_text(path, "\n\n".join(table.markdown() for table in made) + "\n")
+    return path
 
 
 def show(made: Sequence[Table], file: TextIO | None = None) -> None:

@@ -1,0 +1,105 @@
+"""The command line: arguments, refusals, and what is printed."""
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pandas")
+pytest.importorskip("typer")
+
+from typer.testing import CliRunner
+
+import equirate as eq
+from equirate import cli
+from equirate.experiments import catalogue, methods, runner
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def one_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {"unc_error": methods.unc_error}
+    monkeypatch.setitem(catalogue.EXPERIMENTS, "kld", replace(catalogue.KLD, methods=few))
+
+
+def test_console_script() -> None:
+    project = tomllib.loads((Path(__file__).resolve().parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    module, function = project["scripts"]["equirate"].split(":")
+    assert module == cli.__name__
+    assert callable(getattr(cli, function))
+
+
+def test_version_and_help() -> None:
+    assert RUN.invoke(cli.app, ["--version"]).output.strip() == f"equirate {eq.__version__}"
+    shown = RUN.invoke(cli.app, ["--help"]).output
+    assert "reproduce" in shown
+    assert "datasets" in shown
+
+
+def test_datasets(tmp_path: Path) -> None:
+    result = RUN.invoke(cli.app, ["datasets", "--data-dir", str(tmp_path)])
+    assert result.exit_code == 0
+    lines = {line.split()[0]: line for line in result.output.splitlines()[2:8]}
+    assert "6,172" in lines["compas"]
+    assert lines["compas"].endswith("bundled")
+    assert "4,073 x 31" in lines["compas"]
+    assert lines["law_school"].endswith("no")
+    assert "licence:" in result.output
+
+
+def test_reproduce(tmp_path: Path, one_method: None) -> None:
+    arguments = ["reproduce", "kld", "--quick", "--rounds", "20", "--dataset", "compas", "--seeds", "1"]
+    result = RUN.invoke(cli.app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "Table 5" in result.output
+    assert "0.115 (1.00)" in result.output  # as printed
+    assert "index.html" in result.output
+    for name in ("index.html", "results.csv", "results.json", "tables.md"):
+        assert (tmp_path / name).exists()
+    again = RUN.invoke(cli.app, [*arguments, "--out", str(tmp_path)])
+    assert "kept from before" in again.stderr
+
+
+def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_job", interrupt)
+    result = RUN.invoke(cli.app, ["reproduce", "kld", "--dataset", "compas", "--seeds", "1", "--out", str(tmp_path)])
+    assert result.exit_code == cli.INTERRUPTED
+    assert "the same command goes on" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["reproduce", "kdl"], 2, "kld"),
+        (["reproduce", "kld", "--dataset", "compass"], 2, "no data set 'compass'"),
+        (["reproduce", "kld", "--seeds", "0"], 2, "seeds"),
+        (["reproduce", "kld", "--rounds", "0"], 2, "rounds"),
+        (["reproduce", "kld", "--jobs", "none"], 2, "jobs"),
+        (["reproduce", "kld", "--dataset", "law_school"], 1, "law_school.csv.gz"),
+        (["reproduce-all"], 2, "reproduce-all"),
+    ],
+)
+def test_wrong_arguments(
+    arguments: list[str], code: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EQUIRATE_DATA", str(tmp_path))
+    result = RUN.invoke(cli.app, arguments)
+    assert result.exit_code == code
+    assert says in result.stderr
+
+
+def test_data_sets_that_are_not_here_are_left_out(
+    tmp_path: Path, one_method: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EQUIRATE_DATA", str(tmp_path))
+    planned: list[runner.Job] = []
+    monkeypatch.setattr("equirate.experiments.run", lambda jobs, *_: planned.extend(jobs))
+    result = RUN.invoke(cli.app, ["reproduce", "kld", "--seeds", "1", "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert [job.dataset for job in planned] == ["compas", "crime", "adult"]
+    assert "Left out: law_school" in result.stderr
