@@ -129,10 +129,10 @@ def test_compositions_parse_back(written: eq.Expression) -> None:
     back = parse_expression(repr(written))
     assert repr(back) == repr(written)
     rng = np.random.default_rng(0)
-    values: dict[object, float] = {}
+    values: dict[object, np.ndarray] = {}
 
-    def measure(part: object) -> float:
-        return values.setdefault(part.key, float(rng.uniform(0.1, 0.9)))  # type: ignore[attr-defined]
+    def measure(part: object) -> np.ndarray:
+        return values.setdefault(part.key, rng.uniform(0.1, 0.9, 3))  # type: ignore[attr-defined]
 
     with np.errstate(all="ignore"):
         a, b = (np.asarray(e.value(measure), dtype=float) for e in (written, back))

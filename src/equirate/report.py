@@ -192,7 +192,7 @@ def _number(value: float) -> str:
 
 
 def aligned(rows: list[list[str]], widest: int = 80) -> str:
-    """Lay a table out as text: first column to the left, folded if wide, others to the right; a rule below the header."""
+    """Lay a table out as text: first column left (folded if wide), the others right, a rule below the header."""
     folded = []
     for row in rows:
         first = textwrap.wrap(row[0], widest, subsequent_indent="    ", break_on_hyphens=False) or [""]

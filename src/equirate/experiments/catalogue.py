@@ -60,8 +60,9 @@ def _columns(**headings: str) -> tuple[Column, ...]:
 
 
 _BEYOND = _columns(
-    net="net bounds, shrunk",
-    polish="net bounds, polished",
+    net="net bounds",
+    polish="polished",
+    polish_both="polished on both",
     two_sets="two data sets",
     rate_classifier="RateClassifier()",
     postprocess="post-processing",

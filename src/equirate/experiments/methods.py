@@ -189,16 +189,20 @@ def algorithm2(bench: Bench) -> Made:
 
 
 def kld_polish(bench: Bench) -> Made:
-    """Algorithm 2 with net bounds: as printed otherwise, and the best mixture of all iterates.
+    """Algorithm 2 with net bounds: as printed otherwise, and the best mixture of all iterates of all configurations.
 
-    The mixture is made on training and validation rows together, which is steadier than on few validation rows; the
-    error limit is 1.1 times UncError's error on the same rows.
+    The mixture is made on the validation part (``polish``), or on training and validation rows together
+    (``polish_both``): steadier with few validation rows, but partial to what fits the training rows too well. The error
+    limit is 1.1 times UncError's error on the same rows.
     """
     steps, problem = bench.settings.our_steps, kld_problem(bench)
     solution = bench.solve(problem, "surrogate", net=True, theta_step=steps, lambda_step=steps)
     shrunk, _ = as_printed(bench, problem, solution, solution.shrink)
-    polished = judged_for(on_both(bench, solution), kld_problem(bench, bench.both)).polish()
-    return Made({"net": predictor(shrunk), "polish": predictor(polished)})
+    columns = {"net": predictor(shrunk)}
+    for name, part in (("polish", bench.validation), ("polish_both", bench.both)):
+        judged = judged_for(solution.on(part.X, part.y, part.attributes), kld_problem(bench, part))
+        columns[name] = predictor(judged.polish())
+    return Made(columns)
 
 
 def kld_defaults(bench: Bench) -> Made:
@@ -248,11 +252,14 @@ def algorithm4(bench: Bench) -> Made:
 
 
 def fmeasure_polish(bench: Bench) -> Made:
-    """Algorithm 3 with net bounds: as printed otherwise, and the best mixture of all iterates on both parts."""
+    """Algorithm 3 with net bounds: as printed otherwise, and the best mixtures as in `kld_polish`."""
     steps, problem = bench.settings.our_steps, problems.fmeasure()
     solution = bench.solve(problem, "slack_ratios", net=True, theta_step=steps, lambda_step=steps)
     shrunk, _ = as_printed(bench, problem, solution, solution.shrink)
-    return Made({"net": predictor(shrunk), "polish": predictor(on_both(bench, solution).polish())})
+    columns = {"net": predictor(shrunk)}
+    for name, part in (("polish", bench.validation), ("polish_both", bench.both)):
+        columns[name] = predictor(solution.on(part.X, part.y, part.attributes).polish())
+    return Made(columns)
 
 
 def fmeasure_defaults(bench: Bench) -> Made:
