@@ -14,6 +14,7 @@ import equirate as eq
 SOURCE = Path(eq.__file__).parent
 ORDER = [
     "errors",
+    "seeds",
     "discipline",
     "slices",
     "kinds",
@@ -26,7 +27,7 @@ ORDER = [
     "canonical",
     "table",
     "surrogates",
-    "losses",
+    "scorelosses",
     "players",
     "models",
     "game",
@@ -35,8 +36,20 @@ ORDER = [
     "classifiers",
     "solution",
     "theory",
-    "solve",
+    "solving",
     "baselines",
+    "language",
+    "files",
+    "certify",
+    "report",
+    "splits",
+    "scaling",
+    "scope",
+    "frontier",
+    "choosing",
+    "saving",
+    "estimator",
+    "postprocess",
 ]
 """A module imports only from those before it. Parts of a package may import each other."""
 FREE = {"datasets", "experiments"}

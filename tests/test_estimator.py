@@ -329,6 +329,69 @@ def test_other_models() -> None:
     assert plug_in.fit(X, y, sensitive_features=attributes).predict(X).shape == (600,)
 
 
+def test_multipliers_on_held_out_data_still_meet_the_constraints() -> None:
+    X, y, attributes = people(1500)
+    constraint = abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.05
+    fitted = classifier(objective=eq.minimize(eq.error_rate()), constraints=[constraint], two_sets=True, validation=0.4)
+    fitted.fit(X, y, sensitive_features=attributes)
+    assert fitted.parts_["validation"].violation <= 1e-3
+    assert fitted.parts_["train"].violation < 0.1
+
+
+def test_a_confident_promise_keeps_a_margin() -> None:
+    X, y, _ = people(2000)
+    options = {"constraints": [eq.positive_rate() <= 0.3], "validation": 0.5}
+    plain = classifier(**options).fit(X, y)
+    careful = classifier(confidence=0.95, **options).fit(X, y)
+    assert careful.margin_ > 0
+    assert careful.evaluate(X, y)["constraints"][0]["left"] < plain.evaluate(X, y)["constraints"][0]["left"]
+
+
+@pytest.mark.parametrize("scope", ["objective", "constraints"])
+def test_weights_apply_to_one_side_of_the_problem(scope: str) -> None:
+    X, y, _ = people(1500)
+    weights = np.where(X[:, 0] > 0, 5.0, 1.0)  # the likely positives count five times
+    options = {"constraints": [eq.positive_rate() <= 0.3], "weight_scope": scope, "validation": 0.0}
+    fitted = classifier(**options).fit(X, y, sample_weight=weights)
+    p = fitted.predict_pmf(X)[:, 1]
+    asked_with = None if scope == "objective" else weights
+    assert eq.positive_rate().evaluate(y, p, sample_weight=asked_with) <= 0.3 + 1e-3
+    other = eq.positive_rate().evaluate(y, p, sample_weight=weights if scope == "objective" else None)
+    assert abs(other - 0.3) > 0.03  # the other weighting is a different promise
+    numbers = fitted.evaluate(X, y, sample_weight=weights)
+    assert numbers["constraints"][0]["left"] == pytest.approx(
+        eq.positive_rate().evaluate(y, p, sample_weight=asked_with)
+    )
+    assert numbers["objective"] == pytest.approx(
+        eq.f1().evaluate(y, p, sample_weight=weights if scope == "objective" else None)
+    )
+
+
+def test_warm_start_continues_where_the_game_ended(tmp_path) -> None:
+    X, y, _ = people(800)
+    options = {"objective": eq.minimize(eq.error_rate()), "constraints": [eq.fnr() <= 0.1], "patience": None}
+    short = classifier(n_rounds=20, warm_start=True, **options).fit(X, y)
+    short.save(tmp_path / "game.equirate")
+    loaded = eq.load(tmp_path / "game.equirate")
+    first = loaded.history_["violation"][-1].min()
+    loaded.set_params(n_rounds=150).fit(X, y)
+    cold = classifier(n_rounds=20, **options).fit(X, y)
+    # The first recorded round of the continued game is further on than that of a new one.
+    assert loaded.history_["violation"][0].min() <= max(first, cold.history_["violation"][0].min()) + 0.05
+    assert np.abs(loaded.history_["multipliers"][0] - cold.history_["multipliers"][0]).max() > 1e-6
+    with pytest.raises(ValueError, match="cannot continue"):
+        loaded.set_params(theta_step=(0.01, 0.03, 0.1)).fit(X, y)
+
+
+def test_patience_ends_the_play_early() -> None:
+    X, y, _ = people(600)
+    options = {"objective": eq.minimize(eq.error_rate()), "constraints": [], "n_rounds": 2000}
+    eager = classifier(patience=2, **options).fit(X, y)
+    assert eager.n_rounds_ < 2000
+    stubborn = classifier(patience=None, **{**options, "n_rounds": 400}).fit(X, y)
+    assert stubborn.n_rounds_ == 400
+
+
 # -- files ------------------------------------------------------------------------------------------
 
 

@@ -47,3 +47,18 @@ def test_the_three_problems_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown.count("Achieved by the polished mixture") == 3
     assert "nan" not in shown
     assert "Where to go next" in shown
+
+
+def test_from_frame_to_file_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas")
+    runpy.run_path(str(ROOT / "examples" / "from_frame_to_file.py"))
+    shown = capsys.readouterr().out
+    assert "maximize f1()" in shown
+    assert "loaded: True" in shown
+
+
+def test_the_guide_shows_the_example() -> None:
+    guide = (ROOT / "docs" / "guide.md").read_text("utf-8")
+    source = (ROOT / "examples" / "from_frame_to_file.py").read_text("utf-8")
+    call = re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL)[0].split("\n\n", 1)[1]
+    assert call in source

@@ -37,6 +37,7 @@ TINY = Settings(
     coco_inner=4,
     our_steps=(0.03, 0.1),
     frontier_rounds=20,
+    classifier_rounds=40,
 )
 
 
@@ -361,7 +362,9 @@ def test_spread() -> None:
     assert (spread.constraint, spread.constraint_spread, spread.count) == pytest.approx((1.1, 0.1, 3))
     assert Spread.of([(0.1, 0.0)]).deviation == ""
     assert math.isinf(Spread.of([(math.inf, 1.0), (0.1, 1.0)]).objective)
+    assert Spread.of([(math.inf, 1.0), (0.1, 1.0)]).deviation == "– (0.00)"
     assert pair(0.0004, -0.0004) == "0.000 (0.00)"
+    assert pair(math.inf, 1.0) == "inf (1.00)"
 
 
 def test_table_values_from_known_inputs(tmp_path: Path) -> None:

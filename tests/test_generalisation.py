@@ -79,10 +79,10 @@ def test_three_ways_of_keeping_a_promise(new_data, optimum: float) -> None:
     # All of them come close to the optimum of the population.
     for error in (plain_error, two_error, confident_error):
         assert np.median(error) < optimum + 0.03
-    # The plain one meets the constraint on its own data, so on new data it breaks it about half of the time, by little.
+    # The plain one meets the constraint on its own data, so on new data it breaks it now and then, by little.
     assert (plain > 0).mean() > 0.1
     assert np.median(np.abs(plain)) < 0.05
     assert np.median(np.abs(two_sets)) < 0.06
-    # The confident one breaks it in at most 1 of 20 samples, up to chance: 4 or more would happen in under 2 % of cases.
+    # The confident one breaks it in 1 of 20 samples, up to chance: 4 or more would happen in under 2 % of cases.
     assert (confident > 0).sum() <= 3
     assert confident.mean() < plain.mean()

@@ -129,3 +129,9 @@ def test_no_weight_at_all_is_equal_weight() -> None:
 def test_other_classifiers_are_left_alone() -> None:
     marker = object()
     assert fitted(drawn()).undo(marker) is marker
+
+
+def test_weights_go_there_and_back() -> None:
+    scaling = fitted((drawn() + 1) * SCALES)
+    W = np.random.default_rng(2).normal(size=(6, 3))
+    np.testing.assert_allclose(scaling.redo(scaling.raw(W)), W, rtol=1e-9, atol=1e-9)

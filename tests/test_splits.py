@@ -106,3 +106,10 @@ def test_measurable_counts_examples_that_count() -> None:
     assert not measurable(problem, examples, 3)
     assert not measurable(problem, Examples.of([1, 1, 0, 0, 1], columns, [1, 0, 1, 1, 1]), 2)
     assert not measurable(problem, Examples.of([0, 0, 0, 0, 1], columns))
+
+
+def test_a_split_does_not_follow_data_made_with_the_same_seed() -> None:
+    u = np.random.default_rng(0).random(2000)  # a feature drawn first thing, with the seed of the split
+    problem = eq.Problem(eq.minimize(eq.error_rate()))
+    first, second = split_by_cell(problem, Examples.of(np.arange(2000) % 2), (0.5, 0.5), 0)
+    assert abs(u[first].mean() - u[second].mean()) < 0.05

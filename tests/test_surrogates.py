@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 import equirate as eq
 from equirate.canonical import canonicalize
 from equirate.data import Examples
-from equirate.losses import LOSSES, loss_values, signs
 from equirate.models.linear import Linear
 from equirate.players.model import Descent
 from equirate.players.steps import Plain
+from equirate.scorelosses import LOSSES, loss_values, signs
 from equirate.surrogates import SURROGATES, surrogate_named
 from equirate.table import make_table
 

@@ -28,6 +28,7 @@ from .parity import (
     f1_parity,
     predictive_parity,
 )
+from .postprocess import RatePostprocessor
 from .problem import Objective, Problem, maximize, minimize
 
 # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
@@ -77,7 +78,7 @@ from .rates import (
 )
 from .slices import Slice, attr
 from .solution import Solution, Status
-from .solve import solve
+from .solving import solve
 
 __version__ = "0.1.0"
 
@@ -158,6 +159,7 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "Classifier",
     # the estimator
     "RateClassifier",
+    "RatePostprocessor",
     "load",
     # errors and warnings
     "EquirateError",

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from .classifiers import Classifier
 from .data import Examples
 from .errors import AlgorithmError, DataError
-from .losses import LOSSES, signs
 from .models.base import Members, features
 from .models.linear import Linear, LinearMembers, LinearPlayer, linear_scores
 from .players.steps import Adam, StepRule
+from .scorelosses import LOSSES, signs
 from .slices import Slice
 
 Array = NDArray[np.float64]

@@ -129,7 +129,8 @@ def careful(
     parts, plain = split(problem), chooser.polish()
     played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
     probability = plain.positive_probability(on[0], on[1].columns)
-    errors = [estimate(part.residual, on[1], probability).error for part in parts]
+    larger = np.sqrt(len(on[1]) / len(test[1]))  # errors on the part that is tested on, by its size alone
+    errors = [larger * estimate(part.residual, on[1], probability).error for part in parts]
 
     def with_margin(margin: float) -> Classifier:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from .data import Examples
 from .errors import DataError
 from .expressions import Constraint, Expression, measurer
-from .losses import loss_values
 from .models.base import Members, features
 from .problem import Problem
+from .scorelosses import loss_values
+from .seeds import stream
 
 Array = NDArray[np.float64]
 
@@ -72,8 +73,7 @@ class Classifier:
         decided = self.members.decide(X, attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
-        rng = np.random.default_rng(random_state)
-        return self._pick(decided, rng.random(len(decided)))
+        return self._pick(decided, stream("predict", random_state).random(len(decided)))
 
     def predict_hashed(self, X: Any, attributes: Any = None) -> NDArray[np.int_]:
         """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.

@@ -36,7 +36,7 @@ from .saving import from_plain, to_plain
 from .scaling import Scaling
 from .scope import SCOPES, doubled_rows, scoped
 from .solution import Solution
-from .solve import ProgressLine, solve
+from .solving import ProgressLine, solve
 from .splits import measurable, split_by_cell, subset
 
 Array = NDArray[np.float64]
@@ -370,7 +370,8 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         self.notes_ = tuple(dict.fromkeys(notes))
         if not self.status_.feasible:
             warnings.warn(
-                f"the constraints are not met: largest violation {self.status_.violation:.4g}; see report() and status_",
+                f"the constraints are not met: largest violation {self.status_.violation:.4g}; "
+                "see report() and status_",
                 NotSolvedWarning,
                 stacklevel=4,
             )
@@ -411,7 +412,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         columns = [p, 1 - p] if self.classes_[0] == self._positive() else [1 - p, p]
         return np.stack(columns, axis=1)
 
-    @available_if(lambda self: self.output == "deterministic" and _is_linear(self.model))
+    @available_if(lambda self: self.output == "deterministic" and _is_linear(self.model))  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def decision_function(self, X: Any) -> Array:
         """Score of ``classes_[1]``, above 0 where it is predicted; for a deterministic output."""
         scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)
@@ -422,7 +423,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "_outputs")
         copy = type(self)(**self.get_params(deep=False))
         copy.__dict__.update({name: value for name, value in self.__dict__.items() if name.endswith("_")})
-        copy._outputs = self._outputs
+        copy._outputs, copy._end = self._outputs, self._end
         copy.output = "deterministic"
         return copy
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from .discipline import Curvature
 from .errors import AlgorithmError
 from .expressions import Expression
-from .losses import loss_values
 from .models.base import Members, Player
 from .players import model as model_players
 from .players.multipliers import MultiplierPlayer, arguments
 from .players.slack import SlackPlayer
+from .scorelosses import loss_values
 from .table import Table
 
 Array = NDArray[np.float64]

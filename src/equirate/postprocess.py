@@ -23,7 +23,7 @@ from .parity import groups_of
 from .problem import Objective, Problem
 from .report import Evaluation, Report
 from .slices import EVERYBODY, Attribute, Slice
-from .solve import solve
+from .solving import solve
 
 Array = NDArray[np.float64]
 

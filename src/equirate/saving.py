@@ -17,6 +17,7 @@ from . import files
 from .algorithms import ALGORITHMS, Algorithm
 from .classifiers import Classifier
 from .errors import EquirateError
+from .game import Start
 from .language import parse, parse_constraints, parse_objective
 from .models.linear import Linear, LinearMembers
 from .problem import Problem
@@ -39,6 +40,8 @@ def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         outputs[name] = {"intercept": classifier.members.intercept, "origin": classifier.origin}
     for name, values in estimator.history_.items():
         arrays[f"history_{name}"] = values
+    if estimator._end is not None:
+        arrays["end_parameters"], arrays["end_multipliers"] = estimator._end.parameters, estimator._end.multipliers
     given = estimator.get_params(deep=False)
     given["constraints"] = Problem(estimator.objective, estimator.constraints).constraints
     settings = {name: _plain_setting(name, value) for name, value in given.items()}
@@ -94,6 +97,9 @@ def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[
     estimator.notes_ = tuple(manifest["notes"])
     estimator.configurations_ = tuple(manifest["configurations"])
     estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), int(manifest["n_rounds"])
+    estimator._end = None
+    if "end_parameters" in arrays:
+        estimator._end = Start(arrays["end_parameters"], arrays["end_multipliers"])
     prefix = "history_"
     estimator.history_ = {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
     return estimator

@@ -10,11 +10,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .data import Examples
 from .expressions import Constraint, Expression, Loss, Rate
+from .models.base import stacked
 from .problem import Objective, Problem
 from .slices import Slice, attr
 
@@ -38,8 +38,7 @@ def scoped(problem: Problem, X: Any, examples: Examples, scope: str) -> tuple[Pr
         for c in problem.constraints
         if isinstance(c, Constraint)
     ]
-    stacked = sp.vstack([X, X]).tocsr() if sp.issparse(X) else np.concatenate([X, X])
-    return Problem(objective, constraints), stacked, doubled
+    return Problem(objective, constraints), stacked(X, X), doubled
 
 
 def doubled_rows(rows: NDArray[np.intp], length: int, total: int) -> NDArray[np.intp]:
@@ -51,7 +50,9 @@ def restricted(expr: Expression, slice_: Slice) -> Expression:
     """The same expression with every rate and loss measured inside a slice only; names stay."""
     if isinstance(expr, (Rate, Loss)):
         return replace(expr, slice=expr.slice & slice_)
-    return replace(expr, **{f.name: _inside(getattr(expr, f.name), slice_) for f in fields(expr)})  # type: ignore[type-var]  # every node is a dataclass
+    node: Any = expr  # every node is a dataclass
+    changed: Expression = replace(node, **{f.name: _inside(getattr(node, f.name), slice_) for f in fields(node)})
+    return changed
 
 
 def _inside(value: Any, slice_: Slice) -> Any:

@@ -20,13 +20,13 @@ from .classifiers import Classifier, snapped
 from .data import Examples
 from .errors import AlgorithmError
 from .game import Record, Rules, constants, values
-from .losses import loss_values
 from .mixtures import best_index, polish_weights, shrink_weights
 from .models.base import Player
 from .models.finite import FinitePlayer
 from .players.multipliers import Ascent, SwapRegret
 from .players.slack import BestResponse, Implied
 from .problem import Problem
+from .scorelosses import loss_values
 from .table import Table, make_table
 
 Array = NDArray[np.float64]

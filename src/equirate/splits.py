@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .data import Examples
 from .problem import Problem
+from .seeds import stream
 from .table import Cells
 
 Parts = list[NDArray[np.intp]]
@@ -33,7 +34,7 @@ def split_by_cell(problem: Problem, examples: Examples, shares: Sequence[float],
     names = [rate.baseline for rate in rates if rate.baseline is not None]
     cells = Cells.of_examples(examples, [rate.slice for rate in rates], names)
     ends = np.cumsum(np.asarray(shares, dtype=float) / np.sum(shares))[:-1]
-    rng = np.random.default_rng(seed)
+    rng = stream("split", seed)
     order = np.lexsort((rng.random(len(examples)), cells.of))
     start = (rng.permutation(len(cells)) + 0.5) / len(cells)
     sizes = np.bincount(cells.of, minlength=len(cells))

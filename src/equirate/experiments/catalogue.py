@@ -64,7 +64,7 @@ _BEYOND = _columns(
     polish="polished",
     polish_both="polished on both",
     two_sets="two data sets",
-    rate_classifier="RateClassifier()",
+    rate_classifier="RateClassifier",
     postprocess="post-processing",
 )
 

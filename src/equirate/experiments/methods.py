@@ -341,6 +341,8 @@ def on_both(bench: Bench, solution: eq.Solution) -> eq.Solution:
 def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_classifier", **options: Any) -> Made:
     """Fit `RateClassifier` on training and validation rows together; it makes its own validation part."""
     rows = bench.both
+    if bench.settings.classifier_rounds is not None:
+        options["n_rounds"] = bench.settings.classifier_rounds
     fitted = RateClassifier(problem.objective, problem.constraints, random_state=bench.split.seed, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached

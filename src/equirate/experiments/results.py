@@ -65,12 +65,12 @@ def pair(objective: float, constraint: float) -> str:
     >>> pair(0.1234, -0.001)
     '0.123 (0.00)'
     """
-    return f"{objective:.3f} ({_signed(constraint)})"
+    return f"{_rounded(objective, 3)} ({_rounded(constraint, 2)})"
 
 
-def _signed(value: float) -> str:
-    text = f"{value:.2f}"
-    return "0.00" if text == "-0.00" else text
+def _rounded(value: float, digits: int) -> str:
+    """Round without a negative zero; what is not a number (the spread of an infinite value) is a dash."""
+    return "–" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 class Results:

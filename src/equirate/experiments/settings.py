@@ -25,7 +25,9 @@ class Settings:
     our_steps
         The grid of the columns beyond the paper.
     frontier_rounds
-        Rounds of the trade-off frontier.
+        Rounds of the trade-off frontier, and of the other rows of Table 1.
+    classifier_rounds
+        Rounds of `RateClassifier`; None for its own default.
     """
 
     rounds: int = 5000
@@ -38,10 +40,12 @@ class Settings:
     coco_inner: int = 10
     our_steps: Steps = (0.003, 0.01, 0.03, 0.1)
     frontier_rounds: int = 1000
+    classifier_rounds: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as they come back from JSON."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        """Plain values, as they come back from JSON; what is left to others' defaults is left out."""
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
     def lasting(self, rounds: int) -> Settings:
         """The same with fewer or more rounds; the baselines keep half as many, COCO as many oracle calls.
@@ -69,6 +73,7 @@ QUICK = replace(
     spade_steps=(0.01, 0.1, 1.0),
     baseline_steps=(0.01, 0.05, 0.1, 0.5),
     our_steps=(0.01, 0.03, 0.1),
-    frontier_rounds=300,
+    frontier_rounds=200,
+    classifier_rounds=200,
 )
 """For a demonstration: real, but short."""

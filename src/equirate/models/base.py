@@ -132,6 +132,12 @@ def features(X: Any, length: int | None = None) -> Any:
     return matrix
 
 
+def stacked(first: Any, second: Any) -> Any:
+    """One table of features above the other, dense or CSR."""
+    sparse = bool(sp.issparse(first))
+    return sp.vstack([first, second]).tocsr() if sparse else np.concatenate([first, second])
+
+
 def _same_rows(matrix: Any, length: int) -> None:
     if matrix.shape[0] != length:
         same_length(np.empty(matrix.shape[0]), length, "X")

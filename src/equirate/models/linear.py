@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ..errors import AlgorithmError, DataError
 from ..players.steps import StepRule
+from ..seeds import stream
 from ..table import Table
 from .base import Array, Choice, Members, Model, Player, features
 
@@ -62,7 +63,7 @@ class LinearPlayer(Player):
         self.setting, self.X, self.step = setting, X, step
         self.ones = np.ones(X.shape[0], X.dtype)
         width = X.shape[1] + setting.intercept
-        columns = [np.random.default_rng(seed).standard_normal(width) for seed in seeds]
+        columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
         self.W: NDArray[Any] = np.ascontiguousarray((setting.spread * np.stack(columns, axis=1)).astype(X.dtype))
         self._project()
         self.state = step.start(self.W.shape, self.W.dtype)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import LOSSES, signs
+from ..scorelosses import LOSSES, signs
 from ..surrogates import HINGE, Surrogate
 from ..table import Table
 from .steps import ADAM, StepRule

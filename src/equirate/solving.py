@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import Algorithm, choose
@@ -20,7 +19,7 @@ from .data import Examples
 from .errors import AlgorithmError, DataError, NotSolvedWarning
 from .game import Moment, Progress, Rules, Start, play
 from .models import make_model
-from .models.base import features
+from .models.base import features, stacked
 from .players import model as model_player
 from .players import slack as slack_player
 from .players.multipliers import Ascent, OuterAscent, SwapRegret
@@ -243,7 +242,6 @@ def _joined(X: Any, examples: Examples, referee: tuple[Any, ...]) -> tuple[Any, 
     first, second = features(X, len(examples)), features(referee[0], len(other))
     if first.shape[1] != second.shape[1]:
         raise DataError(f"the referee's X has {second.shape[1]} features, the training X {first.shape[1]}")
-    stacked = sp.vstack([first, second]).tocsr() if sp.issparse(first) else np.concatenate([first, second])
     labels = np.concatenate([examples.labels, other.labels])
     columns = {
         name: np.concatenate([column, other.columns[name]])
@@ -252,7 +250,7 @@ def _joined(X: Any, examples: Examples, referee: tuple[Any, ...]) -> tuple[Any, 
     }
     nothing, nobody = np.zeros(len(examples)), np.zeros(len(other))
     trained_on = Examples(labels, np.concatenate([examples.weights, nobody]), columns)
-    return stacked, trained_on, Examples(labels, np.concatenate([nothing, other.weights]), columns)
+    return stacked(first, second), trained_on, Examples(labels, np.concatenate([nothing, other.weights]), columns)
 
 
 def _with_radius(algorithm: Algorithm, radius: float | str | None, theory: Callable[[], float]) -> Algorithm:
