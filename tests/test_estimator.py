@@ -199,6 +199,7 @@ def test_bad_input_is_refused_by_name(spoil, message: str) -> None:
         ({"model": "forest"}, "the model must be"),
         ({"weight_scope": "none"}, "'weight_scope' parameter"),
         ({"tolerance": -1}, "tolerance must not be negative"),
+        ({"missing": "maybe"}, "'missing' parameter"),
     ],
 )
 def test_bad_parameters_are_refused(options: dict[str, object], message: str) -> None:
@@ -381,6 +382,28 @@ def test_warm_start_continues_where_the_game_ended(tmp_path) -> None:
     assert np.abs(loaded.history_["multipliers"][0] - cold.history_["multipliers"][0]).max() > 1e-6
     with pytest.raises(ValueError, match="cannot continue"):
         loaded.set_params(theta_step=(0.01, 0.03, 0.1)).fit(X, y)
+
+
+def test_missing_attributes_are_refused_or_a_group_of_their_own() -> None:
+    X, y, attributes = people(600)
+    holes = attributes.assign(group=[None if k % 5 == 0 else g for k, g in enumerate(attributes["group"])])
+    unknown = eq.attr("group") == "missing"
+    with pytest.raises(eq.DataError, match="attribute 'group' has 120 missing values"):
+        classifier(constraints=[eq.tpr(A) >= 0.1]).fit(X, y, sensitive_features=holes)
+    fitted = classifier(constraints=[eq.positive_rate(unknown) <= 0.2], missing="group")
+    fitted.fit(X, y, sensitive_features=holes)
+    sizes = {size.slice: size.examples for size in fitted.report(X, y, sensitive_features=holes).last.slices}
+    assert sizes["group == 'missing'"] == 120
+
+
+def test_history_plot() -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, y, _ = people(400)
+    axes = classifier(n_rounds=50).fit(X, y).plot_history()
+    assert len(axes) == 3
+    assert axes[1].get_ylabel() == "largest violation"
+    matplotlib.pyplot.close("all")
 
 
 def test_patience_ends_the_play_early() -> None:

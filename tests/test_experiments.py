@@ -208,6 +208,22 @@ def test_an_interrupted_game_is_not_a_result(bench: Bench, monkeypatch: pytest.M
         bench.solve(problems.fmeasure(), "slack_ratios")
 
 
+@pytest.mark.parametrize("method", [methods.fmeasure_defaults, methods.fmeasure_postprocess])
+def test_an_interrupted_fit_is_not_a_result(
+    bench: Bench, method: methods.Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped:
+        status_ = SimpleNamespace(interrupted=True)
+
+        def fit(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setattr(methods, "RateClassifier", lambda *_, **__: Stopped())
+    monkeypatch.setattr(methods, "RatePostprocessor", lambda *_, **__: Stopped())
+    with pytest.raises(KeyboardInterrupt):
+        method(bench)
+
+
 def test_shared_models_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = Bench(synthetic(), TINY, tmp_path).unc_error
     monkeypatch.setattr(eq.baselines, "unconstrained", lambda *_, **__: pytest.fail("trained again"))

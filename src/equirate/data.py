@@ -201,6 +201,18 @@ def to_numpy(values: Any) -> NDArray[Any]:
         raise DataError(f"cannot make an array of a {type(values).__name__}: {error}") from None
 
 
+def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[Any]]:
+    """Give missing values of text and category columns a value of their own; columns of numbers stay as they are."""
+    filled = {}
+    for name, column in columns.items():
+        if column.dtype == object:
+            absent = np.fromiter((is_missing(v) for v in column), dtype=bool, count=len(column))
+            if absent.any() and all(isinstance(v, str) for v in column[~absent]):
+                column = np.where(absent, value, column)
+        filled[name] = column
+    return filled
+
+
 def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
     """Turn whatever holds attributes into named numpy columns."""
     if attributes is None:

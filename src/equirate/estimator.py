@@ -24,10 +24,10 @@ from . import files
 from .certify import Certificate, certify, check_confidence
 from .choosing import Plateau, best_single, careful, judged_for, shifted, split
 from .classifiers import Classifier
-from .data import Examples, empty_message
+from .data import Examples, empty_message, fill_missing
 from .errors import DataError, EquirateError, NotSolvedWarning
 from .expressions import Constraint
-from .frontier import Frontier
+from .frontier import Frontier, plot_history
 from .game import Start
 from .models.linear import Linear
 from .problem import Objective, Problem
@@ -83,6 +83,9 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         What ``sample_weight`` applies to: ``"both"``, ``"objective"`` or ``"constraints"``.
     pos_label
         The label to call positive; the larger one by default.
+    missing
+        What to do with missing values in an attribute that a slice looks at: ``"refuse"``, or ``"group"`` to make them
+        a group of their own with the value ``"missing"`` (attributes with text or categories only).
     tolerance
         Violations up to this size count as met.
     patience
@@ -135,6 +138,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         scale: bool = True,
         weight_scope: str = "both",
         pos_label: Any = None,
+        missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
         warm_start: bool = False,
@@ -155,6 +159,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         self.scale = scale
         self.weight_scope = weight_scope
         self.pos_label = pos_label
+        self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
         self.warm_start = warm_start
@@ -198,6 +203,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
         _one_of("output", self.output, OUTPUTS)
         _one_of("weight_scope", self.weight_scope, SCOPES)
+        _one_of("missing", self.missing, ("refuse", "group"))
         if not 0 <= self.validation < 1:
             raise EquirateError(f"validation is a share of the data, at least 0 and below 1; got {self.validation!r}")
         if self.confidence is not None:
@@ -220,8 +226,16 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise DataError(f"y has one class only ({self.classes_[0]!r}): a classifier needs examples of both labels")
         positive = self._positive()
-        examples = Examples.of((y == positive).astype(np.int8), sensitive_features, sample_weight, fallback=frame)
-        return examples, X
+        return self._examples((y == positive).astype(np.int8), sensitive_features, sample_weight, frame), X
+
+    def _examples(
+        self, labels: NDArray[np.int8], sensitive_features: Any, sample_weight: ArrayLike | None, frame: Any
+    ) -> Examples:
+        """Labels, attributes and weights, with missing attributes treated as asked."""
+        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=frame)
+        if self.missing == "refuse":
+            return examples
+        return Examples(examples.labels, examples.weights, fill_missing(examples.columns))
 
     def _positive(self) -> Any:
         if self.pos_label is None:
@@ -442,7 +456,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if unknown:
             raise DataError(f"y holds labels that were not in training: {sorted(map(str, unknown))}")
         labels = (y == self._positive()).astype(np.int8)
-        return features, Examples.of(labels, sensitive_features, sample_weight, fallback=X)
+        return features, self._examples(labels, sensitive_features, sample_weight, X)
 
     def evaluate(
         self,
@@ -485,6 +499,11 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
                 raise DataError("report needs y with X")
             parts["test"] = self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence)
         return Report(repr(self.problem_), parts, self.notes_)
+
+    def plot_history(self, axes: Any = None) -> Any:
+        """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
+        check_is_fitted(self, "_outputs")
+        return plot_history(self.history_, self.problem_, axes)
 
     # -- frontier --------------------------------------------------------------------------------
 
@@ -533,7 +552,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             labels = (np.asarray(test[1]) == worker._positive()).astype(np.int8)
             attributes = test[2] if len(test) > 2 else None
             features = validate_data(worker, test[0], accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-            judged["test"] = (features, Examples.of(labels, attributes, None, fallback=test[0]))
+            judged["test"] = (features, worker._examples(labels, attributes, None, test[0]))
         values = {
             name: tuple(
                 Evaluation.of(problem, rows, classifier.positive_probability(features, rows.columns))

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .classifiers import Classifier
+from .expressions import Constraint
+from .problem import Problem
 from .report import Evaluation, aligned
 
 
@@ -87,3 +89,22 @@ def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:
 def signed_violation(evaluation: Evaluation) -> float:
     """Largest signed violation; negative if every constraint holds with room to spare."""
     return max((c.violation for c in evaluation.constraints), default=0.0)
+
+
+def plot_history(history: Mapping[str, Any], problem: Problem, axes: Any = None) -> Any:
+    """Draw objective, largest violation and the constraints' multipliers over the rounds; returns the three axes."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'equirate[plot]'") from None
+    if axes is None:
+        _, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
+    count = sum(len(c.split()) for c in problem.constraints if isinstance(c, Constraint))
+    rounds, multipliers = history["round"], history["multipliers"][:, 1 : 1 + count]
+    series = (history["objective"], history["violation"], multipliers.sum(axis=1))
+    labels = (repr(problem.objective), "largest violation", "sum of the constraints' multipliers")
+    for ax, values, label in zip(axes, series, labels, strict=True):
+        ax.plot(rounds, values, linewidth=0.8, alpha=0.7)
+        ax.set_xlabel("round")
+        ax.set_ylabel(label)
+    return axes

@@ -347,6 +347,7 @@ def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_class
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
         fitted.fit(rows.X, rows.y, rows.attributes)
+    _refuse_interrupted(fitted)
     return Made({column: lambda part: np.asarray(fitted.predict_pmf(part.X)[:, 1])})
 
 
@@ -358,7 +359,14 @@ def postprocess(bench: Bench, problem: eq.Problem) -> Made:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
         fitted.fit(part.X, part.y, part.attributes)
+    _refuse_interrupted(fitted)
     return Made({"postprocess": lambda part: np.asarray(fitted.predict_pmf(part.X, part.attributes)[:, 1])})
+
+
+def _refuse_interrupted(fitted: RateClassifier | RatePostprocessor) -> None:
+    """Go on with an interrupt that ``fit`` took as the end of the game: half a game is not a result."""
+    if fitted.status_.interrupted:
+        raise KeyboardInterrupt
 
 
 def convergence(solution: eq.Solution, configuration: int, points: int = 120) -> Curves:
