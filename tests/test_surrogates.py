@@ -136,7 +136,7 @@ def test_gradient_with_respect_to_scores_and_through_the_linear_model(name, with
         losses = TABLE.loss_factors @ loss_values(PROBLEM.losses(), TABLE.examples, scores)
         return surrogate_lagrangian(name, scores, multipliers, levels) + multipliers[0] * losses
 
-    player = Descent(Plain(), SURROGATES[name])
+    player = Descent(Plain(), SURROGATES[name], net=False)
     gradient = player.score_gradient(TABLE, f, *TABLE.split_coefficients(multipliers, levels), multipliers[0])
     h = 1e-6
     for i in range(0, N, 7):
@@ -162,3 +162,31 @@ def test_gradient_with_respect_to_scores_and_through_the_linear_model(name, with
             penalty = 0.35 * (moved[:-1] ** 2).sum(0)  # the intercept is free
             values.append(whole(X @ moved[:-1] + moved[-1]) + penalty)
         np.testing.assert_allclose((values[0] - values[1]) / (2 * h), slope[j], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(SURROGATES))
+def test_net_bounds_lie_between_the_lagrangian_and_the_row_bounds_and_have_the_right_slope(name):
+    count = 4
+    f = rng.normal(size=(N, count)) * 2
+    multipliers = rng.uniform(0, 2, (ROWS, count))
+    player = Descent(Plain(), SURROGATES[name])
+    surrogate = SURROGATES[name]
+    up, down = player.coefficients(TABLE, multipliers, None)
+    total = TABLE.coefficients(multipliers)
+    np.testing.assert_allclose(up + down, total)
+
+    def net(scores):
+        upper, lower = TABLE.cells.sums(surrogate.upper(scores)), TABLE.cells.sums(surrogate.lower(scores))
+        return (up * upper + down * lower).sum(0)
+
+    rows_up, rows_down = TABLE.split_coefficients(multipliers)
+    upper, lower = TABLE.cells.sums(surrogate.upper(f)), TABLE.cells.sums(surrogate.lower(f))
+    assert (net(f) >= (total * TABLE.cells.sums(f > 0)).sum(0) - 1e-9).all()
+    assert (net(f) <= (rows_up * upper + rows_down * lower).sum(0) + 1e-9).all()
+    gradient = player.score_gradient(TABLE, f, up, down, np.zeros(count))
+    h = 1e-6
+    for i in range(0, N, 7):
+        high, low = f.copy(), f.copy()
+        high[i] += h
+        low[i] -= h
+        np.testing.assert_allclose((net(high) - net(low)) / (2 * h), gradient[i], rtol=1e-4, atol=1e-7)

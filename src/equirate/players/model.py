@@ -62,10 +62,25 @@ class Descent(ModelPlayer):
         """
         cells, dtype = table.cells, scores.dtype
         s = self.surrogate
-        gradient = up.astype(dtype)[cells.of] * s.upper_slope(scores)
-        gradient += down.astype(dtype)[cells.of] * s.lower_slope(scores)
+        if s is HINGE and self.net:
+            gradient = hinge_gradient(np.take((up + down).astype(dtype), cells.of, axis=0), scores)
+        else:
+            gradient = np.take(up.astype(dtype), cells.of, axis=0) * s.upper_slope(scores)
+            gradient += np.take(down.astype(dtype), cells.of, axis=0) * s.lower_slope(scores)
         for name, coefficient in table.loss.items():
             slopes = LOSSES[name].slope(scores, signs(table.examples.labels, dtype))
             gradient += (coefficient[:, None] * objective).astype(dtype)[cells.of] * slopes
-        gradient *= cells.weights.astype(dtype)[:, None]
+        if not cells.unweighted:
+            gradient *= cells.weights.astype(dtype)[:, None]
         return gradient
+
+
+def hinge_gradient(net: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
+    """Slope of the hinge bound on ``net * prediction``: net where the bound is active (score > -1 or < 1), else 0.
+
+    Both cases are ``net * score + |net| > 0``, so a few passes over the scores do. Overwrites ``net``.
+    """
+    active = scores * net
+    active += np.abs(net)
+    net *= active > 0
+    return net
