@@ -248,3 +248,9 @@ def test_custom_atom_in_an_expression() -> None:
     assert expr.curvature == "convex"
     y, p = [0, 1, 0, 1], [1, 1, 0, 0]
     assert expr.evaluate(y, p) == pytest.approx(2 * np.log(1 + np.exp(1.5)))
+
+
+def test_negative_zero_is_zero() -> None:
+    assert ATOMS["inv"].range([Interval(-0.0, 2.0)]) == Interval(0.5, math.inf)
+    with np.errstate(divide="ignore"):
+        assert ATOMS["inv"].value(np.array([-0.0])) == math.inf

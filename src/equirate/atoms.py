@@ -90,8 +90,8 @@ class Atom:
                     return _REALS
                 lo, hi = (0.0 if lo <= 0 <= hi else min(abs(lo), abs(hi))), max(abs(lo), abs(hi))
             ends = (lo, hi) if direction is not Monotonicity.DECREASING else (hi, lo)
-            bottom.append(ends[0])
-            top.append(ends[1])
+            bottom.append(ends[0] + 0.0)  # -0.0 becomes 0.0: one over it is infinite upwards
+            top.append(ends[1] + 0.0)
         with np.errstate(all="ignore"):
             least, most = (float(self.value(np.array(corner, dtype=float))) for corner in (bottom, top))
         return Interval(-math.inf if math.isnan(least) else least, math.inf if math.isnan(most) else most)
@@ -332,7 +332,9 @@ SQUARE = Atom(
     even=True,
     response=_square_response,
 )
-INV = Atom("inv", Shape.CONVEX, lambda x: 1 / x[0], lambda x: -1 / x**2, _DOWN, floor=1e-3, response=_inv_response)
+INV = Atom(
+    "inv", Shape.CONVEX, lambda x: 1 / (x[0] + 0.0), lambda x: -1 / x**2, _DOWN, floor=1e-3, response=_inv_response
+)
 ABS = Atom("abs", Shape.CONVEX, lambda x: np.abs(x[0]), np.sign, _by_sign, domain=_REALS, smooth=False, even=True)
 MAX = Atom(
     "max",

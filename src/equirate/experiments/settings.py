@@ -68,12 +68,12 @@ PRINTED = Settings()
 """As in the paper."""
 
 QUICK = replace(
-    PRINTED.lasting(400),
+    PRINTED.lasting(700),
     steps=(0.01, 0.1, 1.0),
     spade_steps=(0.01, 0.1, 1.0),
     baseline_steps=(0.01, 0.05, 0.1, 0.5),
     our_steps=(0.01, 0.03, 0.1),
     frontier_rounds=200,
-    classifier_rounds=200,
+    classifier_rounds=300,
 )
 """For a demonstration: real, but short."""
