@@ -271,7 +271,7 @@ def test_verdicts() -> None:
             assert found.violation == pytest.approx(-margin * error)
             assert found.error == pytest.approx(error, rel=0.02)
             assert found.constraint == repr(constraint)
-            z = norm.ppf(0.975)
+            z = norm.ppf(0.95)
             assert (found.low, found.high) == pytest.approx((-(margin + z) * error, (z - margin) * error), abs=2e-3)
             assert str(found).startswith(verdict)
 

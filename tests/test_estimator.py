@@ -382,6 +382,8 @@ def test_warm_start_continues_where_the_game_ended(tmp_path) -> None:
     assert np.abs(loaded.history_["multipliers"][0] - cold.history_["multipliers"][0]).max() > 1e-6
     with pytest.raises(ValueError, match="cannot continue"):
         loaded.set_params(theta_step=(0.01, 0.03, 0.1)).fit(X, y)
+    with pytest.raises(ValueError, match="the previous fit had 4 features, X has 2"):
+        loaded.fit(X[:, :2], y)
 
 
 def test_missing_attributes_are_refused_or_a_group_of_their_own() -> None:
@@ -404,6 +406,66 @@ def test_history_plot() -> None:
     assert len(axes) == 3
     assert axes[1].get_ylabel() == "largest violation"
     matplotlib.pyplot.close("all")
+
+
+def test_an_old_models_predictions_are_read_in_the_labels_of_y() -> None:
+    X, y, attributes = people(1200)
+    options = {"objective": eq.minimize(eq.error_rate()), "constraints": [eq.churn("old") <= 0.1]}
+    plain = classifier(**options).fit(X, y, sensitive_features=attributes)
+    turned = classifier(pos_label=0, **options).fit(X, y, sensitive_features=attributes)
+    words = attributes.assign(old=np.where(attributes["old"] == 1, "yes", "no"))
+    named = classifier(**options).fit(X, np.where(y == 1, "yes", "no"), sensitive_features=words)
+    old = attributes["old"].to_numpy()
+    for decided in (plain.predict(X), turned.predict(X), (named.predict(X) == "yes").astype(int)):
+        assert (decided != old).mean() < 0.14
+        assert (decided != y).mean() < 0.35
+
+
+def test_a_deterministic_output_has_a_status_of_its_own() -> None:
+    X, y, _ = people(1500)
+    coarse = (X[:, :2] > 0).astype(float)  # four kinds of people: one classifier cannot meet both constraints exactly
+    options = {
+        "objective": eq.minimize(eq.error_rate()),
+        "constraints": [eq.positive_rate() <= 0.35, eq.recall() >= 0.6],
+    }
+    mixture = classifier(**options).fit(coarse, y)
+    assert mixture.status_.feasible
+    single = mixture.to_deterministic()
+    achieved = single.evaluate(coarse, y)["max_violation"]
+    assert single.status_.violation == pytest.approx(achieved, abs=1e-6)
+    assert single.status_.feasible == (achieved <= 1e-3)
+    assert single.parts_["train"].constraints[0].left != mixture.parts_["train"].constraints[0].left
+
+
+def test_a_group_missing_from_new_data_leaves_the_other_rows() -> None:
+    X, y, attributes = people(900)
+    fitted = classifier(constraints=[eq.tpr(A) >= 0.1, eq.positive_rate() <= 0.4])
+    fitted.fit(X, y, sensitive_features=attributes)
+    only_b = (attributes["group"] == "b").to_numpy()
+    rows = fitted.evaluate(X[only_b], y[only_b], sensitive_features=attributes[only_b])["constraints"]
+    assert rows[0]["verdict"] == "not measured"
+    assert rows[1]["verdict"] in ("pass", "fail", "cannot tell")
+    assert "not measured" in str(fitted.report(X[only_b], y[only_b], sensitive_features=attributes[only_b]))
+
+
+def test_categories_are_not_ordered_by_the_alphabet() -> None:
+    X, y, _ = people(600)
+    size = pd.Categorical(np.array(["low", "mid", "high"])[np.arange(600) % 3], ["low", "mid", "high"], ordered=True)
+    with pytest.raises(eq.DataError, match="'size' holds categories"):
+        classifier(constraints=[eq.tpr(eq.attr("size") >= "mid") >= 0.1]).fit(
+            X, y, sensitive_features=pd.DataFrame({"size": size})
+        )
+    fitted = classifier(constraints=[eq.tpr(eq.attr("size").isin(["mid", "high"])) >= 0.1])
+    assert fitted.fit(X, y, sensitive_features={"size": size}).report().last.slices[1].examples > 0
+
+
+def test_divergence_with_best_responses() -> None:
+    X, y, _ = people(500)
+    for algorithm in ("frank_wolfe", "oracle"):
+        fitted = classifier(
+            objective=eq.minimize(eq.kl_divergence()), constraints=[], algorithm=algorithm, n_rounds=30, validation=0.0
+        ).fit(X, y)
+        assert fitted.evaluate(X, y)["objective"] < 0.05
 
 
 def test_patience_ends_the_play_early() -> None:

@@ -355,3 +355,14 @@ def test_what_users_give_as_a_model():
     for bad in ("forest", 3):
         with pytest.raises(eq.AlgorithmError, match="the model must be"):
             make_model(bad)
+
+
+def test_a_linear_classifier_trained_on_a_frame_minds_its_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(5).normal(size=(80, 3)), columns=["p", "q", "r"])
+    y = (frame["p"] > 0).astype(int)
+    classifier = eq.solve(eq.minimize(eq.error_rate()), frame, y, n_rounds=20).polish()
+    assert classifier.predict(frame).shape == (80,)
+    assert classifier.predict(frame.to_numpy()).shape == (80,)
+    with pytest.raises(eq.DataError, match="in that order"):
+        classifier.predict(frame[["r", "q", "p"]])

@@ -73,10 +73,10 @@ class Certificate:
     """One constraint judged on held-out data.
 
     ``verdict`` is ``"pass"`` if the upper confidence bound of the signed violation is at most 0, ``"fail"`` if the
-    lower one is above 0, and ``"cannot tell"`` otherwise: then more data are needed, or a margin. Both bounds are
-    one-sided, as the question is; ``low`` and ``high`` are the two-sided interval, which is a little wider. A
-    constraint on ``abs`` or ``max`` holds if all of its parts do, so ``violation``, ``low`` and ``high`` are the
-    largest over its parts.
+    lower one is above 0, and ``"cannot tell"`` otherwise: then more data are needed, or a margin. ``low`` and ``high``
+    are these one-sided bounds, each at the confidence level by itself. A constraint on ``abs`` or ``max`` holds if all
+    of its parts do, so ``violation``, ``low`` and ``high`` are the largest over its parts. ``"not measured"`` says that
+    a group in it has no examples in these data.
     """
 
     constraint: str
@@ -112,9 +112,14 @@ def certify(
 ) -> list[Certificate]:
     """Judge constraints on held-out predictions: estimate, confidence interval, and pass, fail or cannot tell."""
     check_confidence(confidence)
-    sample = _Sample([rate for c in constraints for rate in c.rates()], examples, predictions)
+    everything = _sample([rate for c in constraints for rate in c.rates()], examples, predictions)
     found = []
     for constraint in constraints:
+        sample = everything or _sample(list(constraint.rates()), examples, predictions)
+        if sample is None:
+            nan = float("nan")
+            found.append(Certificate(repr(constraint), nan, nan, nan, nan, confidence, "not measured"))
+            continue
         parts = [sample.estimate(part.residual) for part in constraint.split()]
         worst = max(parts, key=lambda part: part.value)
         if all(part.upper(confidence) <= 0 for part in parts):
@@ -123,9 +128,17 @@ def certify(
             verdict = "fail"
         else:
             verdict = "cannot tell"
-        low, high = (max(ends) for ends in zip(*(part.interval(confidence) for part in parts), strict=True))
+        intervals = [part.interval(2 * confidence - 1) for part in parts]  # its ends are the one-sided bounds
+        low, high = (max(ends) for ends in zip(*intervals, strict=True))
         found.append(Certificate(repr(constraint), worst.value, worst.error, low, high, confidence, verdict))
     return found
+
+
+def _sample(rates: Sequence[Rate], examples: Examples, predictions: Array) -> _Sample | None:
+    """None where some rate cannot be measured because its group is not there."""
+    if any(not examples.denominator(rate.kind, rate.slice).any() for rate in rates):
+        return None
+    return _Sample(rates, examples, predictions)
 
 
 def check_confidence(confidence: float) -> None:

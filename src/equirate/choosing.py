@@ -21,7 +21,7 @@ from .expressions import Constraint
 from .game import Moment, Progress, constants, values
 from .mixtures import polish_weights, shrink_weights
 from .problem import Problem
-from .solution import Solution
+from .solution import Solution, Status
 from .table import make_table
 
 Array = NDArray[np.float64]
@@ -100,6 +100,26 @@ def mixture_value(moment: Moment) -> float:
     objective, violations = values(table, rates @ candidates, losses @ candidates, constants(table))
     worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
     return float((objective + PENALTY * worst).min())
+
+
+def status_of(solution: Solution, classifier: Classifier) -> Status:
+    """The solution's status with one classifier's own objective and violation, in place of the best mixture's."""
+    objective, violation = solution.value_of(classifier)
+    feasible = violation <= solution.tolerance
+    advice = solution.status.advice
+    if not feasible and solution.status.feasible:
+        advice = (
+            *advice,
+            f"no single classifier was found with a violation below {violation:.4g}: a mixture meets them",
+        )
+    return replace(
+        solution.status,
+        objective=objective,
+        violation=max(violation, 0.0),
+        feasible=feasible,
+        gap=None,
+        advice=advice,
+    )
 
 
 def split(problem: Problem) -> list[Constraint]:

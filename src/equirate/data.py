@@ -16,9 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import DataError
 from .kinds import RateKind
-from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, is_missing
+from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing
 
 Array = NDArray[np.float64]
+
+_ORDERED = ("<", "<=", ">", ">=")
 
 UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
@@ -35,6 +37,7 @@ class Examples:
     labels: NDArray[np.int8]
     weights: Array
     columns: Columns
+    categories: frozenset[str] = frozenset()
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
     _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
@@ -67,9 +70,10 @@ class Examples:
         if two_classes and labels.size and labels.min() == labels.max():
             raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
         columns = {**_features(fallback), **attribute_columns(attributes)}
+        categories = _categories(fallback) | _categories(attributes)
         for name, column in columns.items():
             same_length(column, len(labels), f"attribute {name!r}")
-        return cls(labels, _weights(sample_weight, len(labels)), columns)
+        return cls(labels, _weights(sample_weight, len(labels)), columns, categories)
 
     def __len__(self) -> int:
         """Count the examples."""
@@ -87,6 +91,13 @@ class Examples:
             if isinstance(slice_, Everybody):
                 self._masks[slice_] = np.ones(len(self), dtype=bool)
             else:
+                for part in comparisons(slice_):
+                    text = part.attribute in self.categories and self.column(part.attribute).dtype.kind not in "biuf"
+                    if text and part.symbol in _ORDERED:
+                        raise DataError(
+                            f"cannot evaluate the slice {slice_!r}: {part.attribute!r} holds categories, whose order "
+                            "is not that of their names; list them, as in .isin([...]), or give numbers"
+                        )
                 self._masks[slice_] = slice_.mask({name: self.column(name) for name in sorted(slice_.attributes)})
         return self._masks[slice_]
 
@@ -240,6 +251,31 @@ def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
     )
 
 
+def _categories(source: Any) -> frozenset[str]:
+    """Names of the columns that hold categories, which numpy would compare by the alphabet."""
+    if source is None:
+        return frozenset()
+    if isinstance(source, Mapping):
+        return frozenset(str(name) for name, values in source.items() if _is_categorical(values))
+    try:
+        native = nw.from_native(source, eager_only=True, allow_series=True, pass_through=True)
+        kinds = dict(native.schema) if isinstance(native, nw.DataFrame) else {}
+    except nw.exceptions.DuplicateError:  # refused, or not used, elsewhere
+        return frozenset()
+    if isinstance(native, nw.DataFrame):
+        return frozenset(str(name) for name, kind in kinds.items() if isinstance(kind, (nw.Categorical, nw.Enum)))
+    if isinstance(native, nw.Series) and _is_categorical(source):
+        return frozenset({str(native.name) if native.name not in (None, "") else UNNAMED})
+    return frozenset()
+
+
+def _is_categorical(values: Any) -> bool:
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return isinstance(native.dtype, (nw.Categorical, nw.Enum))
+    return hasattr(values, "categories") and hasattr(values, "codes")  # pandas.Categorical
+
+
 def _frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
     native = nw.from_native(frame, eager_only=True, pass_through=True) if frame is not None else None
     if not isinstance(native, nw.DataFrame):
@@ -291,8 +327,8 @@ def _complete(column: NDArray[Any], name: str) -> NDArray[Any]:
         column = _typed(values)[codes] if not missing else column
     if missing:
         raise DataError(
-            f"attribute {name!r} has {missing} missing values: fill them, drop those examples, "
-            "or give the missing ones a value of their own (a slice must be true or false for everyone)"
+            f"attribute {name!r} has {missing} missing values: fill them, drop those examples, or give the missing "
+            "ones a value of their own (RateClassifier(missing='group') does that for text)"
         )
     return column
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import files
 from .certify import Certificate, certify, check_confidence
-from .choosing import Plateau, best_single, careful, judged_for, shifted, split
+from .choosing import Plateau, best_single, careful, judged_for, shifted, split, status_of
 from .classifiers import Classifier
 from .data import Examples, empty_message, fill_missing
 from .errors import DataError, EquirateError, NotSolvedWarning
@@ -35,7 +35,7 @@ from .report import Evaluation, Report
 from .saving import from_plain, to_plain
 from .scaling import Scaling
 from .scope import SCOPES, doubled_rows, scoped
-from .solution import Solution
+from .solution import Solution, Status
 from .solving import ProgressLine, solve
 from .splits import measurable, split_by_cell, subset
 
@@ -104,7 +104,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
     members_, weights_
         The mixture: deterministic classifiers and their probabilities.
     status_
-        Whether the constraints are met, how sure we are, and what to try if not.
+        Whether the output meets the constraints on the data it was chosen on, how sure we are, and what to try if not.
     problem_
         The problem, with ready-made constraints written out for the groups in the data.
     history_
@@ -233,9 +233,12 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
     ) -> Examples:
         """Labels, attributes and weights, with missing attributes treated as asked."""
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=frame)
-        if self.missing == "refuse":
-            return examples
-        return Examples(examples.labels, examples.weights, fill_missing(examples.columns))
+        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
+        for name in Problem(self.objective, self.constraints).baselines():
+            column = columns.get(name)
+            if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
+                columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
+        return Examples(examples.labels, examples.weights, columns, examples.categories)
 
     def _positive(self) -> Any:
         if self.pos_label is None:
@@ -318,6 +321,11 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         end = getattr(self, "_end", None)
         if not self.warm_start or end is None:
             return None
+        if len(end.parameters) != len(scaling.mean) + 1:
+            raise DataError(
+                f"cannot continue: the previous fit had {len(end.parameters) - 1} features, X has {len(scaling.mean)}; "
+                "set warm_start=False"
+            )
         return Start(scaling.redo(end.parameters), end.multipliers)
 
     # -- choosing --------------------------------------------------------------------------------
@@ -343,7 +351,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             mixture = chooser.polish()
         single = best_single(chooser, self.tolerance)
         self.problem_ = problem
-        self.status_ = chooser.status
+        self._statuses = {"stochastic": chooser.status, "deterministic": status_of(chooser, single)}
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.margin_ = margin
@@ -356,15 +364,23 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             "stochastic": replace(mixture, members=scaling.undo(mixture.members), problem=problem, notes={}),
             "deterministic": replace(single, members=scaling.undo(single.members), problem=problem, notes={}),
         }
-        self.parts_ = {}
-        for name, rows in (("train", parts.train), ("validation", parts.validation)):
-            if rows is not None:
-                self.parts_[name] = self._evaluation(X[rows], subset(examples, rows))
-        self._tell(problem)
+        held = {"train": parts.train, "validation": parts.validation}
+        self._evaluations = {
+            name: {
+                part: self._evaluation(X[rows], subset(examples, rows), classifier=classifier)
+                for part, rows in held.items()
+                if rows is not None
+            }
+            for name, classifier in self._outputs.items()
+        }
+        self._tell()
 
-    def _evaluation(self, X: Any, examples: Examples, confidence: float = 0.95) -> Evaluation:
-        """What the fitted classifier achieves, each side of the problem with the weights that apply to it."""
-        predictions = self.classifier_.positive_probability(X, examples.columns)
+    def _evaluation(
+        self, X: Any, examples: Examples, confidence: float = 0.95, classifier: Classifier | None = None
+    ) -> Evaluation:
+        """What a fitted classifier achieves, each side of the problem with the weights that apply to it."""
+        classifier = self.classifier_ if classifier is None else classifier
+        predictions = classifier.positive_probability(X, examples.columns)
         objective = (
             replace(examples, weights=np.ones(len(examples))) if self.weight_scope == "constraints" else examples
         )
@@ -373,7 +389,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
     def _constraint_examples(self, examples: Examples) -> Examples:
         return replace(examples, weights=np.ones(len(examples))) if self.weight_scope == "objective" else examples
 
-    def _tell(self, problem: Problem) -> None:
+    def _tell(self) -> None:
         notes = list(self.status_.advice)
         last = list(self.parts_.values())[-1]
         if last.positive_rate in (0.0, 1.0):
@@ -395,8 +411,25 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
     @property
     def classifier_(self) -> Classifier:
         """The mixture, or the single classifier, that predicts."""
+        kind = self._kind
+        return self._outputs[kind]
+
+    @property
+    def _kind(self) -> str:
         check_is_fitted(self, "_outputs")
-        return self._outputs["deterministic" if self.output == "deterministic" else "stochastic"]
+        return "deterministic" if self.output == "deterministic" else "stochastic"
+
+    @property
+    def status_(self) -> Status:
+        """What was reached on the data that the output was chosen on."""
+        kind = self._kind
+        return self._statuses[kind]
+
+    @property
+    def parts_(self) -> dict[str, Evaluation]:
+        """What the output achieves on the parts of the training data."""
+        kind = self._kind
+        return self._evaluations[kind]
 
     @property
     def members_(self) -> Any:
@@ -437,7 +470,8 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "_outputs")
         copy = type(self)(**self.get_params(deep=False))
         copy.__dict__.update({name: value for name, value in self.__dict__.items() if name.endswith("_")})
-        copy._outputs, copy._end = self._outputs, self._end
+        for name in ("_outputs", "_end", "_statuses", "_evaluations"):
+            setattr(copy, name, getattr(self, name))
         copy.output = "deterministic"
         return copy
 
@@ -498,7 +532,9 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             if y is None:
                 raise DataError("report needs y with X")
             parts["test"] = self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence)
-        return Report(repr(self.problem_), parts, self.notes_)
+        positive = self._positive()
+        label = repr(positive.item() if isinstance(positive, np.generic) else positive)
+        return Report(repr(self.problem_), parts, self.notes_, label)
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""

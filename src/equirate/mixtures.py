@@ -68,8 +68,8 @@ def shrink_weights(objective: Array, violations: Array) -> Weights:
     found first and then not exceeded.
     """
     usable = np.flatnonzero(np.isfinite(objective) & np.isfinite(violations).all(axis=0))
-    if not len(usable):
-        raise ValueError("no iterate has a finite objective and finite violations")
+    if not len(usable):  # each alone may be infinite (a divergence where all are predicted alike), a mixture not
+        return Weights(np.full(len(objective), 1 / len(objective)), _smallest_violation(np.nan_to_num(violations)))
     f, V = objective[usable], violations[:, usable]
     slack = _smallest_violation(V)
     mu = _simplex_programme(f, V, slack)

@@ -168,6 +168,12 @@ class Problem:
                 found.update((rate.key, rate) for rate in constraint.rates() if rate.key not in found)
         return list(found.values())
 
+    def baselines(self) -> set[str]:
+        """Attributes that hold another model's predictions."""
+        found = {rate.baseline for rate in self.rates() if rate.baseline is not None}
+        families = [c for c in self.constraints if isinstance(c, Family)]
+        return found | {argument for f in families for metric in f.metrics for argument in metric.arguments}
+
     def losses(self) -> list[Loss]:
         """Every ordinary loss in the objective, each once."""
         return list({loss.key: loss for loss in self.objective.expr.losses()}.values())

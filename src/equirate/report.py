@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from .certify import certify, estimate
 from .data import Examples
-from .expressions import Constraint, measurer
+from .errors import DataError
+from .expressions import Constraint, Expression, Measure, measurer
 from .problem import Problem
 from .slices import EVERYBODY, Slice
 
@@ -63,7 +64,7 @@ class Evaluation:
     @property
     def violation(self) -> float:
         """Largest violation, at least 0."""
-        return max((max(c.violation, 0.0) for c in self.constraints), default=0.0)
+        return max((c.violation for c in self.constraints if c.violation > 0), default=0.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
@@ -93,16 +94,17 @@ class Evaluation:
             values.append(
                 ConstraintValue(
                     constraint=repr(constraint),
-                    left=float(constraint.left.value(measure)),
+                    left=_value(constraint.left, measure),
                     symbol=constraint.symbol,
-                    right=float(constraint.right.value(measure)),
-                    violation=float(constraint.residual.value(measure)),
+                    right=_value(constraint.right, measure),
+                    violation=_value(constraint.residual, measure),
                     low=certificate.low,
                     high=certificate.high,
                     verdict=certificate.verdict,
                 )
             )
-        if problem.losses():
+        there = all(examples.denominator(r.kind, r.slice).any() for r in problem.objective.expr.rates())
+        if problem.losses() or not there:
             objective = low = high = float("nan")
         else:
             found = estimate(problem.objective.expr, examples, predictions)
@@ -110,6 +112,14 @@ class Evaluation:
         weights = examples.weights
         positive = float(weights @ predictions / weights.sum())
         return cls(objective, low, high, tuple(values), _sizes(problem, examples, predictions), positive, confidence)
+
+
+def _value(expr: Expression, measure: Measure) -> float:
+    """NaN where a group has no examples in these data: the other rows can still be told."""
+    try:
+        return float(expr.value(measure))
+    except DataError:
+        return float("nan")
 
 
 def _sizes(problem: Problem, examples: Examples, predictions: Array) -> tuple[SliceSize, ...]:
@@ -131,6 +141,7 @@ class Report:
     problem: str
     parts: Mapping[str, Evaluation]
     notes: Sequence[str] = ()
+    positive_label: str = "1"
 
     @property
     def last(self) -> Evaluation:
@@ -155,7 +166,7 @@ class Report:
         return rows
 
     def _slice_rows(self) -> list[list[str]]:
-        rows = [["slice", "examples", "label 1", "predicted 1"]]
+        rows = [["slice", "examples", f"label {self.positive_label}", f"predicted {self.positive_label}"]]
         for size in self.last.slices:
             rows.append([size.slice, f"{size.examples:,}", f"{size.positives:,}", f"{size.predicted:.1%}"])
         return rows

@@ -58,8 +58,11 @@ def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             "names": [str(n) for n in estimator.feature_names_in_] if hasattr(estimator, "feature_names_in_") else None,
         },
         "outputs": outputs,
-        "status": _finite(asdict(estimator.status_)),
-        "parts": {name: _finite(asdict(part)) for name, part in estimator.parts_.items()},
+        "statuses": {name: _finite(asdict(status)) for name, status in estimator._statuses.items()},
+        "evaluations": {
+            name: {part: _finite(asdict(evaluation)) for part, evaluation in parts.items()}
+            for name, parts in estimator._evaluations.items()
+        },
         "notes": list(estimator.notes_),
         "configurations": [dict(c) for c in estimator.configurations_],
         "margin": estimator.margin_,
@@ -90,10 +93,11 @@ def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[
         estimator._outputs[name] = Classifier(members, weights, estimator.problem_, str(facts["origin"]))
     if set(estimator._outputs) != {"stochastic", "deterministic"}:
         raise files.FileError("an output is missing")
-    status = _infinite(manifest["status"])
-    tuples = {name: tuple(status[name]) for name in ("diverged", "left_domain", "advice")}
-    estimator.status_ = Status(**{**status, **tuples})
-    estimator.parts_ = {name: _evaluation(_infinite(part)) for name, part in manifest["parts"].items()}
+    estimator._statuses = {name: _status(_infinite(status)) for name, status in manifest["statuses"].items()}
+    estimator._evaluations = {
+        name: {part: _evaluation(_infinite(evaluation)) for part, evaluation in parts.items()}
+        for name, parts in manifest["evaluations"].items()
+    }
     estimator.notes_ = tuple(manifest["notes"])
     estimator.configurations_ = tuple(manifest["configurations"])
     estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), int(manifest["n_rounds"])
@@ -103,6 +107,11 @@ def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[
     prefix = "history_"
     estimator.history_ = {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
     return estimator
+
+
+def _status(plain: dict[str, Any]) -> Status:
+    tuples = {name: tuple(plain[name]) for name in ("diverged", "left_domain", "advice")}
+    return Status(**{**plain, **tuples})
 
 
 def _evaluation(plain: dict[str, Any]) -> Evaluation:

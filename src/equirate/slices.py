@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import keyword
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -249,11 +249,27 @@ def attr(name: str) -> Attribute:
 EVERYBODY = Everybody()
 
 
+def comparisons(slice_: Slice) -> Iterator[Comparison]:
+    """Walk over the comparisons in a slice."""
+    if isinstance(slice_, Comparison):
+        yield slice_
+    elif isinstance(slice_, Complement):
+        yield from comparisons(slice_.part)
+    elif isinstance(slice_, Joined):
+        for part in slice_.parts:
+            yield from comparisons(part)
+
+
 def column_of(columns: Columns, name: str) -> NDArray[Any]:
     """Return a column by name, or say which there are."""
     if name not in columns:
         known = ", ".join(map(repr, columns)) or "none"
-        raise DataError(f"unknown attribute {name!r}: the attributes given are {known}")
+        hint = ""
+        if not columns:
+            hint = ": pass them as sensitive_features (RateClassifier) or attributes (solve, evaluate)"
+        elif list(columns) == ["group"]:
+            hint = "; an array without a name is called 'group': pass a dict or a frame to name it"
+        raise DataError(f"unknown attribute {name!r}: the attributes given are {known}{hint}")
     return columns[name]
 
 

@@ -52,4 +52,4 @@ def measurable(problem: Problem, examples: Examples, fewest: int = 1) -> bool:
 def subset(examples: Examples, rows: NDArray[np.intp]) -> Examples:
     """Some of the examples."""
     columns = {name: column[rows] for name, column in examples.columns.items()}
-    return Examples(examples.labels[rows], examples.weights[rows], columns)
+    return Examples(examples.labels[rows], examples.weights[rows], columns, examples.categories)

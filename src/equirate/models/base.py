@@ -132,6 +132,12 @@ def features(X: Any, length: int | None = None) -> Any:
     return matrix
 
 
+def feature_names(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame; None for anything else."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else tuple(map(str, columns))
+
+
 def stacked(first: Any, second: Any) -> Any:
     """One table of features above the other, dense or CSR."""
     sparse = bool(sp.issparse(first))

@@ -16,7 +16,7 @@ from ..errors import AlgorithmError, DataError
 from ..players.steps import StepRule
 from ..seeds import stream
 from ..table import Table
-from .base import Array, Choice, Members, Model, Player, features
+from .base import Array, Choice, Members, Model, Player, feature_names, features
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,16 @@ class Linear(Model):
 
     def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
         """Make the parameters."""
-        return LinearPlayer(self, features(X, len(table.examples)), step, seeds)
+        return LinearPlayer(self, features(X, len(table.examples)), step, seeds, feature_names(X))
 
 
 class LinearPlayer(Player):
     """Weights (features, configurations), with the intercepts in the last row."""
 
-    def __init__(self, setting: Linear, X: Any, step: StepRule, seeds: Sequence[int]) -> None:
-        self.setting, self.X, self.step = setting, X, step
+    def __init__(
+        self, setting: Linear, X: Any, step: StepRule, seeds: Sequence[int], names: tuple[str, ...] | None = None
+    ) -> None:
+        self.setting, self.X, self.step, self.names = setting, X, step, names
         self.ones = np.ones(X.shape[0], X.dtype)
         width = X.shape[1] + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
@@ -134,12 +136,12 @@ class LinearPlayer(Player):
     def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
         W = np.stack([photographs[t][:, c] for t, c in chosen], axis=1)
-        return LinearMembers(W, self.setting.intercept)
+        return LinearMembers(W, self.setting.intercept, self.names)
 
     def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
         """Average the chosen columns."""
         W = sum(weight * photographs[t][:, c] for (t, c), weight in zip(chosen, weights, strict=True))
-        return LinearMembers(np.asarray(W, dtype=self.W.dtype)[:, None], self.setting.intercept)
+        return LinearMembers(np.asarray(W, dtype=self.W.dtype)[:, None], self.setting.intercept, self.names)
 
     def _project(self) -> None:
         if self.setting.radius is not None:
@@ -153,6 +155,7 @@ class LinearMembers(Members):
 
     W: NDArray[Any]
     intercept: bool = True
+    names: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         """Count the columns."""
@@ -160,6 +163,12 @@ class LinearMembers(Members):
 
     def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
         """Scores of new examples (examples, classifiers)."""
+        given = feature_names(X)
+        if self.names is not None and given is not None and given != self.names:
+            raise DataError(
+                f"X has the columns {', '.join(given)}; the classifier was trained on {', '.join(self.names)}, "
+                "in that order"
+            )
         X = features(X)
         wanted = self.W.shape[0] - self.intercept
         if X.shape[1] != wanted:
@@ -172,7 +181,7 @@ class LinearMembers(Members):
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
-        return LinearMembers(self.W[:, list(indices)], self.intercept)
+        return LinearMembers(self.W[:, list(indices)], self.intercept, self.names)
 
 
 def best_threshold(scores: NDArray[Any], cost: Array) -> float:
