@@ -43,6 +43,8 @@ Array = NDArray[np.float64]
 OUTPUTS = ("stochastic", "deterministic", "hashed")
 GRID = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+ENOUGH = 30
+"""Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
 FEWEST = 5
 """Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
 
@@ -70,7 +72,8 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         Step sizes of model and multipliers; every pair is a configuration, all played side by side.
     validation
         Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
-        together; 0 chooses on the training data alone.
+        together, or on the held-out part alone where the model may fit its own too well (any model but a linear one
+        with 30 training examples per feature); 0 chooses on the training data.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
         generalise even where the model overfits.
@@ -192,7 +195,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         examples, X_checked = self._border(X, y, sensitive_features, sample_weight)
         problem = Problem(self.objective, self.constraints).expanded(examples)
-        parts = self._parts(problem, examples)
+        parts = self._parts(problem, examples, X_checked.shape[1])
         scaling = Scaling.of(X_checked, parts.train, self.scale and _is_linear(self.model), examples.weights)
         solution, judge = self._play(problem, scaling, X_checked, examples, parts)
         self._choose(problem, solution, judge, scaling, X_checked, examples, parts)
@@ -247,7 +250,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
         return self.pos_label
 
-    def _parts(self, problem: Problem, examples: Examples) -> Parts:
+    def _parts(self, problem: Problem, examples: Examples, width: int) -> Parts:
         """Split into a part to train on, one to choose on and, for a confidence level, one to test on."""
         for rate in problem.rates():
             if not examples.denominator(rate.kind, rate.slice).any():
@@ -263,8 +266,9 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if all(len(np.unique(examples.labels[part])) == 2 for part in found) and all(
             measurable(problem, subset(examples, part), FEWEST) for part in found
         ):
-            # Both parts together choose best: the held-out one alone is too small, the training one alone too rosy.
-            choose = found[1] if self.two_sets else np.sort(np.concatenate(found[:2]))
+            # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
+            honest = _is_linear(self.model) and len(found[0]) >= ENOUGH * width and not self.two_sets
+            choose = np.sort(np.concatenate(found[:2])) if honest else found[1]
             return Parts(found[0], found[1], choose, found[2] if len(found) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if self.confidence is not None or self.two_sets:
@@ -573,7 +577,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         problem = Problem(self.objective, self.constraints).expanded(examples)
         if not problem.constraints:
             raise EquirateError("a frontier needs at least one constraint to vary")
-        parts = worker._parts(problem, examples)
+        parts = worker._parts(problem, examples, checked.shape[1])
         scaling = Scaling.of(checked, parts.train, self.scale and _is_linear(self.model), examples.weights)
         _, chooser = worker._play(problem, scaling, checked, examples, parts, levels=steps)
         found = []

@@ -91,7 +91,7 @@ def _smallest_violation(V: Array) -> float:
 
 
 def _simplex_programme(f: Array, V: Array, slack: float) -> Array:
-    room = slack + (FEASIBLE if slack else 0.0)
+    room = slack + FEASIBLE if slack else 1e-12  # a violation of 1e-16 everywhere is none
     return _solve(f, V, np.full(len(V), room), simplex=len(f))
 
 
