@@ -257,6 +257,19 @@ def test_separable_constant_and_single_features() -> None:
     assert any("for everybody" in note for note in nothing.notes_)
 
 
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_of_two_hundred_features() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(100_000, 200)).astype(np.float32)
+    group = rng.choice(["a", "b"], len(X))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.5 * (group == "a") + rng.normal(size=len(X)) > 0.7
+    constraint = eq.precision(A) >= eq.precision(B) - 0.02
+    fitted = classifier(constraints=[constraint], n_rounds=40, theta_step=0.1, lambda_step=0.1)
+    fitted.fit(X, y, sensitive_features={"group": group})
+    assert fitted.status_.feasible
+    assert fitted.status_.objective > 0.6
+
+
 # -- outputs ----------------------------------------------------------------------------------------
 
 
