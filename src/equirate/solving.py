@@ -23,7 +23,7 @@ from .models.base import features, stacked
 from .players import model as model_player
 from .players import slack as slack_player
 from .players.multipliers import Ascent, OuterAscent, SwapRegret
-from .players.steps import InverseRoot, Plain, StepRule, step_named
+from .players.steps import Plain, StepRule, step_named
 from .problem import Objective, Problem
 from .solution import Solution
 from .surrogates import Surrogate, surrogate_named
@@ -216,8 +216,6 @@ def _with_steps(
     slack, multipliers, model = algorithm.slack, algorithm.multipliers, algorithm.model
     if lambda_rule is not None and isinstance(multipliers, (Ascent, OuterAscent)):
         multipliers = replace(multipliers, step=lambda_rule)
-    if isinstance(lambda_rule, InverseRoot) and isinstance(multipliers, SwapRegret):
-        multipliers = replace(multipliers, decay=True)
     if lambda_rule is not None and isinstance(slack, (slack_player.BestResponse, slack_player.Descent)):
         slack = replace(slack, step=lambda_rule)
     if isinstance(model, model_player.Descent):

@@ -178,11 +178,9 @@ class SwapRegret(MultiplierPlayer):
     r"""Proxy-Lagrangian (Cotter et al. 2019): a distribution over objective and constraints without swap regret.
 
     A matrix M of column distributions is updated by :math:`M \odot \exp(\eta \Delta \lambda^\top)` and normalised;
-    :math:`\lambda = M\lambda` is what is played. The objective's own entry of the gradient is 0. ``decay`` divides the
-    rate by the square root of the round, so that the regret vanishes without knowing the number of rounds.
+    :math:`\lambda = M\lambda` is what is played. The objective's own entry of the gradient is 0.
+    The rate is constant: in the tests of its theorem a rate that shrinks like 1/sqrt(t) was slower at every length.
     """
-
-    decay: bool = False
 
     def start(self, table: Table, count: int) -> State:
         """Begin uniform."""
@@ -193,7 +191,6 @@ class SwapRegret(MultiplierPlayer):
         """Update the matrix and find its fixed point."""
         gradient = residual.copy()
         gradient[0] = 0.0
-        rate = rate / math.sqrt(t) if self.decay else rate
         exponent = rate * gradient[:, None] * state["lam"][None]
         grown = state["matrix"] * np.exp(np.clip(exponent, -50, 50))
         matrix = np.maximum(grown / grown.sum(0), 1e-12)
