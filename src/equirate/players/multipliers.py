@@ -179,7 +179,7 @@ class SwapRegret(MultiplierPlayer):
 
     A matrix M of column distributions is updated by :math:`M \odot \exp(\eta \Delta \lambda^\top)` and normalised;
     :math:`\lambda = M\lambda` is what is played. The objective's own entry of the gradient is 0.
-    The rate is constant: in the tests of its theorem a rate that shrinks like 1/sqrt(t) was slower at every length.
+    The rate is constant: with one that shrinks like 1/sqrt(t), six of the tests of its theorem were not met.
     """
 
     def start(self, table: Table, count: int) -> State:
