@@ -6,7 +6,7 @@ Each returns a `Classifier`, so it is judged like everything else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from .classifiers import Classifier
 from .data import Examples
 from .errors import AlgorithmError, DataError
-from .models.base import Members, features
+from .models.base import features
 from .models.linear import Linear, LinearMembers, LinearPlayer, linear_scores
+from .models.thresholds import ThresholdMembers, Thresholds, membership
 from .players.steps import Adam, StepRule
 from .scorelosses import LOSSES, signs
 from .slices import Slice
@@ -109,35 +110,14 @@ def best_f1_threshold(scores: NDArray[Any], examples: Examples) -> float:
     return float((s[best] + below) / 2)
 
 
-@dataclass(frozen=True, eq=False)
-class GroupThresholds(Members):
-    """One scorer with a threshold for each group: needs the attributes when predicting."""
+def group_thresholds(members: LinearMembers, cuts: Mapping[Slice, float]) -> ThresholdMembers:
+    """One linear score with a threshold for each group: needs the attributes when predicting."""
+    setting = Thresholds(partial(_first_score, members), tuple(cuts))
+    return ThresholdMembers(setting, np.array(list(cuts.values()))[:, None])
 
-    scorer: LinearMembers
-    thresholds: Mapping[Slice, float]
 
-    needs_attributes = True
-
-    def __len__(self) -> int:
-        """One classifier."""
-        return 1
-
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
-        """Predict 1 where the score is above the threshold of the example's group."""
-        if attributes is None:
-            raise DataError("PostShift has a threshold for each group: give attributes when predicting")
-        scores = self.scorer.scores(X)[:, 0]
-        examples = Examples.of(np.zeros(len(scores)), attributes)
-        cut = np.full(len(scores), np.nan)
-        for group, threshold in self.thresholds.items():
-            cut[examples.mask(group)] = threshold
-        if np.isnan(cut).any():
-            raise DataError("some examples are in none of PostShift's groups")
-        return (scores > cut)[:, None]
-
-    def take(self, indices: Sequence[int]) -> Members:
-        """There is only one."""
-        return self
+def _first_score(members: LinearMembers, X: Any) -> NDArray[Any]:
+    return members.scores(X)[:, 0]
 
 
 def post_shift(
@@ -157,9 +137,7 @@ def post_shift(
     p = float(examples.weights @ examples.labels / examples.weights.sum()) if rate is None else rate
     if not 0 <= p <= 1:
         raise DataError(f"the rate of post_shift must lie in [0, 1]; got {rate!r}")
-    covered = np.sum([examples.mask(group) for group in groups], axis=0)
-    if (covered != 1).any():
-        raise DataError("the groups of post_shift must not overlap and must cover everybody")
+    membership(groups, examples)  # refuses groups that overlap or leave somebody out
     base = logistic(X, y, sample_weight, **options)
     assert isinstance(base.members, LinearMembers)  # made by unconstrained
     scores = base.members.scores(X)[:, 0].astype(float)
@@ -169,7 +147,7 @@ def post_shift(
         if not inside.any():
             raise DataError(f"the slice {group!r} is empty in the data")
         cuts[group] = _quantile_cut(scores[inside], examples.weights[inside], p)
-    return Classifier(GroupThresholds(base.members, cuts), np.ones(1), None, "post_shift")
+    return Classifier(group_thresholds(base.members, cuts), np.ones(1), None, "post_shift")
 
 
 def _quantile_cut(scores: Array, weights: Array, rate: float) -> float:

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
 
-from ..baselines import GroupThresholds, best_f1_threshold
+from ..baselines import best_f1_threshold, group_thresholds
 from ..choosing import judged_for
 from ..data import Examples
 from ..estimator import RateClassifier
@@ -110,7 +110,7 @@ def post_shift(bench: Bench) -> Made:
     cuts = {
         slice_: float(np.quantile(scores[rows], share)) for slice_, rows in ((GROUP, protected), (OTHERS, ~protected))
     }
-    return Made({"post_shift": predictor(eq.Classifier(GroupThresholds(members, cuts), np.ones(1)))})
+    return Made({"post_shift": predictor(eq.Classifier(group_thresholds(members, cuts), np.ones(1)))})
 
 
 # -- KL divergence, Tables 5 and 6 ----------------------------------------------------------------

@@ -113,7 +113,7 @@ class ThresholdMembers(Members):
         missing = sorted(set().union(*(group.attributes for group in self.setting.groups)) - set(examples.columns))
         if missing:
             raise DataError(
-                "this classifier has a threshold for each group: give sensitive_features (attributes) with "
+                "this classifier has a threshold for each group: give attributes (sensitive_features) with "
                 f"{', '.join(map(repr, missing))} when predicting"
             )
         return np.asarray(score[:, None] > self.cuts[membership(self.setting.groups, examples)])
