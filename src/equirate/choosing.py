@@ -19,7 +19,7 @@ from .data import Examples
 from .errors import NotSolvedWarning
 from .expressions import Constraint
 from .game import Moment, Progress, constants, values
-from .mixtures import polish_weights, shrink_weights
+from .mixtures import PENALTY, polish_weights, shrink_weights
 from .problem import Problem
 from .solution import Solution, Status
 from .table import make_table
@@ -28,9 +28,6 @@ Array = NDArray[np.float64]
 
 MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
-
-PENALTY = 10.0
-"""Price of a violation when a mixture's progress is measured by one number."""
 
 
 def judged_for(solution: Solution, problem: Problem) -> Solution:

@@ -96,7 +96,6 @@ class Record:
     """Configuration and the first round in which surrogate rates left an atom's domain."""
     played: int = 0
     interrupted: bool = False
-    stopped: bool = False
     residual_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
     multiplier_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
     lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
@@ -152,7 +151,6 @@ def play(
                     break
                 game.round(t, recorded)
                 if recorded and progress is not None and progress(game.moment(t)) is True:
-                    record.stopped = True
                     break
     except KeyboardInterrupt:
         record.interrupted = True
