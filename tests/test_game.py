@@ -9,7 +9,7 @@ import equirate as eq
 from equirate import algorithms
 from equirate.canonical import canonicalize
 from equirate.data import Examples
-from equirate.game import Record, Rules, _Game, constants, play, values
+from equirate.game import Record, Rules, _Game, play, values
 from equirate.models import Finite, Linear
 from equirate.players.model import BestResponse as Respond
 from equirate.players.multipliers import Ascent
@@ -264,9 +264,7 @@ def test_residual_and_slack_gradient_are_derivatives_of_the_lagrangian(problem, 
 def test_values_are_in_the_users_own_terms():
     table, _ = game_of(MIXED)
     predictions = rng.random((N, 4)) < 0.5
-    objective, violations = values(
-        table, table.rates(table.cells.sums(predictions)), np.zeros((0, 4)), constants(table)
-    )
+    objective, violations = values(table, table.rates(table.cells.sums(predictions)), np.zeros((0, 4)), table.constants)
     for c in range(4):
         arguments = (Y, predictions[:, c], {"group": GROUP}, W)
         assert objective[c] == pytest.approx(MIXED.objective.expr.evaluate(*arguments))

@@ -124,7 +124,7 @@ def test_step_rules_find_the_minimum_of_a_parabola(rule):
     for _ in range(3000):
         move, state = rule.move(state, 2 * (x - 1), np.array([0.05, 0.1]))
         x = x - move
-    np.testing.assert_allclose(x, 1.0, atol=0.02)
+    np.testing.assert_allclose(x, 1.0, atol=0.04)  # constant steps end in a small cycle
 
 
 def test_adam_is_the_published_algorithm():

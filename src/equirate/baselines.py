@@ -5,7 +5,7 @@ Each returns a `Classifier`, so it is judged like everything else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,8 @@ from .classifiers import Classifier
 from .data import Examples
 from .errors import AlgorithmError, DataError
 from .models.base import features
-from .models.linear import Linear, LinearMembers, LinearPlayer, linear_scores
+from .models.design import Design, linear_scores
+from .models.linear import Linear, LinearMembers, LinearPlayer
 from .models.thresholds import ThresholdMembers, Thresholds, membership
 from .players.steps import Adam, StepRule
 from .scorelosses import LOSSES, signs
@@ -56,22 +57,42 @@ def unconstrained(
         raise AlgorithmError(f"steps must be positive and n_rounds at least 1; got {steps!r} and {n_rounds!r}")
     examples = Examples.of(y, None, sample_weight, two_classes=True)
     X = features(X, len(examples))
-    player = LinearPlayer(model, X, rule, [0] * len(rates))
-    weights = (examples.weights / examples.weights.sum()).astype(X.dtype)[:, None]
-    slope, sign = LOSSES[loss].slope, signs(examples.labels, X.dtype)
+    player = LinearPlayer(model, X, examples.weights, rule, [0] * len(rates))
+    feel = _slopes(Design.of(X, examples), examples.weights.sum(), loss)
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(n_rounds):
-            player.descend(weights * slope(player.scores(), sign), rates)
-    W = player.W[:, player.finite()]
-    if not W.shape[1]:
+            player.step(rates, feel(player.raw))
+    finite = player.finite()
+    if not finite.any():
         raise AlgorithmError(f"every step size of {steps!r} diverged: take smaller steps")
+    members = LinearMembers(player.photograph()[:, finite], player.shifts)
     judge_X, judge_y = (X, y) if validation is None else validation
     judged = Examples.of(judge_y, None, sample_weight if validation is None else None)
-    scores = linear_scores(features(judge_X, len(judged)), W, model.intercept)
+    scores = members.scores(features(judge_X, len(judged)))
     error = judged.weights @ ((scores > 0) != judged.labels[:, None])
     value = judged.weights @ LOSSES[loss].value(scores, signs(judged.labels, scores.dtype))
     best = int(np.lexsort((value, error))[0])
-    return Classifier(LinearMembers(W[:, [best]], model.intercept), np.ones(1), None, "unconstrained")
+    return Classifier(members.take([best]), np.ones(1), None, "unconstrained")
+
+
+def _slopes(design: Design, total: float, loss: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return the slope of an average loss as a function of linear weights (features and intercept, columns)."""
+    cells = design.cells
+    positive = cells.labels.astype(bool)[:, None]
+    if loss == "hinge_loss":  # bounds the error rate: up where the label is 0, down where it is 1
+
+        def hinge(W: NDArray[Any]) -> NDArray[Any]:
+            ones = np.full((len(cells), W.shape[1]), 1 / total)
+            return design.sweep(W, np.where(positive, 0.0, ones), np.where(positive, -ones, 0.0))[1]
+
+        return hinge
+    sign = signs(cells.labels[cells.of], design.X.dtype)
+    weights = (cells.weights / total).astype(design.X.dtype)[:, None]
+
+    def other(W: NDArray[Any]) -> NDArray[Any]:
+        return design.slope(weights * LOSSES[loss].slope(linear_scores(design.X, W), sign))
+
+    return other
 
 
 def unc_error(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:

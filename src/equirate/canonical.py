@@ -311,10 +311,17 @@ def convex_form(atom: Atom) -> Convex:
 @cache
 def ratio_form(sign: int) -> Convex:
     """Return a ratio of two slacks, or its negative. Not convex: played by gradient steps only."""
+
+    def gradient(x: Array) -> Array:
+        result = np.empty_like(x)
+        np.divide(sign, x[1], out=result[0])
+        np.divide(-x[0] * result[0], x[1], out=result[1])
+        return result
+
     return Convex(
         "ratio",
         lambda x: sign * x[0] / x[1],
-        lambda x: sign * np.stack([1 / x[1], -x[0] / x[1] ** 2]),
+        gradient,
         None,
     )
 

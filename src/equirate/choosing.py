@@ -18,7 +18,7 @@ from .classifiers import Classifier
 from .data import Examples
 from .errors import NotSolvedWarning
 from .expressions import Constraint
-from .game import Moment, Progress, constants, values
+from .game import Moment, Progress, values
 from .mixtures import PENALTY, polish_weights, shrink_weights
 from .problem import Problem
 from .solution import Solution, Status
@@ -79,22 +79,22 @@ class Plateau:
         self.seen += 1
         if self.seen % self.every:
             return False
-        value = mixture_value(moment)
+        value = mixture_value(moment, 0.1 * self.tolerance)
         self.calm = 0 if value < self.best - self.tolerance else self.calm + 1
         self.best = min(self.best, value)
         return self.calm >= self.patience
 
 
-def mixture_value(moment: Moment) -> float:
+def mixture_value(moment: Moment, tolerance: float = 1e-6) -> float:
     """Objective plus penalised violation of the best mixture of all recorded iterates, on what the multipliers see."""
     record, table = moment.record, moment.table
     rates = np.concatenate([r[:, a] for r, a in zip(record.rates, record.actives, strict=True)], axis=1)
     losses = np.concatenate([r[:, a] for r, a in zip(record.losses, record.actives, strict=True)], axis=1)
-    objective, violations = values(table, rates, losses, constants(table))
+    objective, violations = values(table, rates, losses, table.constants)
     weights = shrink_weights(objective, violations).weights
-    polished = polish_weights(table, table.rows_from_rates(rates, losses), weights)
+    polished = polish_weights(table, table.rows_from_rates(rates, losses), weights, tolerance=max(tolerance, 1e-6))
     candidates = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
-    objective, violations = values(table, rates @ candidates, losses @ candidates, constants(table))
+    objective, violations = values(table, rates @ candidates, losses @ candidates, table.constants)
     worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
     return float((objective + PENALTY * worst).min())
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .data import Examples
 from .errors import DataError
 from .expressions import Constraint, Expression, measurer
+from .hashing import row_hashes
 from .models.base import Members, features
 from .problem import Problem
 from .scorelosses import loss_values
@@ -128,34 +128,5 @@ def snapped(probabilities: Array) -> Array:
 
 
 def hashed_uniform(X: Any) -> Array:
-    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows.
-
-    Every non-zero value is hashed with its column and the hashes are added up, so sparse and dense features agree.
-    """
-    sparse = sp.issparse(X)
-    if sparse:
-        rows = sp.csr_array(X, copy=True)
-        rows.sum_duplicates()
-        ends = np.concatenate([[np.uint64(0)], np.cumsum(_hashes(rows.data, rows.indices), dtype=np.uint64)])
-        sums = ends[rows.indptr[1:]] - ends[rows.indptr[:-1]]  # modulo 2^64, like the sums of the dense case
-    else:
-        sums = np.zeros(len(X), dtype=np.uint64)
-        for k in range(X.shape[1]):
-            sums += _hashes(X[:, k], k)
-    return np.asarray((_mix(sums) >> np.uint64(11)) * 2.0**-53)
-
-
-def _hashes(values: NDArray[Any], columns: Any) -> NDArray[np.uint64]:
-    """Hash of each value and its column; 0 for a zero."""
-    bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    places = _mix(np.atleast_1d(np.asarray(columns, dtype=np.uint64)))
-    hashed: NDArray[np.uint64] = np.where(values == 0, np.uint64(0), _mix(bits ^ places))
-    return hashed
-
-
-def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele et al. 2014)."""
-    z = z + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows."""
+    return np.asarray((row_hashes(X) >> np.uint64(11)) * 2.0**-53)

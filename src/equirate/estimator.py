@@ -29,11 +29,11 @@ from .errors import DataError, EquirateError, NotSolvedWarning
 from .expressions import Constraint
 from .frontier import Frontier, plot_history
 from .game import Start
+from .models.design import Standard
 from .models.linear import Linear
 from .problem import Objective, Problem
 from .report import Evaluation, Report
 from .saving import from_plain, to_plain
-from .scaling import Scaling
 from .scope import SCOPES, doubled_rows, scoped
 from .solution import Solution, Status
 from .solving import ProgressLine, solve
@@ -196,9 +196,9 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         examples, X_checked = self._border(X, y, sensitive_features, sample_weight)
         problem = Problem(self.objective, self.constraints).expanded(examples)
         parts = self._parts(problem, examples, X_checked.shape[1])
-        scaling = Scaling.of(X_checked, parts.train, self.scale and _is_linear(self.model), examples.weights)
-        solution, judge = self._play(problem, scaling, X_checked, examples, parts)
-        self._choose(problem, solution, judge, scaling, X_checked, examples, parts)
+        played = self._precise(X_checked, examples, parts)
+        solution, judge = self._play(problem, played, examples, parts)
+        self._choose(problem, solution, judge, played, X_checked, examples, parts)
         return self
 
     def _check_parameters(self) -> None:
@@ -276,17 +276,31 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         warnings.warn(message, NotSolvedWarning, stacklevel=3)
         return Parts(everything, None, everything)
 
+    def _precise(self, X: Any, examples: Examples, parts: Parts) -> Any:
+        """Features in the precision to play in: single where a standardised linear model loses nothing by it."""
+        if not (self.scale and _is_linear(self.model)):
+            return X
+        weights = np.zeros(len(examples))
+        weights[parts.train] = examples.weights[parts.train]
+        wanted = np.float32 if Standard.of(X, weights).single else np.float64
+        return X.astype(wanted, copy=False)
+
+    def _model(self) -> Any:
+        """The model, with features standardised inside where that is asked for."""
+        if not (self.scale and _is_linear(self.model)):
+            return self.model
+        return replace(Linear() if isinstance(self.model, str) else self.model, standardise=True)
+
     def _play(
         self,
         problem: Problem,
-        scaling: Scaling,
         X: Any,
         examples: Examples,
         parts: Parts,
         levels: Array | None = None,
     ) -> tuple[Solution, Solution]:
         """Play the game on the training part; return the solution, and the same judged where mixtures are chosen."""
-        problem, X, doubled = scoped(problem, scaling(X), examples, self.weight_scope)
+        problem, X, doubled = scoped(problem, X, examples, self.weight_scope)
         rows = [doubled_rows(part, len(examples), len(doubled)) for part in (parts.train, parts.choose)]
         train, choose = ((X[part], subset(doubled, part)) for part in rows)
         referee = (choose[0], choose[1].labels, choose[1].columns, choose[1].weights) if self.two_sets else None
@@ -299,13 +313,13 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
                 train[1].columns,
                 train[1].weights,
                 algorithm=self.algorithm,
-                model=self.model,
+                model=self._model(),
                 n_rounds=self.n_rounds,
                 theta_step=self.theta_step,
                 lambda_step=self.lambda_step,
                 levels=levels,
                 referee=referee,
-                start=self._continued(scaling) if levels is None else None,
+                start=self._continued(X.shape[1]) if levels is None else None,
                 tolerance=self.tolerance,
                 progress=self._watch(),
             )
@@ -320,17 +334,17 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
             return line
         return Plateau(self.patience, self.tolerance, also=line)
 
-    def _continued(self, scaling: Scaling) -> Start | None:
-        """Where the previous fit ended, for the features as they are scaled now."""
-        end = getattr(self, "_end", None)
+    def _continued(self, width: int) -> Start | None:
+        """Where the previous fit ended."""
+        end: Start | None = getattr(self, "_end", None)
         if not self.warm_start or end is None:
             return None
-        if len(end.parameters) != len(scaling.mean) + 1:
+        if len(end.parameters) != width + 1:
             raise DataError(
-                f"cannot continue: the previous fit had {len(end.parameters) - 1} features, X has {len(scaling.mean)}; "
+                f"cannot continue: the previous fit had {len(end.parameters) - 1} features, X has {width}; "
                 "set warm_start=False"
             )
-        return Start(scaling.redo(end.parameters), end.multipliers)
+        return end
 
     # -- choosing --------------------------------------------------------------------------------
 
@@ -339,7 +353,7 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         problem: Problem,
         solution: Solution,
         chooser: Solution,
-        scaling: Scaling,
+        played: Any,
         X: Any,
         examples: Examples,
         parts: Parts,
@@ -348,8 +362,8 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         margin = 0.0
         if self.confidence is not None and problem.constraints:
             assert parts.test is not None  # made in _parts for a confidence level
-            scaled, confident = scaling(X), self._constraint_examples(examples)
-            on, test = ((scaled[rows], subset(confident, rows)) for rows in (parts.choose, parts.test))
+            confident = self._constraint_examples(examples)
+            on, test = ((played[rows], subset(confident, rows)) for rows in (parts.choose, parts.test))
             mixture, margin = careful(chooser, problem, on, test, self.confidence)
         else:
             mixture = chooser.polish()
@@ -362,11 +376,10 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         self.n_rounds_ = solution.record.played
         self._end = None
         if _is_linear(self.model) and getattr(self.model, "intercept", True):
-            end = solution.record.end()
-            self._end = Start(scaling.raw(end.parameters), end.multipliers)
+            self._end = solution.record.end()
         self._outputs = {
-            "stochastic": replace(mixture, members=scaling.undo(mixture.members), problem=problem, notes={}),
-            "deterministic": replace(single, members=scaling.undo(single.members), problem=problem, notes={}),
+            "stochastic": replace(mixture, problem=problem, notes={}),
+            "deterministic": replace(single, problem=problem, notes={}),
         }
         held = {"train": parts.train, "validation": parts.validation}
         self._evaluations = {
@@ -578,13 +591,13 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
         if not problem.constraints:
             raise EquirateError("a frontier needs at least one constraint to vary")
         parts = worker._parts(problem, examples, checked.shape[1])
-        scaling = Scaling.of(checked, parts.train, self.scale and _is_linear(self.model), examples.weights)
-        _, chooser = worker._play(problem, scaling, checked, examples, parts, levels=steps)
+        played = worker._precise(checked, examples, parts)
+        _, chooser = worker._play(problem, played, examples, parts, levels=steps)
         found = []
         for level in steps:
             moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
             mixture = judged_for(chooser, Problem(chooser.problem.objective, moved)).polish()
-            found.append(replace(mixture, members=scaling.undo(mixture.members), notes={}))
+            found.append(replace(mixture, notes={}))
         judged = {"train": (checked[parts.train], subset(examples, parts.train))}
         if parts.validation is not None:
             judged["validation"] = (checked[parts.validation], subset(examples, parts.validation))

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .discipline import Curvature
 from .errors import AlgorithmError
 from .expressions import Expression
 from .models.base import Members, Player
@@ -26,6 +26,7 @@ from .players import model as model_players
 from .players.multipliers import MultiplierPlayer, arguments
 from .players.slack import SlackPlayer
 from .scorelosses import loss_values
+from .surrogates import HINGE
 from .table import Table
 
 Array = NDArray[np.float64]
@@ -38,11 +39,28 @@ class Moment:
 
     round: int
     n_rounds: int
-    objective: Array
-    violation: Array
     active: NDArray[np.intp]
     record: Record
     table: Table
+    index: int
+    """Which of the recorded iterates this is."""
+
+    @cached_property
+    def _values(self) -> tuple[Array, Array]:
+        rates, losses = (part[self.index][:, self.active] for part in (self.record.rates, self.record.losses))
+        return values(self.table, rates, losses, self.table.constants)
+
+    @property
+    def objective(self) -> Array:
+        """Objective of each active configuration's iterate, in the user's own sense."""
+        sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
+        return sign * self._values[0]
+
+    @property
+    def violation(self) -> Array:
+        """Its largest violation, at least 0."""
+        worst: Array = np.maximum(self._values[1], 0.0).max(axis=0, initial=0.0)
+        return worst
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +194,10 @@ class _Game:
     ) -> None:
         self.table, self.training = table, training
         self.player, self.rules, self.record = player, rules, record
-        self.slack, self.multipliers, self.model = slack, multipliers, model
+        self.slack, self.multipliers = slack, multipliers
+        self.descent = model if isinstance(model, model_players.Descent) else None
+        plain = not multipliers.surrogate and not training.loss
+        self.sweeps = self.descent is not None and self.descent.surrogate is HINGE and plain
         self.active = np.arange(rules.count)
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
@@ -205,14 +226,10 @@ class _Game:
         lam = self.lambda_state["lam"]
         self.slack_state = self.slack.answer(self.slack_state, table, lam)
         xi: Array = (self.lambda_state if "xi" in self.lambda_state else self.slack_state)["xi"]
-        full = np.concatenate([lam, self.slack.direct(self.slack_state, table, lam)])
-        scores: Any = None
-        if isinstance(self.model, model_players.BestResponse):
-            self.player.respond(self.training, self.training.coefficients(full, levels))
-            sums = self.player.sums(table)
-        else:
-            scores = self.player.scores()
-            sums = table.cells.sums(scores > 0)
+        direct = self.slack.direct(self.slack_state, table, lam)
+        full = np.concatenate([lam, direct]) if len(direct) else lam
+        costs = None if self.descent is None else self.descent.coefficients(self.training, full, levels)
+        sums, scores = self._measured(full, costs)
         rows = table.rows(sums, levels)
         seen = self._surrogate_rows(scores, t) if self.multipliers.surrogate else rows
         residual = self._residual(rows, xi)
@@ -220,26 +237,44 @@ class _Game:
         self._add_up(t, rows, lam, full, residual, learnt)
         if recorded:
             self._remember(t, sums, scores, lam, xi, (lam * residual).sum(0))
-        if isinstance(self.model, model_players.Descent):
-            up, down = self.model.coefficients(self.training, full, levels)
-            gradient = self.model.score_gradient(self.training, scores, up, down, lam[0])
-            self.player.descend(gradient, self.theta_rate)
+        if self.descent is not None and costs is not None:
+            if scores is None:
+                self.player.step(self.theta_rate)
+            else:
+                gradient = self.descent.score_gradient(self.training, scores, *costs, lam[0])
+                self.player.descend(gradient, self.theta_rate)
         self.slack_state = self.slack.learn(self.slack_state, table, lam, rows, self.slack_rate)
         self.lambda_state = self.multipliers.learn(self.lambda_state, table, seen, learnt, self.lambda_rate, t)
         if "left" in self.lambda_state:
             self._leave(self.lambda_state["left"], t)
+
+    def _measured(self, full: Array, costs: tuple[Array, Array] | None) -> tuple[Array, Any]:
+        """Cell sums of this round's model, and its scores where the rest of the round needs them.
+
+        A model that best-responds moves first. One that descends measures and feels its slope in one pass where it can:
+        on the hinge bounds, with no ordinary losses and multipliers that see the true rates.
+        """
+        if costs is None:
+            self.player.respond(self.training, self.training.coefficients(full, self.levels))
+            return self.player.sums(self.table), None
+        if self.sweeps:
+            swept = self.player.sweep(self.table, self.training, *costs)
+            if swept is not None:
+                return swept, None
+        scores = self.player.scores()
+        return self.table.cells.sums(scores > 0), scores
 
     def _residual(self, rows: Array, xi: Array) -> Array:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
         table = self.table
         values = table.atom_values(xi, self.slack_state.get("u"), rows)
         residual: Array = rows[: self.n] + table.atom_matrix @ values
-        residual[table.couplings] -= table.sense[table.couplings, None] * xi
+        residual[table.couplings] -= table.coupling_sense * xi
         return residual
 
     def _surrogate_rows(self, scores: Any, t: int) -> Array:
-        assert isinstance(self.model, model_players.Descent)  # algorithms refuse anything else
-        table, surrogate = self.table, self.model.surrogate
+        assert self.descent is not None  # algorithms refuse anything else
+        table, surrogate = self.table, self.descent.surrogate
         upper, lower = table.cells.sums(surrogate.upper(scores)), table.cells.sums(surrogate.lower(scores))
         seen = table.bounded_rows(upper, lower, self.levels)
         self._leave(arguments(table, seen)[1], t)
@@ -251,7 +286,8 @@ class _Game:
 
     def _add_up(self, t: int, rows: Array, lam: Array, full: Array, residual: Array, learnt: Array) -> None:
         """Keep what the regrets and the dual bound are computed from."""
-        record, active = self.record, self.active
+        record: Record = self.record
+        active = slice(None) if len(self.active) == record.count else self.active
         value = (lam * residual).sum(0)
         record.residual_sum[:, active] += learnt
         record.multiplier_sum[:, active] += lam
@@ -305,11 +341,7 @@ class _Game:
 
     def moment(self, t: int) -> Moment:
         """Where the game stands, for a progress callback."""
-        objective, violations = values(self.table, self.record.rates[-1], self.record.losses[-1], constants(self.table))
-        sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
-        worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-        here = sign * objective[self.active], worst[self.active], self.active
-        return Moment(t, self.rules.n_rounds, *here, self.record, self.table)
+        return Moment(t, self.rules.n_rounds, self.active, self.record, self.table, len(self.record.rounds) - 1)
 
 
 def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...], float]) -> tuple[Array, Array]:
@@ -330,14 +362,3 @@ def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...
         objective = of(program.problem.objective.minimised)
         violations = [of(part.residual) for _, part in program.parts]
     return objective, np.array(violations, dtype=float).reshape(len(violations), count)
-
-
-def constants(table: Table) -> dict[tuple[Any, ...], float]:
-    """Values of the rates that no prediction changes, such as base_rate()."""
-    examples = table.examples
-    zeros = np.zeros(len(examples))
-    return {
-        rate.key: examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
-        for rate in table.program.problem.rates()
-        if rate.curvature is Curvature.CONSTANT
-    }

@@ -19,7 +19,7 @@ from .algorithms import Algorithm, Output
 from .classifiers import Classifier, snapped
 from .data import Examples
 from .errors import AlgorithmError
-from .game import Record, Rules, constants, values
+from .game import Record, Rules, values
 from .mixtures import best_index, polish_weights, shrink_weights
 from .models.base import Player
 from .models.finite import FinitePlayer
@@ -122,11 +122,7 @@ class Solution:
 
     def _values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
         """Minimised objective and signed violations (split constraints), in the user's own terms."""
-        return values(self.judge, snapped(rates), losses, self._constants)
-
-    @cached_property
-    def _constants(self) -> dict[tuple[Any, ...], float]:
-        return constants(self.judge)
+        return values(self.judge, snapped(rates), losses, self.judge.constants)
 
     def _of_iterates(self, chosen: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
         """(rates, chosen) and (losses, chosen): exact values of some iterates."""
@@ -163,11 +159,12 @@ class Solution:
         judge = make_table(self.judge.program, examples)
         judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
         terms = self.problem.losses()
+        measure = self.player.measurer(X, judge.cells, attributes)
         for start in range(0, len(self.iterates), _BLOCK):
             block = self.iterates[start : start + _BLOCK]
             members = self.record.members(self.player, block)
             t, c = np.array(block).T
-            judged[t, :, c] = judge.rates(judge.cells.sums(members.decide(X, attributes))).T
+            judged[t, :, c] = judge.rates(measure(members)).T
             if terms:
                 lost[t, :, c] = loss_values(terms, examples, members.scores(X, attributes)).T
         return replace(self, judge=judge, rates=judged, losses=lost)
@@ -209,7 +206,15 @@ class Solution:
         For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both;
         with black boxes, the better of the two.
         """
-        chosen = self.iterates if configuration is None else self._of(configuration)
+        if configuration is None:
+            return self._polished
+        return self._polish(self._of(configuration))
+
+    @cached_property
+    def _polished(self) -> Classifier:
+        return self._polish(self.iterates)
+
+    def _polish(self, chosen: Sequence[tuple[int, int]]) -> Classifier:
         rates, losses = self._of_iterates(chosen)
         objective, violations = self._values(rates, losses)
         shrunk = shrink_weights(objective, violations)

@@ -10,7 +10,7 @@ groups and constraints. This is the only thing between rates and data.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from .canonical import CanonicalAtom, Convex, Program, Role, Row
 from .data import Examples, empty_message
+from .discipline import Curvature
 from .errors import DataError
 from .expressions import ONE, Expression, Rate, measurer
 from .slices import Slice
@@ -33,7 +34,7 @@ Matrix = Any
 class Cells:
     """A partition of the examples: who is in which cell, and what the cells share."""
 
-    of: NDArray[np.intp]
+    of: NDArray[np.int32]
     """Cell of each example."""
     weights: Array
     """Weight of each example."""
@@ -45,8 +46,6 @@ class Cells:
     """Which cells lie inside a slice."""
     baselines: dict[str, NDArray[np.int8]]
     """Baseline prediction of each cell."""
-    adder: sp.csr_array
-    """(cells, examples): adds weighted examples up, cell by cell."""
 
     def __len__(self) -> int:
         """Count the cells."""
@@ -68,20 +67,26 @@ class Cells:
             joined = keys.view(np.dtype((np.void, keys.shape[1])))[:, 0]
             _, first, of = np.unique(joined, return_index=True, return_inverse=True)
         of = of.reshape(-1)
-        n, m = len(of), len(first)
-        totals = np.bincount(of, weights=examples.weights, minlength=m).astype(float)
-        order = np.argsort(of, kind="stable")
-        pointers = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=m))])
-        adder = sp.csr_array((examples.weights[order], order, pointers), shape=(m, n))
+        totals = np.bincount(of, weights=examples.weights, minlength=len(first)).astype(float)
         return cls(
-            of,
+            of.astype(np.int32),
             examples.weights,
             totals,
             examples.labels[first],
             {s: examples.mask(s)[first] for s in slices},
             {name: examples.baseline(name)[first] for name in names},
-            adder,
         )
+
+    @cached_property
+    def adder(self) -> sp.csr_array:
+        """(cells, examples): adds weighted examples up, cell by cell."""
+        order = np.argsort(self.of, kind="stable")
+        pointers = np.concatenate([[0], np.cumsum(np.bincount(self.of, minlength=len(self)))])
+        return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.of)))
+
+    def block(self, start: int, stop: int) -> Cells:
+        """The same cells with some of the examples (``totals`` stay those of all)."""
+        return replace(self, of=self.of[start:stop], weights=self.weights[start:stop])
 
     @cached_property
     def unweighted(self) -> bool:
@@ -159,26 +164,51 @@ class Table:
     scale: tuple[Matrix, Array]
     """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
 
-    @property
+    @cached_property
     def n_slacks(self) -> int:
         """Number of slacks."""
         return len(self.lo)
 
-    @property
+    @cached_property
     def couplings(self) -> slice:
         """Rows that couple slacks to rates."""
         first = 1 + self.program.n_constraints
         return slice(first, first + self.n_slacks)
 
-    @property
+    @cached_property
     def constraints(self) -> slice:
         """Rows of the constraints."""
         return slice(1, 1 + self.program.n_constraints)
 
     @cached_property
+    def coupling_sense(self) -> Array:
+        """Senses of the couplings, as a column."""
+        return self.sense[self.couplings, None]
+
+    @cached_property
     def nonlinear(self) -> NDArray[np.bool_]:
         """Which constraints have atoms in them."""
         return np.asarray(self.atom_weights[self.constraints].any(axis=1))
+
+    @cached_property
+    def needy(self) -> NDArray[np.intp]:
+        """Rows of the constraints with atoms in them."""
+        return 1 + np.flatnonzero(self.nonlinear)
+
+    @cached_property
+    def n_direct(self) -> int:
+        """Number of direct rows."""
+        return len(self.program.rows) - self.program.n_multipliers
+
+    @cached_property
+    def constants(self) -> dict[tuple[Any, ...], float]:
+        """Values of the rates that no prediction changes, such as base_rate()."""
+        zeros = np.zeros(len(self.examples))
+        return {
+            rate.key: self.examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
+            for rate in self.program.problem.rates()
+            if rate.curvature is Curvature.CONSTANT
+        }
 
     def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
         """Smallest and largest values of signed rows over all predictions."""

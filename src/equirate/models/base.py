@@ -7,7 +7,7 @@ turned into `Members`, which decide on new data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..data import same_length, to_numpy
 from ..errors import AlgorithmError, DataError
 from ..players.steps import StepRule
-from ..table import Table
+from ..table import Cells, Table
 
 Array = NDArray[np.float64]
 Choice = tuple[int, int]
@@ -61,6 +61,21 @@ class Player:
     def descend(self, gradient: NDArray[Any], rate: Array) -> None:
         """Move against a gradient with respect to the scores."""
         raise NotImplementedError
+
+    def sweep(self, table: Table, training: Table, up: Array, down: Array) -> Array | None:
+        """Measure and feel in one pass: return the cell sums of ``table``, and keep the slope of the hinge bounds.
+
+        ``up`` and ``down`` are coefficients per cell of ``training``. None where the model has no such pass.
+        """
+        return None
+
+    def step(self, rate: Array) -> None:
+        """Move against the slope that the last `sweep` kept."""
+        raise NotImplementedError
+
+    def measurer(self, X: Any, cells: Cells, attributes: Any = None) -> Callable[[Members], Array]:
+        """Return a function that gives the cell sums of the decisions of members on other data."""
+        return lambda members: cells.sums(members.decide(X, attributes))
 
     def respond(self, table: Table, coefficients: Array) -> None:
         """Minimise the sum of weighted predictions times per-cell coefficients (cells, configurations)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from sklearn.linear_model import LogisticRegression
 from ..errors import AlgorithmError, DataError
 from ..players.steps import StepRule
 from ..seeds import stream
-from ..table import Table
+from ..table import Cells, Table
 from .base import Array, Choice, Members, Model, Player, feature_names, features
+from .design import Design, Standard, linear_scores
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,16 @@ class Linear(Model):
         Weight of the penalty |w|^2 / 2 (b is free).
     spread
         Standard deviation of the random first parameters; 0 begins at zero.
+    standardise
+        Move as if every feature had mean 0 and standard deviation 1 on the training data; the resulting classifiers
+        are for the features as given. Radius, penalty and spread are then about the standardised weights.
     """
 
     intercept: bool = True
     radius: float | None = None
     penalty: float = 0.0
     spread: float = 0.0
+    standardise: bool = False
 
     @property
     def can_descend(self) -> bool:
@@ -53,38 +59,76 @@ class Linear(Model):
 
     def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
         """Make the parameters."""
-        return LinearPlayer(self, features(X, len(table.examples)), step, seeds, feature_names(X))
+        X, names = features(X, len(table.examples)), feature_names(X)
+        return LinearPlayer(self, X, table.examples.weights, step, seeds, names)
 
 
 class LinearPlayer(Player):
-    """Weights (features, configurations), with the intercepts in the last row."""
+    """Weights (features and intercept, configurations), for standardised features where the model is asked to.
+
+    The intercept's row is always there, and stays 0 where the model has none. Photographs and members are for the
+    features as given.
+    """
 
     def __init__(
-        self, setting: Linear, X: Any, step: StepRule, seeds: Sequence[int], names: tuple[str, ...] | None = None
+        self,
+        setting: Linear,
+        X: Any,
+        weights: Array,
+        step: StepRule,
+        seeds: Sequence[int],
+        names: tuple[str, ...] | None = None,
     ) -> None:
-        self.setting, self.X, self.step, self.names = setting, X, step, names
-        self.ones = np.ones(X.shape[0], X.dtype)
-        width = X.shape[1] + setting.intercept
+        self.setting, self.X, self.rule, self.names = setting, X, step, names
+        self.standard = Standard.of(X, weights) if setting.standardise else None
+        d = X.shape[1]
+        width = d + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
-        self.W: NDArray[Any] = np.ascontiguousarray((setting.spread * np.stack(columns, axis=1)).astype(X.dtype))
+        self.W: NDArray[Any] = np.zeros((d + 1, len(columns)), X.dtype)
+        self.W[:width] = setting.spread * np.stack(columns, axis=1)
         self._project()
         self.state = step.start(self.W.shape, self.W.dtype)
+        self.slope: NDArray[Any] | None = None
+        self.design: tuple[Table, Table, Design] | None = None
+
+    @property
+    def raw(self) -> NDArray[Any]:
+        """Weights for the features as given."""
+        return self.W if self.standard is None else self.standard.raw(self.W)
 
     def scores(self) -> NDArray[Any]:
         """One matrix product."""
-        return linear_scores(self.X, self.W, self.setting.intercept)
+        return linear_scores(self.X, self.raw)
+
+    def sweep(self, table: Table, training: Table, up: Array, down: Array) -> Array:
+        """Two matrix products in one pass over the features."""
+        if self.design is None or self.design[0] is not table or self.design[1] is not training:
+            self.design = table, training, Design(self.X, table.cells, training.cells)
+        sums, self.slope = self.design[2].sweep(self.raw, up, down)
+        return sums
+
+    def step(self, rate: Array, slope: NDArray[Any] | None = None) -> None:
+        """One step, one projection: against a slope for the features as given, or the last sweep's."""
+        slope = self.slope if slope is None else slope
+        assert slope is not None  # a sweep comes first
+        self._move(slope, rate)
 
     def descend(self, gradient: NDArray[Any], rate: Array) -> None:
         """One matrix product, one step, one projection."""
         slope = np.empty_like(self.W)
-        d = self.X.shape[1]
-        slope[:d] = self.X.T @ gradient
-        if self.setting.intercept:
-            slope[d] = self.ones @ gradient  # several times faster than a sum along the first axis
+        slope[:-1] = self.X.T @ gradient
+        slope[-1] = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down columns
+        self._move(slope, rate)
+
+    def _move(self, slope: NDArray[Any], rate: Array) -> None:
+        if self.standard is not None:
+            slope = self.standard.slope(slope)
         if self.setting.penalty:
-            slope[:d] += self.setting.penalty * self.W[:d]
-        move, self.state = self.step.move(self.state, slope, rate.astype(self.W.dtype))
-        self.W = self.W - move
+            slope[:-1] += self.setting.penalty * self.W[:-1]
+        if not self.setting.intercept:
+            slope[-1] = 0.0
+        move, self.state = self.rule.move(self.state, slope, rate.astype(self.W.dtype))
+        self.W -= move
         self._project()
 
     def respond(self, table: Table, coefficients: Array) -> None:
@@ -98,30 +142,49 @@ class LinearPlayer(Player):
         self._project()  # decisions do not depend on the scale
 
     def _respond_one(self, cost: Array) -> NDArray[Any]:
-        weights, wanted, size = np.zeros(len(self.W), self.W.dtype), cost < 0, np.abs(cost)
+        weights, wanted, size = np.zeros((len(self.W), 1), self.W.dtype), cost < 0, np.abs(cost)
         used = size > 0
         if wanted[used].any() and not wanted[used].all():
             strength = 1 / self.setting.penalty if self.setting.penalty else 1e4 * len(cost) / size.sum()
             learner = LogisticRegression(C=strength, fit_intercept=self.setting.intercept, max_iter=300, tol=1e-3)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the oracle is approximate anyway
-                learner.fit(self.X[used], wanted[used], sample_weight=size[used])
-            weights[: self.X.shape[1]] = learner.coef_[0]
+                learner.fit(self._scaled[used], wanted[used], sample_weight=size[used])
+            weights[:-1, 0] = learner.coef_[0]
         if self.setting.intercept:
-            weights[-1] = -best_threshold(np.asarray(self.X @ weights[:-1]), cost)
-        return weights
+            raw = weights if self.standard is None else self.standard.raw(weights)
+            shift = -best_threshold(np.asarray(self.X @ raw[:-1, 0]), cost)
+            weights[-1] += shift - raw[-1]
+        return weights[:, 0]
+
+    @cached_property
+    def _scaled(self) -> Any:
+        """Features for the oracle; sparse ones are scaled but not shifted, which its intercept makes up for."""
+        return self.X if self.standard is None else self.standard.features(self.X)
 
     def photograph(self) -> NDArray[Any]:
         """Copy the weights."""
-        return self.W.copy()
+        return self._shown(self.raw).copy()
+
+    def _shown(self, V: NDArray[Any]) -> NDArray[Any]:
+        """Weights without the intercept's row where there is none."""
+        return V if self.shifts else V[:-1]
+
+    @property
+    def shifts(self) -> bool:
+        """Whether the photographs have a row of intercepts."""
+        return self.setting.intercept or self.setting.standardise
 
     def resume(self, photograph: NDArray[Any]) -> None:
         """Take the weights over."""
-        if photograph.shape != self.W.shape:
+        wanted = self._shown(self.W).shape
+        if photograph.shape != wanted:
             raise AlgorithmError(
-                f"cannot continue: the earlier play has weights of shape {photograph.shape}, this one {self.W.shape}"
+                f"cannot continue: the earlier play has weights of shape {photograph.shape}, this one {wanted}"
             )
-        self.W = photograph.astype(self.W.dtype)
+        V = np.zeros_like(self.W)
+        V[: len(photograph)] = photograph
+        self.W = V if self.standard is None else self.standard.standard(V)
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other columns."""
@@ -136,12 +199,22 @@ class LinearPlayer(Player):
     def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
         W = np.stack([photographs[t][:, c] for t, c in chosen], axis=1)
-        return LinearMembers(W, self.setting.intercept, self.names)
+        return LinearMembers(W, self.shifts, self.names)
 
     def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
         """Average the chosen columns."""
         W = sum(weight * photographs[t][:, c] for (t, c), weight in zip(chosen, weights, strict=True))
-        return LinearMembers(np.asarray(W, dtype=self.W.dtype)[:, None], self.setting.intercept, self.names)
+        return LinearMembers(np.asarray(W, dtype=self.W.dtype)[:, None], self.shifts, self.names)
+
+    def measurer(self, X: Any, cells: Cells, attributes: Any = None) -> Callable[[Members], Array]:
+        """Arrange the features once, then one product for any number of members."""
+        design = Design(checked_features(X, self.X.shape[1], self.names), cells, cells)
+
+        def measure(members: Members) -> Array:
+            assert isinstance(members, LinearMembers)  # made by this player
+            return design.sums(members.with_intercept.astype(design.X.dtype))
+
+        return measure
 
     def _project(self) -> None:
         if self.setting.radius is not None:
@@ -161,19 +234,14 @@ class LinearMembers(Members):
         """Count the columns."""
         return int(self.W.shape[1])
 
+    @property
+    def with_intercept(self) -> NDArray[Any]:
+        """The weights with a row of intercepts, of zeros where there is none."""
+        return self.W if self.intercept else np.vstack([self.W, np.zeros((1, self.W.shape[1]), self.W.dtype)])
+
     def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
         """Scores of new examples (examples, classifiers)."""
-        given = feature_names(X)
-        if self.names is not None and given is not None and given != self.names:
-            raise DataError(
-                f"X has the columns {', '.join(given)}; the classifier was trained on {', '.join(self.names)}, "
-                "in that order"
-            )
-        X = features(X)
-        wanted = self.W.shape[0] - self.intercept
-        if X.shape[1] != wanted:
-            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {wanted}")
-        return linear_scores(X, self.W, self.intercept)
+        return linear_scores(checked_features(X, len(self.W) - self.intercept, self.names), self.with_intercept)
 
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
@@ -199,10 +267,14 @@ def best_threshold(scores: NDArray[Any], cost: Array) -> float:
     return float(edges[best : best + 2].mean())
 
 
-def linear_scores(X: Any, W: NDArray[Any], intercept: bool) -> NDArray[Any]:
-    """``X @ W[:-1] + W[-1]``."""
-    if not intercept:
-        return np.asarray(X @ W)
-    result = np.asarray(X @ W[:-1])
-    result += W[-1]
-    return result
+def checked_features(X: Any, wanted: int, names: tuple[str, ...] | None) -> Any:
+    """Features of new examples, refused where they are not those of the training data."""
+    given = feature_names(X)
+    if names is not None and given is not None and given != names:
+        raise DataError(
+            f"X has the columns {', '.join(given)}; the classifier was trained on {', '.join(names)}, in that order"
+        )
+    X = features(X)
+    if X.shape[1] != wanted:
+        raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {wanted}")
+    return X

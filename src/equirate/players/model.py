@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..scorelosses import LOSSES, signs
 from ..surrogates import HINGE, Surrogate
-from ..table import Table
+from ..table import Cells, Table
 from .steps import ADAM, StepRule
 
 Array = NDArray[np.float64]
@@ -62,25 +62,37 @@ class Descent(ModelPlayer):
         """
         cells, dtype = table.cells, scores.dtype
         s = self.surrogate
-        if s is HINGE and self.net:
-            gradient = hinge_gradient(np.take((up + down).astype(dtype), cells.of, axis=0), scores)
+        if s is HINGE:
+            gradient = hinge_slopes(cells, scores, up, down)
         else:
             gradient = np.take(up.astype(dtype), cells.of, axis=0) * s.upper_slope(scores)
             gradient += np.take(down.astype(dtype), cells.of, axis=0) * s.lower_slope(scores)
+            _weigh(gradient, cells)
         for name, coefficient in table.loss.items():
             slopes = LOSSES[name].slope(scores, signs(table.examples.labels, dtype))
-            gradient += (coefficient[:, None] * objective).astype(dtype)[cells.of] * slopes
-        if not cells.unweighted:
-            gradient *= cells.weights.astype(dtype)[:, None]
+            gradient += _weigh((coefficient[:, None] * objective).astype(dtype)[cells.of] * slopes, cells)
         return gradient
 
 
-def hinge_gradient(net: NDArray[Any], scores: NDArray[Any]) -> NDArray[Any]:
-    """Slope of the hinge bound on ``net * prediction``: net where the bound is active (score > -1 or < 1), else 0.
+def hinge_slopes(cells: Cells, scores: NDArray[Any], up: Array, down: Array) -> NDArray[Any]:
+    """Slope of the hinge bounds: weight times up where the score is above -1, plus weight times down where below 1.
 
-    Both cases are ``net * score + |net| > 0``, so a few passes over the scores do. Overwrites ``net``.
+    Where only one of up and down is not 0 (net bounds), both cases are ``net * score + |net| > 0`` with net their sum,
+    so a few passes over the scores do.
     """
-    active = scores * net
-    active += np.abs(net)
-    net *= active > 0
-    return net
+    dtype = scores.dtype
+    if ((up == 0) | (down == 0)).all():
+        gradient = np.take((up + down).astype(dtype), cells.of, axis=0)
+        active = scores * gradient
+        active += np.abs(gradient)
+        gradient *= active > 0
+    else:
+        gradient = np.take(up.astype(dtype), cells.of, axis=0) * (scores > -1)
+        gradient += np.take(down.astype(dtype), cells.of, axis=0) * (scores < 1)
+    return _weigh(gradient, cells)
+
+
+def _weigh(gradient: NDArray[Any], cells: Cells) -> NDArray[Any]:
+    if not cells.unweighted:
+        gradient *= cells.weights.astype(gradient.dtype)[:, None]
+    return gradient

@@ -97,8 +97,9 @@ class Ascent(MultiplierPlayer):
         return {**state, "lam": self._floored(lam, table), "lam_step": lam_step}
 
     def _floored(self, lam: Array, table: Table) -> Array:
-        needy = 1 + np.flatnonzero(table.nonlinear)
-        lam[needy] = np.maximum(lam[needy], self.floor)
+        needy = table.needy
+        if len(needy):
+            lam[needy] = np.maximum(lam[needy], self.floor)
         return lam
 
 
@@ -241,7 +242,7 @@ def arguments(table: Table, rows: Array) -> tuple[Array, NDArray[np.bool_]]:
     left = np.zeros(rows.shape[1], dtype=bool)
     for group in table.groups:  # inner atoms come first
         signed = rows[table.couplings] + (table.atom_matrix @ values)[table.couplings]
-        raw = (table.sense[table.couplings, None] * signed)[group.slacks]
+        raw = (table.coupling_sense * signed)[group.slacks]
         left |= (raw < group.form.domain_lo - ROUNDING).any((0, 1))
         xi[group.slacks] = np.clip(raw, table.lo[group.slacks][..., None], table.hi[group.slacks][..., None])
         values[group.atoms] = group.form.value(xi[group.slacks])

@@ -44,7 +44,7 @@ class SlackPlayer:
 
     def direct(self, state: State, table: Table, multipliers: Array) -> Array:
         """Multipliers of the direct rows: w u^2 in biconvex form."""
-        return np.zeros((len(table.program.rows) - table.program.n_multipliers, multipliers.shape[1]))
+        return np.zeros((table.n_direct, multipliers.shape[1]))
 
     @staticmethod
     def keep(state: State, columns: NDArray[np.intp]) -> State:
@@ -82,7 +82,7 @@ class BestResponse(SlackPlayer):
         """Best response of every group of atoms at once."""
         xi = state["xi"].copy()
         weight = atom_weights(table, multipliers)
-        price = table.sense[table.couplings, None] * multipliers[table.couplings]
+        price = table.coupling_sense * multipliers[table.couplings]
         for group in table.groups:
             w = weight[group.atoms]
             if group.direct is not None:
@@ -121,6 +121,8 @@ class BestResponse(SlackPlayer):
     def direct(self, state: State, table: Table, multipliers: Array) -> Array:
         """The denominator D enters with w u^2."""
         result = super().direct(state, table, multipliers)
+        if not table.n_direct:
+            return result
         weight = atom_weights(table, multipliers)
         first = table.program.n_multipliers
         for group in table.groups:
@@ -157,7 +159,7 @@ def atom_weights(table: Table, multipliers: Array) -> Array:
 def slack_gradient(table: Table, xi: Array, multipliers: Array) -> Array:
     """Gradient of L1 with respect to the slacks."""
     weight = atom_weights(table, multipliers)
-    gradient = -table.sense[table.couplings, None] * multipliers[table.couplings]
+    gradient = -table.coupling_sense * multipliers[table.couplings]
     for group in table.groups:
         slopes = weight[group.atoms] * group.form.gradient(xi[group.slacks])
         gradient[group.slacks] += slopes  # every slack belongs to one atom

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import kernels
 from ..errors import AlgorithmError
+from ..kernels import compiled
 
 Array = NDArray[np.float64]
 State = dict[str, Any]
@@ -71,12 +73,17 @@ class Adam(StepRule):
     def move(self, state: State, gradient: Array, rate: Array) -> tuple[Array, State]:
         """Return the bias-corrected step; the moments are updated in place."""
         t, m, v = state["t"] + 1, state["m"], state["v"]
-        m *= self.beta1
-        m += (1 - self.beta1) * gradient
-        v *= self.beta2
-        v += (1 - self.beta2) * (gradient * gradient)
-        correction = math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
-        step = m * (rate * correction) / (np.sqrt(v) + self.epsilon * math.sqrt(1 - self.beta2**t))
+        bias = math.sqrt(1 - self.beta2**t)
+        correction, epsilon = bias / (1 - self.beta1**t), self.epsilon * bias
+        if kernels.ready() and m.ndim == 2:
+            step = np.empty_like(m)
+            one = m.dtype.type
+            numbers = one(self.beta1), one(self.beta2), one(correction), one(epsilon)
+            compiled().adam(m, v, np.ascontiguousarray(gradient), rate, step, *numbers)
+        else:
+            m += (1 - self.beta1) * (gradient - m)
+            v += (1 - self.beta2) * (gradient * gradient - v)
+            step = m * (rate * correction) / (np.sqrt(v) + epsilon)
         return step, {"t": t, "m": m, "v": v}
 
 

@@ -1,0 +1,168 @@
+"""A vector of 16 configurations as one value: what lets a compiled pass keep their scores in registers.
+
+Numba compiles loops over single numbers; whether LLVM makes vector instructions of them is a matter of luck. Here the
+vectors are explicit: `load` takes 16 neighbours of a row, `fma`, `add` and `hinge` compute on all of them at once,
+`store` and `tally` put the result back. LLVM maps them to whatever width the machine has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, register_model
+
+WIDTH = 16
+_FUSE = ("contract",)
+"""Allow a product and a sum to become one instruction, and nothing else of fast arithmetic."""
+
+
+class Lanes(types.Type):
+    """16 numbers of one kind."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Lanes({dtype})")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.VectorType(manager.lookup(kind.dtype).get_value_type(), WIDTH))
+
+
+def _pointer(context: Any, builder: Any, kinds: Any, values: Any) -> Any:
+    """Address of the 16 neighbours that begin at ``array[row, column]``."""
+    array = context.make_array(kinds[0])(context, builder, values[0])
+    where = [context.cast(builder, values[k], kinds[k], types.intp) for k in (1, 2)]
+    first = cgutils.get_item_pointer(context, builder, kinds[0], array, where, wraparound=False)
+    vector = ir.VectorType(context.get_value_type(kinds[0].dtype), WIDTH)
+    return builder.bitcast(first, vector.as_pointer()), kinds[0].dtype.bitwidth // 8
+
+
+def _load(builder: Any, pointer: Any, align: int) -> Any:
+    loaded = builder.load(pointer)
+    loaded.align = align
+    return loaded
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    """The same number 16 times."""
+    vector = ir.VectorType(value.type, WIDTH)
+    nothing = ir.Constant(vector, ir.Undefined)
+    one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH))
+
+
+def _constant(vector: Any, value: float) -> Any:
+    return ir.Constant(vector, [value] * WIDTH)
+
+
+@intrinsic
+def load(_typing: Any, array: Any, row: Any, column: Any) -> Any:
+    """Read ``array[row, column : column + 16]``."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _load(builder, *_pointer(context, builder, signature.args, values))
+
+    return Lanes(array.dtype)(array, row, column), generate
+
+
+@intrinsic
+def store(_typing: Any, array: Any, row: Any, column: Any, lanes: Any) -> Any:
+    """Write ``array[row, column : column + 16]``."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer, align = _pointer(context, builder, signature.args, values)
+        builder.store(values[3], pointer, align=align)
+        return context.get_dummy_value()
+
+    return types.void(array, row, column, lanes), generate
+
+
+@intrinsic
+def zeros(_typing: Any, array: Any) -> Any:
+    """16 zeros of the array's kind."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _constant(ir.VectorType(context.get_value_type(signature.args[0].dtype), WIDTH), 0.0)
+
+    return Lanes(array.dtype)(array), generate
+
+
+@intrinsic
+def add(_typing: Any, a: Any, b: Any) -> Any:
+    """``a + b``."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fadd(*values)
+
+    return a(a, b), generate
+
+
+@intrinsic
+def fma(_typing: Any, lanes: Any, factor: Any, other: Any) -> Any:
+    """``lanes + factor * other`` with one number as the factor."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        one = context.cast(builder, values[1], signature.args[1], signature.args[0].dtype)
+        return builder.fadd(values[0], builder.fmul(_splat(builder, one), values[2], flags=_FUSE), flags=_FUSE)
+
+    return lanes(lanes, factor, other), generate
+
+
+@intrinsic
+def times(_typing: Any, lanes: Any, factor: Any) -> Any:
+    """``factor * lanes`` with one number as the factor."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        one = context.cast(builder, values[1], signature.args[1], signature.args[0].dtype)
+        return builder.fmul(values[0], _splat(builder, one))
+
+    return lanes(lanes, factor), generate
+
+
+@intrinsic
+def hinge(_typing: Any, scores: Any, up: Any, down: Any) -> Any:
+    """Slope of the hinge bounds: ``up`` where the score is above -1, plus ``down`` where it is below 1."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        s, up, down = values
+        nothing = _constant(s.type, 0.0)
+        rising = builder.select(builder.fcmp_ordered(">", s, _constant(s.type, -1.0)), up, nothing)
+        falling = builder.select(builder.fcmp_ordered("<", s, _constant(s.type, 1.0)), down, nothing)
+        return builder.fadd(rising, falling)
+
+    return scores(scores, up, down), generate
+
+
+@intrinsic
+def tally(_typing: Any, counts: Any, row: Any, column: Any, scores: Any) -> Any:
+    """Count the scores above 0: add 1 to ``counts[row, ...]`` (whole numbers) in their places."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer, align = _pointer(context, builder, signature.args, values)
+        before = _load(builder, pointer, align)
+        above = builder.fcmp_ordered(">", values[3], _constant(values[3].type, 0.0))
+        builder.store(builder.add(before, builder.zext(above, before.type)), pointer, align=align)
+        return context.get_dummy_value()
+
+    return types.void(counts, row, column, scores), generate
+
+
+@intrinsic
+def tally_weight(_typing: Any, sums: Any, row: Any, column: Any, scores: Any, weight: Any) -> Any:
+    """Add a weight to ``sums[row, ...]`` in the places of the scores above 0; both whole numbers or neither."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer, align = _pointer(context, builder, signature.args, values)
+        before = _load(builder, pointer, align)
+        above = builder.fcmp_ordered(">", values[3], _constant(values[3].type, 0.0))
+        weight = _splat(builder, context.cast(builder, values[4], signature.args[4], signature.args[0].dtype))
+        whole = isinstance(signature.args[0].dtype, types.Integer)
+        share = builder.select(above, weight, _constant(before.type, 0 if whole else 0.0))
+        builder.store((builder.add if whole else builder.fadd)(before, share), pointer, align=align)
+        return context.get_dummy_value()
+
+    return types.void(sums, row, column, scores, weight), generate

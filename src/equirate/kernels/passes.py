@@ -1,0 +1,197 @@
+"""The passes themselves: scores, cell sums and the slope of the hinge bounds, without an array of scores.
+
+One call handles the rows from ``start`` to ``stop``, for all configurations, 16 at a time. Arrays with a last axis of
+configurations are padded to a multiple of 16; ``W`` and ``slope`` have the intercept's row last. ``of`` says each row's
+cell. ``weights`` may be None (then ``sums`` holds whole numbers); ``trained`` and ``training_weights`` are the cells
+and weights that the model is trained with, ``up`` and ``down`` its coefficients per cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba.extending import overload
+
+from .lanes import WIDTH, add, fma, hinge, load, store, tally, tally_weight, times, zeros
+
+_compiled = numba.njit(nogil=True, cache=True)
+
+
+def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
+    """Add a row's weight to its cell where its scores are above 0."""
+    raise NotImplementedError  # compiled below
+
+
+def _slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
+    """A row's weight times the slope of the hinge bounds at its scores."""
+    raise NotImplementedError  # compiled below
+
+
+@overload(_count)
+def _typed_count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+    def plain(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+        tally(sums, cell, column, scores)
+
+    def weighted(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+        tally_weight(sums, cell, column, scores, weights[row])
+
+    return plain if weights is numba.types.none else weighted
+
+
+@overload(_slope)
+def _typed_slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
+    def plain(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
+        return hinge(scores, load(up, cell, column), load(down, cell, column))
+
+    def weighted(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
+        return times(hinge(scores, load(up, cell, column), load(down, cell, column)), weights[row])
+
+    return plain if weights is numba.types.none else weighted
+
+
+@_compiled
+def sweep_sparse(
+    indptr: Any,
+    indices: Any,
+    data: Any,
+    W: Any,
+    of: Any,
+    weights: Any,
+    trained: Any,
+    training_weights: Any,
+    up: Any,
+    down: Any,
+    sums: Any,
+    slope: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Scores, cell sums and slope of CSR rows."""
+    d = W.shape[0] - 1
+    for column in range(0, W.shape[1], WIDTH):
+        total = zeros(W)
+        for i in range(start, stop):
+            s = load(W, d, column)
+            for p in range(indptr[i], indptr[i + 1]):
+                s = fma(s, data[p], load(W, indices[p], column))
+            _count(sums, of[i], column, s, weights, i)
+            g = _slope(s, trained[i], column, up, down, training_weights, i)
+            total = add(total, g)
+            for p in range(indptr[i], indptr[i + 1]):
+                k = indices[p]
+                store(slope, k, column, fma(load(slope, k, column), data[p], g))
+        store(slope, d, column, add(load(slope, d, column), total))
+
+
+@_compiled
+def sweep_dense(
+    X: Any,
+    W: Any,
+    of: Any,
+    weights: Any,
+    trained: Any,
+    training_weights: Any,
+    up: Any,
+    down: Any,
+    sums: Any,
+    slope: Any,
+    start: int,
+    stop: int,
+) -> None:
+    """Scores, cell sums and slope of dense rows, four at a time so that weights are loaded once for four."""
+    d = W.shape[0] - 1
+    for column in range(0, W.shape[1], WIDTH):
+        total = zeros(W)
+        i = start
+        while i + 4 <= stop:
+            s0 = load(W, d, column)
+            s1, s2, s3 = s0, s0, s0
+            for k in range(d):
+                w = load(W, k, column)
+                s0 = fma(s0, X[i, k], w)
+                s1 = fma(s1, X[i + 1, k], w)
+                s2 = fma(s2, X[i + 2, k], w)
+                s3 = fma(s3, X[i + 3, k], w)
+            _count(sums, of[i], column, s0, weights, i)
+            _count(sums, of[i + 1], column, s1, weights, i + 1)
+            _count(sums, of[i + 2], column, s2, weights, i + 2)
+            _count(sums, of[i + 3], column, s3, weights, i + 3)
+            g0 = _slope(s0, trained[i], column, up, down, training_weights, i)
+            g1 = _slope(s1, trained[i + 1], column, up, down, training_weights, i + 1)
+            g2 = _slope(s2, trained[i + 2], column, up, down, training_weights, i + 2)
+            g3 = _slope(s3, trained[i + 3], column, up, down, training_weights, i + 3)
+            total = add(total, add(add(g0, g1), add(g2, g3)))
+            for k in range(d):
+                h = fma(load(slope, k, column), X[i, k], g0)
+                h = fma(h, X[i + 1, k], g1)
+                h = fma(h, X[i + 2, k], g2)
+                store(slope, k, column, fma(h, X[i + 3, k], g3))
+            i += 4
+        while i < stop:
+            s = load(W, d, column)
+            for k in range(d):
+                s = fma(s, X[i, k], load(W, k, column))
+            _count(sums, of[i], column, s, weights, i)
+            g = _slope(s, trained[i], column, up, down, training_weights, i)
+            total = add(total, g)
+            for k in range(d):
+                store(slope, k, column, fma(load(slope, k, column), X[i, k], g))
+            i += 1
+        store(slope, d, column, add(load(slope, d, column), total))
+
+
+@_compiled
+def count_sparse(
+    indptr: Any, indices: Any, data: Any, W: Any, of: Any, weights: Any, sums: Any, start: int, stop: int
+) -> None:
+    """Scores and cell sums of CSR rows."""
+    d = W.shape[0] - 1
+    for i in range(start, stop):
+        for column in range(0, W.shape[1], WIDTH):
+            s = load(W, d, column)
+            for p in range(indptr[i], indptr[i + 1]):
+                s = fma(s, data[p], load(W, indices[p], column))
+            _count(sums, of[i], column, s, weights, i)
+
+
+@_compiled
+def count_dense(X: Any, W: Any, of: Any, weights: Any, sums: Any, start: int, stop: int) -> None:
+    """Scores and cell sums of dense rows, four at a time."""
+    d = W.shape[0] - 1
+    for column in range(0, W.shape[1], WIDTH):
+        i = start
+        while i + 4 <= stop:
+            s0 = load(W, d, column)
+            s1, s2, s3 = s0, s0, s0
+            for k in range(d):
+                w = load(W, k, column)
+                s0 = fma(s0, X[i, k], w)
+                s1 = fma(s1, X[i + 1, k], w)
+                s2 = fma(s2, X[i + 2, k], w)
+                s3 = fma(s3, X[i + 3, k], w)
+            _count(sums, of[i], column, s0, weights, i)
+            _count(sums, of[i + 1], column, s1, weights, i + 1)
+            _count(sums, of[i + 2], column, s2, weights, i + 2)
+            _count(sums, of[i + 3], column, s3, weights, i + 3)
+            i += 4
+        while i < stop:
+            s = load(W, d, column)
+            for k in range(d):
+                s = fma(s, X[i, k], load(W, k, column))
+            _count(sums, of[i], column, s, weights, i)
+            i += 1
+
+
+@_compiled
+def adam(
+    m: Any, v: Any, gradient: Any, rate: Any, step: Any, beta1: Any, beta2: Any, correction: Any, epsilon: Any
+) -> None:
+    """Adam's moments and step; arrays are (parameters, configurations), numbers are of their kind."""
+    for i in range(m.shape[0]):
+        for c in range(m.shape[1]):
+            g = gradient[i, c]
+            m[i, c] += (1 - beta1) * (g - m[i, c])
+            v[i, c] += (1 - beta2) * (g * g - v[i, c])
+            step[i, c] = m[i, c] * (rate[c] * correction) / (np.sqrt(v[i, c]) + epsilon)

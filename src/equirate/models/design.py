@@ -1,0 +1,314 @@
+"""Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that pays.
+
+`Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the hinge
+bounds with respect to linear weights, for all configurations at once. It is compiled where `kernels` are ready, and a
+few matrix products over blocks of rows otherwise; both give the same up to rounding.
+
+`Standard` lets a linear model move as if its features were standardised, without a copy of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .. import kernels, threads
+from ..data import Examples
+from ..hashing import mixed, row_hashes
+from ..players.model import hinge_slopes
+from ..table import Cells
+
+Array = NDArray[np.float64]
+Weights = NDArray[Any]
+
+SPARSE = 0.25
+"""Share of non-zeros below which dense features are stored as CSR for the passes."""
+MERGED = 0.8
+"""Share of rows that may be left for merging equal ones to pay."""
+MERGE_LIMIT = 50_000_000
+"""Values of a dense table up to which its rows are merged: the merged table is a copy."""
+LANES = 16
+"""Configurations that a compiled pass handles at once."""
+_BLOCK_VALUES = 1 << 18
+"""Scores in a block of rows of the passes in numpy, which then stay in cache."""
+_WORK = 2_000_000
+"""Multiplications worth a block of their own in a compiled pass."""
+_MOST_BLOCKS = 8
+_PARTIAL_VALUES = 1 << 22
+"""Values of all blocks' slopes together that are worth keeping."""
+
+
+class Design:
+    """Rows of features with the cells that are measured and those that the model is trained on."""
+
+    def __init__(self, X: Any, cells: Cells, trained: Cells) -> None:
+        self.same = trained is cells
+        X = _leaner(X)
+        self.cells, self.trained = cells, trained
+        found = _merge(X, cells, trained)
+        if found is not None:
+            X, self.cells, self.trained = found
+        self.X = X
+        self.sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
+        self._known_cuts: dict[int, list[tuple[int, int]]] = {}
+
+    @classmethod
+    def of(cls, X: Any, examples: Examples) -> Design:
+        """Features with the labels as cells."""
+        cells = Cells.of_examples(examples, [], [])
+        return cls(X, cells, cells)
+
+    def slope(self, gradient: Weights) -> Weights:
+        """Slope with respect to linear weights, from a gradient with respect to the scores."""
+        down = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down the columns
+        return np.vstack([self.X.T @ gradient, down[None]])
+
+    def sweep(self, W: Weights, up: Array, down: Array) -> tuple[Array, Weights]:
+        """Cell sums (cells, configurations) and slope, like ``W`` (features and intercept, configurations)."""
+        if kernels.ready() and self.X.dtype == W.dtype:
+            return self._compiled(W, up, down)
+        return self._in_blocks(W, up, down)
+
+    def sums(self, W: Weights) -> Array:
+        """Cell sums alone."""
+        if kernels.ready() and self.X.dtype == W.dtype:
+            return self._compiled(W)[0]
+        total = np.zeros((len(self.cells), W.shape[1]))
+        for rows, cells, _ in self._blocks(W.shape[1]):
+            total += cells.sums(linear_scores(self.X[rows], W) > 0)
+        return total
+
+    # -- numpy -----------------------------------------------------------------------------------
+
+    def _in_blocks(self, W: Weights, up: Array, down: Array) -> tuple[Array, Weights]:
+        d = len(W) - 1
+        sums, slope = np.zeros((len(self.cells), W.shape[1])), np.zeros_like(W)
+        for rows, cells, trained in self._blocks(W.shape[1]):
+            X = self.X[rows]
+            scores = linear_scores(X, W)
+            sums += cells.sums(scores > 0)
+            gradient = hinge_slopes(trained, scores, up, down)
+            slope[:d] += X.T @ gradient
+            slope[d] += np.ones(len(gradient), W.dtype) @ gradient  # several times faster than a sum down the columns
+        return sums, slope
+
+    def _blocks(self, count: int) -> list[tuple[slice, Cells, Cells]]:
+        """Rows, and the cells of just these rows; cut anew when the number of configurations changes."""
+        size = max(_BLOCK_VALUES // max(count, 1), 256)
+        if self.__dict__.get("_cut", (0, None))[0] != size:
+            n, blocks = self.X.shape[0], []
+            for start in range(0, n, size):
+                stop = min(start + size, n)
+                cells = self.cells.block(start, stop)
+                trained = cells if self.same else self.trained.block(start, stop)
+                blocks.append((slice(start, stop), cells, trained))
+            self._cut = (size, blocks)
+        return self._cut[1]
+
+    # -- compiled --------------------------------------------------------------------------------
+
+    def _compiled(self, W: Weights, up: Array | None = None, down: Array | None = None) -> tuple[Array, Weights]:
+        """Blocks of rows in threads, each with sums and slopes of its own, which are added up in order."""
+        passes, count = kernels.compiled(), W.shape[1]
+        wide = -(-count // LANES) * LANES
+        blocks = self._cuts(wide)
+        weights = self._weights
+        kind: Any = np.int32 if weights[0] is None else weights[0].dtype
+        sums = np.zeros((len(blocks), len(self.cells), wide), kind)
+        padded = _padded(W, wide, W.dtype)
+        if up is None or down is None:
+            run = passes.count_sparse if self.sparse else passes.count_dense
+            shared = (*self.features, padded, self.cells.of, weights[0])
+            threads.each(run, [(*shared, sums[k], *block) for k, block in enumerate(blocks)])
+            return _total(sums)[:, :count].astype(float), W
+        slope = np.zeros((len(blocks), len(W), wide), W.dtype)
+        run = passes.sweep_sparse if self.sparse else passes.sweep_dense
+        costs = _padded(up, wide, W.dtype), _padded(down, wide, W.dtype)
+        shared = (*self.features, padded, self.cells.of, weights[0], self.trained.of, weights[1], *costs)
+        threads.each(run, [(*shared, sums[k], slope[k], *block) for k, block in enumerate(blocks)])
+        return _total(sums)[:, :count].astype(float), _total(slope)[:, :count]
+
+    def _cuts(self, wide: int) -> list[tuple[int, int]]:
+        """Cut the rows into blocks, by the amount of work alone."""
+        if wide not in self._known_cuts:
+            self._known_cuts[wide] = self._cut_for(wide)
+        return self._known_cuts[wide]
+
+    def _cut_for(self, wide: int) -> list[tuple[int, int]]:
+        n = self.X.shape[0]
+        values = self.X.nnz if self.sparse else self.X.size
+        most = max(min(_MOST_BLOCKS, _PARTIAL_VALUES // (wide * (self.X.shape[1] + 1))), 2)
+        blocks = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
+        if not self.sparse:
+            edges = np.linspace(0, n, blocks + 1).astype(int)
+        else:  # rows with as many values
+            edges = np.searchsorted(self.X.indptr, np.linspace(0, values, blocks + 1))
+            edges[0], edges[-1] = 0, n
+        return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+
+    @cached_property
+    def _weights(self) -> tuple[Any, Any]:
+        """Weights to measure with, and to train with in the features' precision; None where all are 1.
+
+        Whole numbers (of merged rows, say) are counted as such, which is exact and faster.
+        """
+        measured: Any = None if self.cells.unweighted else self.cells.weights
+        if measured is not None and (measured == np.rint(measured)).all() and measured.sum() < 2**31:
+            measured = measured.astype(np.int32)
+        trained = None if self.trained.unweighted else self.trained.weights.astype(self.X.dtype)
+        return measured, trained
+
+
+def linear_scores(X: Any, W: Weights) -> Weights:
+    """``X @ W[:-1] + W[-1]``."""
+    result = np.asarray(X @ W[:-1])
+    result += W[-1]
+    return result
+
+
+def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
+    """The array in another precision, with columns of zeros up to a full width."""
+    if array.shape[1] == wide:
+        return np.ascontiguousarray(array, dtype=dtype)
+    result = np.zeros((len(array), wide), dtype)
+    result[:, : array.shape[1]] = array
+    return result
+
+
+def _total(parts: NDArray[Any]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.asarray(parts.sum(axis=0))
+
+
+def _leaner(X: Any) -> Any:
+    """Features as the passes want them: CSR where most values are zero, else dense rows that lie together."""
+    if sp.issparse(X):
+        sparse: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
+        sparse.sum_duplicates()
+        return sparse
+    if X.size and np.count_nonzero(X) <= SPARSE * X.size:
+        return sp.csr_array(X)
+    return X
+
+
+def _merge(X: Any, cells: Cells, trained: Cells) -> tuple[Any, Cells, Cells] | None:
+    """Merge rows with the same features and cells into one with the sum of their weights; None where it does not pay.
+
+    A hash finds candidates; only rows that are then seen to be equal are merged.
+    """
+    n = X.shape[0]
+    dense = not sp.issparse(X)
+    if n < 2 or (dense and X.size > MERGE_LIMIT):
+        return None
+    sample = np.random.default_rng(0).permutation(n)[:2000]
+    if len(np.unique(_keys(X[sample], cells.of[sample], trained.of[sample]))) == len(sample):
+        return None
+    _, first, of = np.unique(_keys(X, cells.of, trained.of), return_index=True, return_inverse=True)
+    if len(first) > MERGED * n:
+        return None
+    like = first[of]
+    equal = (cells.of == cells.of[like]).all() and (trained.of == trained.of[like]).all()
+    if not equal or not ((X[like] == X).all() if dense else (X[like] != X).nnz == 0):
+        return None
+
+    def joined(part: Cells) -> Cells:
+        weights = np.bincount(of, weights=part.weights, minlength=len(first)).astype(float)
+        return Cells(part.of[first], weights, part.totals, part.labels, part.members, part.baselines)
+
+    merged = joined(cells)
+    return X[first], merged, merged if trained is cells else joined(trained)
+
+
+def _keys(X: Any, *cells: NDArray[np.int32]) -> NDArray[np.uint64]:
+    keys = row_hashes(X)
+    for of in cells:
+        keys = mixed(keys ^ of.astype(np.uint64))
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """Mean and spread of the features: weights for standardised ones, and the way to weights for those as given.
+
+    ``W`` has the intercept's row last. Scores are the same on both sides: ``Z @ W[:-1] + W[-1]`` with standardised
+    features Z is ``X @ V[:-1] + V[-1]`` with ``V = raw(W)``. A feature that is constant up to rounding is 0 when
+    standardised, and has weight 0.
+    """
+
+    mean: Array
+    spread: Array
+    """Standard deviations; infinite for a constant."""
+
+    @classmethod
+    def of(cls, X: Any, weights: Array) -> Standard:
+        """Measure, with one weight per row: an example of weight k counts like k copies."""
+        w = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+        sparse = sp.issparse(X)
+        mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for rows in _chunks(X):
+            mean += w[rows] @ X[rows].astype(float)
+        if sparse:
+            present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+            for rows in _chunks(X):
+                part = X[rows].astype(float)
+                part.sum_duplicates()
+                part.eliminate_zeros()
+                stored += np.bincount(part.indices, minlength=X.shape[1])
+                present += w[rows] @ (part != 0).astype(float)
+                part.data = (part.data - mean[part.indices]) ** 2
+                square += w[rows] @ part
+            square += np.where(stored == X.shape[0], 0.0, np.maximum(1 - present, 0.0)) * mean**2
+        else:
+            mean += sum(w[rows] @ (X[rows].astype(float) - mean) for rows in _chunks(X))  # what rounding left over
+            for rows in _chunks(X):
+                square += w[rows] @ (X[rows].astype(float) - mean) ** 2
+        spread = np.sqrt(square)
+        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), 1e-150), spread, np.inf))
+
+    @property
+    def single(self) -> bool:
+        """Whether single precision will do: means are not large against spreads, which are neither tiny nor huge."""
+        mean, spread = self.mean[np.isfinite(self.spread)], self.spread[np.isfinite(self.spread)]
+        usual = (spread > 1e-15).all() and (spread < 1e15).all() and (np.abs(self.mean) < 1e30).all()
+        return bool(usual and (np.abs(mean) <= 100 * spread).all())
+
+    def features(self, X: Any) -> Any:
+        """Standardised features; sparse ones are scaled but not shifted, to stay sparse."""
+        sparse = bool(sp.issparse(X))
+        if sparse:
+            return sp.csr_array(X @ sp.diags_array(1 / self.spread)).astype(X.dtype)
+        return ((X - self.mean) / self.spread).astype(X.dtype)
+
+    def raw(self, W: Weights) -> Weights:
+        """Weights for the features as given."""
+        V = np.empty_like(W)
+        V[:-1] = W[:-1] / self._spread(W)
+        V[-1] = W[-1] - self.mean.astype(W.dtype) @ V[:-1]
+        return V
+
+    def standard(self, V: Weights) -> Weights:
+        """Weights for standardised features."""
+        W = np.empty_like(V)
+        W[:-1] = V[:-1] * np.where(np.isfinite(self.spread), self.spread, 0.0)[:, None].astype(V.dtype)
+        W[-1] = V[-1] + self.mean.astype(V.dtype) @ V[:-1]
+        return W
+
+    def slope(self, slope: Weights) -> Weights:
+        """Slope with respect to weights for standardised features, from the one for the features as given."""
+        result = np.empty_like(slope)
+        result[:-1] = (slope[:-1] - self.mean[:, None].astype(slope.dtype) * slope[-1]) / self._spread(slope)
+        result[-1] = slope[-1]
+        return result
+
+    def _spread(self, like: Weights) -> Weights:
+        return self.spread[:, None].astype(like.dtype)
+
+
+def _chunks(X: Any, size: int = 65536) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, X.shape[0], size)]

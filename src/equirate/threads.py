@@ -1,0 +1,48 @@
+"""Work on several blocks at once, in threads: compiled passes let go of the interpreter's lock.
+
+How many threads is the machine's business, never the result's: blocks are cut the same way whatever their number, and
+what they give is added up in their order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import Any
+
+
+@cache
+def count() -> int:
+    """Threads to use: ``OMP_NUM_THREADS`` where it is set (as worker processes do), else the cores there are."""
+    wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if wish.isdigit() and int(wish) > 0:
+        return int(wish)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _pool(process: int) -> ThreadPoolExecutor:
+    """Threads of a process; one that was forked gets its own."""
+    return ThreadPoolExecutor(max(count() - 1, 1), thread_name_prefix="equirate")
+
+
+def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> None:
+    """Call a function with each block's arguments, side by side where there are threads for it."""
+    lots = min(count(), len(blocks))
+
+    def some(first: int) -> None:
+        for block in blocks[first::lots]:
+            function(*block)
+
+    if lots <= 1:
+        some(0)
+        return
+    others = [_pool(os.getpid()).submit(some, k) for k in range(1, lots)]
+    try:
+        some(0)
+    finally:
+        wait(others)  # they write to shared buffers: nobody leaves before they are done
+    for other in others:
+        other.result()
