@@ -3,6 +3,7 @@
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,7 @@ def test_version_and_help() -> None:
     assert RUN.invoke(cli.app, ["--version"]).output.strip() == f"equirate {eq.__version__}"
     shown = RUN.invoke(cli.app, ["--help"]).output
     assert "reproduce" in shown
+    assert "bench" in shown
     assert "datasets" in shown
 
 
@@ -82,6 +84,10 @@ def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["reproduce", "kld", "--jobs", "none"], 2, "jobs"),
         (["reproduce", "kld", "--dataset", "law_school"], 1, "law_school.csv.gz"),
         (["reproduce-all"], 2, "reproduce-all"),
+        (["bench", "speed"], 2, "products"),
+        (["bench", "products", "--threads", "-1"], 2, "threads"),
+        (["bench", "products", "--docs", "no-such-page.md"], 2, "no-such-page.md"),
+        (["bench", "products", "--docs", __file__], 2, "no place for the tables"),
     ],
 )
 def test_wrong_arguments(
@@ -103,3 +109,48 @@ def test_data_sets_that_are_not_here_are_left_out(
     assert result.exit_code == 0
     assert [job.dataset for job in planned] == ["compas", "crime", "adult"]
     assert "Left out: law_school" in result.stderr
+
+
+def _made_up(*_: object, **__: object) -> list[dict[str, Any]]:
+    machine = {"processor": "P", "cores": 2, "threads": 1, "system": "S", "python": "3", "numpy": "2"}
+    comparison = {"what": "a round", "unit": "ms", "samples": {"equirate": [1.0], "bare products": [0.5]}, "note": ""}
+    found = {"part": "products", "title": "A", "curve": "", "x": 0.0, "quality": {}, "facts": {}, "machine": machine}
+    return [{**found, "comparisons": [comparison]}, {**found, "comparisons": [], "skipped": "no network"}]
+
+
+def test_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("equirate.benchmarks.bench", _made_up)
+    page = tmp_path / "page.md"
+    page.write_text("<!-- table -->
+
+Measured on: Intel(R) Xeon(R) Processor, 2 cores, 2 threads; Linux, Python 3.11.7, NumPy 2.4.6.
+
+### Ratios
+
+Median and quartiles of repetitions that took turns. The ratio is the other's time over ours, repetition by repetition: above 1, equirate took less.
+
+| comparison | measured | equirate | other | ratio | repetitions |
+|---|---|---|---|---|---|
+| KL divergence, Algorithm 2, COMPAS; X @ W and X.T @ G alone | a round (16 configurations) | 0.249 [0.235, 0.307] ms | 0.206 [0.2, 0.229] ms | 0.839 [0.65, 0.897] | 9 |
+| F-measure, Algorithm 3, COMPAS; X @ W and X.T @ G alone | a round (16 configurations) | 0.41 [0.408, 0.458] ms | 0.238 [0.232, 0.501] ms | 0.575 [0.553, 1.19] | 9 |
+| KL divergence, Algorithm 2, Adult; X @ W and X.T @ G alone | a round (16 configurations) | 1.39 [0.997, 1.7] ms | 5.22 [5.03, 18.9] ms | 3.83 [3.4, 9.23] | 9 |
+| F-measure, Algorithm 3, Adult; X @ W and X.T @ G alone | a round (16 configurations) | 0.973 [0.825, 1.09] ms | 3.92 [3.6, 4.29] ms | 4.09 [3.59, 4.53] | 9 |
+
+<!-- /table -->", "utf-8")
+    result = RUN.invoke(cli.app, ["bench", "products", "--quick", "--out", str(tmp_path), "--docs", str(page)])
+    assert result.exit_code == 0, result.output
+    assert "0.5 [0.5, 0.5]" in result.stdout
+    assert "Left out: A: no network" in result.stderr
+    assert "0.5 [0.5, 0.5]" in page.read_text("utf-8")
+    for name in ("results.json", "tables.md", "ratios.svg", "growth.svg"):
+        assert (tmp_path / name).exists()
+
+
+def test_bench_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("equirate.benchmarks.runner.limited_to", interrupt)
+    result = RUN.invoke(cli.app, ["bench", "products", "--quick", "--cache", str(tmp_path)])
+    assert result.exit_code == cli.INTERRUPTED
+    assert "the same command goes on" in result.stderr

@@ -94,11 +94,18 @@ def test_a_pass_is_what_its_definition_says(
     W = rng.normal(size=(X.shape[1] + 1, count)).astype(dtype)
     up, down = costs(cells, count, net=bool(count % 2))
     found = Design(X, cells, cells)
-    sums, slope = found.sweep(W, up, down)
+    sums, slope, bounds = found.sweep(W, up, down, bounds=True)
     wanted = by_definition(X, cells, cells, W.astype(float), up, down)
     np.testing.assert_allclose(sums, wanted[0], rtol=1e-12)
     np.testing.assert_allclose(slope, wanted[1], rtol=1e-4 if dtype is np.float32 else 1e-10, atol=1e-4)
     np.testing.assert_allclose(found.sums(W), wanted[0], rtol=1e-12)
+    plain = found.sweep(W, up, down)
+    assert plain.bounds is None
+    np.testing.assert_array_equal(plain.sums, sums)
+    np.testing.assert_array_equal(plain.slope, slope)
+    scores = (X @ W[:-1] + W[-1]).astype(float)
+    for part, bound in zip(bounds, (np.maximum(0, 1 + scores), np.minimum(1, scores)), strict=True):
+        np.testing.assert_allclose(part, cells.sums(bound), rtol=1e-4 if dtype is np.float32 else 1e-10, atol=1e-4)
 
 
 @pytest.mark.parametrize("compiled", COMPILED, indirect=True)
@@ -110,7 +117,7 @@ def test_the_model_may_be_trained_on_other_cells_and_weights(compiled: bool) -> 
     W = rng.normal(size=(X.shape[1] + 1, count))
     up, down = costs(trained, count, net=False)
     found = Design(X, measured, trained).sweep(W, up, down)
-    for part, wanted in zip(found, by_definition(X, measured, trained, W, up, down), strict=True):
+    for part, wanted in zip(found[:2], by_definition(X, measured, trained, W, up, down), strict=True):
         np.testing.assert_allclose(part, wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -126,7 +133,7 @@ def test_equal_rows_are_merged_exactly(compiled: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(designs, "MERGED", 0.0)
     plain = Design(X, cells, cells)
     assert plain.X.shape[0] == n
-    for a, b in zip(merged.sweep(W, up, down), plain.sweep(W, up, down), strict=True):
+    for a, b in zip(merged.sweep(W, up, down)[:2], plain.sweep(W, up, down)[:2], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
@@ -160,7 +167,7 @@ def test_the_number_of_threads_does_not_matter(stored: str, monkeypatch: pytest.
         monkeypatch.setattr(threads, "count", lambda number=number: number)
         design = Design(X, cells, cells)
         assert len(design._cuts(16)) > 1
-        found.append(design.sweep(W, up, down))
+        found.append(design.sweep(W, up, down)[:2])
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)

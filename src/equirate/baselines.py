@@ -83,7 +83,7 @@ def _slopes(design: Design, total: float, loss: str) -> Callable[[NDArray[Any]],
 
         def hinge(W: NDArray[Any]) -> NDArray[Any]:
             ones = np.full((len(cells), W.shape[1]), 1 / total)
-            return design.sweep(W, np.where(positive, 0.0, ones), np.where(positive, -ones, 0.0))[1]
+            return design.sweep(W, np.where(positive, 0.0, ones), np.where(positive, -ones, 0.0)).slope
 
         return hinge
     sign = signs(cells.labels[cells.of], design.X.dtype)

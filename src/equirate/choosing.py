@@ -6,7 +6,7 @@ In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classif
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .data import Examples
 from .errors import NotSolvedWarning
 from .expressions import Constraint
 from .game import Moment, Progress, values
-from .mixtures import PENALTY, polish_weights, shrink_weights
+from .mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from .problem import Problem
 from .solution import Solution, Status
 from .table import make_table
@@ -71,6 +71,7 @@ class Plateau:
     best: float = np.inf
     calm: int = 0
     seen: int = 0
+    cuts: list[Cut] = field(default_factory=list)
 
     def __call__(self, moment: Moment) -> bool:
         """Return True to end the play."""
@@ -79,20 +80,21 @@ class Plateau:
         self.seen += 1
         if self.seen % self.every:
             return False
-        value = mixture_value(moment, 0.1 * self.tolerance)
+        value = mixture_value(moment, 0.1 * self.tolerance, self.cuts)
         self.calm = 0 if value < self.best - self.tolerance else self.calm + 1
         self.best = min(self.best, value)
         return self.calm >= self.patience
 
 
-def mixture_value(moment: Moment, tolerance: float = 1e-6) -> float:
+def mixture_value(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> float:
     """Objective plus penalised violation of the best mixture of all recorded iterates, on what the multipliers see."""
     record, table = moment.record, moment.table
     rates = np.concatenate([r[:, a] for r, a in zip(record.rates, record.actives, strict=True)], axis=1)
     losses = np.concatenate([r[:, a] for r, a in zip(record.losses, record.actives, strict=True)], axis=1)
     objective, violations = values(table, rates, losses, table.constants)
     weights = shrink_weights(objective, violations).weights
-    polished = polish_weights(table, table.rows_from_rates(rates, losses), weights, tolerance=max(tolerance, 1e-6))
+    rows = table.rows_from_rates(rates, losses)
+    polished = polish_weights(table, rows, weights, tolerance=max(tolerance, 1e-6), cuts=cuts)
     candidates = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
     objective, violations = values(table, rates @ candidates, losses @ candidates, table.constants)
     worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)

@@ -196,8 +196,7 @@ class _Game:
         self.player, self.rules, self.record = player, rules, record
         self.slack, self.multipliers = slack, multipliers
         self.descent = model if isinstance(model, model_players.Descent) else None
-        plain = not multipliers.surrogate and not training.loss
-        self.sweeps = self.descent is not None and self.descent.surrogate is HINGE and plain
+        self.sweeps = self.descent is not None and self.descent.surrogate is HINGE and not training.loss
         self.active = np.arange(rules.count)
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
@@ -229,9 +228,9 @@ class _Game:
         direct = self.slack.direct(self.slack_state, table, lam)
         full = np.concatenate([lam, direct]) if len(direct) else lam
         costs = None if self.descent is None else self.descent.coefficients(self.training, full, levels)
-        sums, scores = self._measured(full, costs)
+        sums, bounds, scores = self._measured(full, costs)
         rows = table.rows(sums, levels)
-        seen = self._surrogate_rows(scores, t) if self.multipliers.surrogate else rows
+        seen = rows if bounds is None else self._bounded(bounds, t)
         residual = self._residual(rows, xi)
         learnt = residual if seen is rows else self._residual(seen, xi)
         self._add_up(t, rows, lam, full, residual, learnt)
@@ -248,21 +247,26 @@ class _Game:
         if "left" in self.lambda_state:
             self._leave(self.lambda_state["left"], t)
 
-    def _measured(self, full: Array, costs: tuple[Array, Array] | None) -> tuple[Array, Any]:
-        """Cell sums of this round's model, and its scores where the rest of the round needs them.
+    def _measured(
+        self, full: Array, costs: tuple[Array, Array] | None
+    ) -> tuple[Array, tuple[Array, Array] | None, Any]:
+        """Cell sums of this round's model, of bounds on its predictions for multipliers that see those, and its scores.
 
-        A model that best-responds moves first. One that descends measures and feels its slope in one pass where it can:
-        on the hinge bounds, with no ordinary losses and multipliers that see the true rates.
+        A model that best-responds moves first. One that descends measures and feels its slope in one pass where it can,
+        on the hinge bounds and with no ordinary losses; then there are no scores, and nobody needs them.
         """
         if costs is None:
             self.player.respond(self.training, self.training.coefficients(full, self.levels))
-            return self.player.sums(self.table), None
-        if self.sweeps:
-            swept = self.player.sweep(self.table, self.training, *costs)
-            if swept is not None:
-                return swept, None
-        scores = self.player.scores()
-        return self.table.cells.sums(scores > 0), scores
+            return self.player.sums(self.table), None, None
+        surrogate = self.multipliers.surrogate
+        swept = self.player.sweep(self.table, self.training, *costs, surrogate) if self.sweeps else None
+        if swept is not None:
+            return *swept, None
+        scores, add = self.player.scores(), self.table.cells.sums
+        assert self.descent is not None  # there are costs
+        bounds = self.descent.surrogate
+        seen = (add(bounds.upper(scores)), add(bounds.lower(scores))) if surrogate else None
+        return add(scores > 0), seen, scores
 
     def _residual(self, rows: Array, xi: Array) -> Array:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
@@ -272,12 +276,10 @@ class _Game:
         residual[table.couplings] -= table.coupling_sense * xi
         return residual
 
-    def _surrogate_rows(self, scores: Any, t: int) -> Array:
-        assert self.descent is not None  # algorithms refuse anything else
-        table, surrogate = self.table, self.descent.surrogate
-        upper, lower = table.cells.sums(surrogate.upper(scores)), table.cells.sums(surrogate.lower(scores))
-        seen = table.bounded_rows(upper, lower, self.levels)
-        self._leave(arguments(table, seen)[1], t)
+    def _bounded(self, bounds: tuple[Array, Array], t: int) -> Array:
+        """Rows as the bounds on the predictions have them."""
+        seen = self.table.bounded_rows(*bounds, self.levels)
+        self._leave(arguments(self.table, seen)[1], t)
         return seen
 
     def _leave(self, outside: NDArray[np.bool_], t: int) -> None:

@@ -117,7 +117,12 @@ def _solve(cost: Array, A: Array, b: Array, simplex: int, bounds: Any = None) ->
 
 
 def polish_weights(
-    table: Table, rows: Array, start: Array, rounds: int = 60, tolerance: float = 1e-6
+    table: Table,
+    rows: Array,
+    start: Array,
+    rounds: int = 60,
+    tolerance: float = 1e-6,
+    cuts: list[Cut] | None = None,
 ) -> Weights | None:
     """The best mixture of iterates for the problem itself.
 
@@ -129,6 +134,8 @@ def polish_weights(
         (multiplier rows, iterates): signed row values of every iterate.
     start
         Weights to begin at (the shrunk mixture): where the linearisation of ratios starts.
+    cuts
+        Cutting planes of an earlier call for the same problem, which hold whatever the iterates; new ones are added.
 
     Returns
     -------
@@ -141,7 +148,7 @@ def polish_weights(
     usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
     if not start[usable].sum() > 0:
         return None
-    programme = _Programme(table, rows[:, usable], start[usable])
+    programme = _Programme(table, rows[:, usable], start[usable], [] if cuts is None else cuts)
     mu, smallest = programme.solve(rounds, tolerance)
     weights = np.zeros(rows.shape[1])
     weights[usable] = programme.sparse(mu)
@@ -149,7 +156,7 @@ def polish_weights(
 
 
 @dataclass(frozen=True, eq=False)
-class _Cut:
+class Cut:
     """One more row of the programme: ``iterates . mu + others . (xi, tau, v) <= limit``."""
 
     others: Array
@@ -164,7 +171,7 @@ class _Programme:
     iterates that can matter take part: the rest are priced out by the dual solution and join when they would help.
     """
 
-    def __init__(self, table: Table, rows: Array, start: Array) -> None:
+    def __init__(self, table: Table, rows: Array, start: Array, cuts: list[Cut]) -> None:
         self.table, self.rows, self.start = table, rows, start / start.sum()
         self.n, self.s, self.a = rows.shape[1], table.n_slacks, len(table.program.atoms)
         self.j = table.program.n_constraints
@@ -173,7 +180,7 @@ class _Programme:
         others[1 + self.j :, : self.s] = -np.diag(table.sense[table.couplings])
         others[1 : 1 + self.j, -1] = -1.0
         self.cost, self.others = others[0], others[1:]
-        self.cuts: list[_Cut] = []
+        self.cuts = cuts
         self.bounds = self._bounds()
         self.convex = [g for g in table.groups if g.form.respond is not None]
         self.ratios = [g for g in table.groups if g.form.respond is None]
@@ -183,9 +190,10 @@ class _Programme:
 
     def solve(self, rounds: int, tolerance: float) -> tuple[Array, float]:
         """Return the mixture, and the smallest violation there is."""
+        if not self.cuts:
+            for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):  # a few cuts to begin with save programmes
+                self._cut_at(self.table.lo + share * (self.table.hi - self.table.lo))
         self._cut_at(self._at(self.start)[0])
-        for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):  # a few cuts to begin with save programmes
-            self._cut_at(self.table.lo + share * (self.table.hi - self.table.lo))
         if self.ratios:
             return self._with_ratios(rounds, tolerance)
         violation = 0.0
@@ -257,7 +265,7 @@ class _Programme:
         values = self._at(mu)[1]
         return self._objective(mu, values) + penalty * max(self._violation(mu, values), 0.0)
 
-    def _linearised(self, mu: Array, width: float) -> list[_Cut]:
+    def _linearised(self, mu: Array, width: float) -> list[Cut]:
         """Tau = s N / D near (N0, D0): s (r + (N - r D) / D0) with r = N0 / D0, while |D - D(mu)| <= width D0."""
         first, cuts = 1 + self.j, []
         for group in self.ratios:
@@ -271,9 +279,9 @@ class _Programme:
                 ratio = float(N @ mu) / d0
                 others = np.zeros_like(self.cost)
                 others[self.s + atom] = -1.0
-                cuts.append(_Cut(others, -sign * ratio, sign * (N - ratio * D) / d0))
-                cuts.append(_Cut(np.zeros_like(self.cost), here / d0 + width, D / d0))
-                cuts.append(_Cut(np.zeros_like(self.cost), width - here / d0, -D / d0))
+                cuts.append(Cut(others, -sign * ratio, sign * (N - ratio * D) / d0))
+                cuts.append(Cut(np.zeros_like(self.cost), here / d0 + width, D / d0))
+                cuts.append(Cut(np.zeros_like(self.cost), width - here / d0, -D / d0))
         return cuts
 
     # -- the linear programme --------------------------------------------------------------------
@@ -290,7 +298,7 @@ class _Programme:
         return [(None, None)] * self.s + [(float(v) if ok else None, None) for v, ok in zip(least, usable, strict=True)]
 
     def _programme(
-        self, room: float | None, extra: list[_Cut] | None = None, penalty: float = 0.0
+        self, room: float | None, extra: list[Cut] | None = None, penalty: float = 0.0
     ) -> tuple[Array, Array, float] | None:
         """Solve with the cuts so far; without ``room``, for the violation or the objective + ``penalty`` * violation.
 
@@ -360,7 +368,7 @@ class _Programme:
                 others = np.zeros_like(self.cost)
                 others[group.slacks[:, k]] = slopes[:, k]
                 others[self.s + atom] = -1.0
-                self.cuts.append(_Cut(others, float(slopes[:, k] @ points[:, k, 0] - values[k])))
+                self.cuts.append(Cut(others, float(slopes[:, k] @ points[:, k, 0] - values[k])))
 
     def sparse(self, mu: Array) -> Array:
         """A basic mixture that is at least as good in every signed row (every row is better when smaller)."""

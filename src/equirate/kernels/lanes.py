@@ -166,3 +166,27 @@ def tally_weight(_typing: Any, sums: Any, row: Any, column: Any, scores: Any, we
         return context.get_dummy_value()
 
     return types.void(sums, row, column, scores, weight), generate
+
+
+@intrinsic
+def tally_bounds(_typing: Any, upper: Any, lower: Any, row: Any, column: Any, scores: Any, weight: Any) -> Any:
+    """Add a weight times the hinge bounds on the prediction: max(0, 1 + score) and min(1, score)."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kinds, wide = signature.args, ir.VectorType(ir.DoubleType(), WIDTH)
+        s = values[4] if values[4].type == wide else builder.fpext(values[4], wide)
+        weight = _splat(builder, context.cast(builder, values[5], kinds[5], types.float64))
+        zero, one = _constant(wide, 0.0), _constant(wide, 1.0)
+        rising = builder.fadd(one, s)
+        bounds = (
+            builder.select(builder.fcmp_ordered(">", rising, zero), rising, zero),
+            builder.select(builder.fcmp_ordered("<", s, one), s, one),
+        )
+        for k, bound in enumerate(bounds):
+            place = (kinds[k], *kinds[2:4]), (values[k], *values[2:4])
+            pointer, align = _pointer(context, builder, *place)
+            before = _load(builder, pointer, align)
+            builder.store(builder.fadd(before, builder.fmul(weight, bound)), pointer, align=align)
+        return context.get_dummy_value()
+
+    return types.void(upper, lower, row, column, scores, weight), generate

@@ -2,7 +2,8 @@
 
 One call handles the rows from ``start`` to ``stop``, for all configurations, 16 at a time. Arrays with a last axis of
 configurations are padded to a multiple of 16; ``W`` and ``slope`` have the intercept's row last. ``of`` says each row's
-cell. ``weights`` may be None (then ``sums`` holds whole numbers); ``trained`` and ``training_weights`` are the cells
+cell. ``weights`` may be None (then ``sums`` holds whole numbers); ``upper`` and ``lower``, the cell sums of the hinge
+bounds on the predictions, may be None too; ``trained`` and ``training_weights`` are the cells
 and weights that the model is trained with, ``up`` and ``down`` its coefficients per cell.
 """
 
@@ -14,13 +15,18 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from .lanes import WIDTH, add, fma, hinge, load, store, tally, tally_weight, times, zeros
+from .lanes import WIDTH, add, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
 
 _compiled = numba.njit(nogil=True, cache=True)
 
 
 def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
     """Add a row's weight to its cell where its scores are above 0."""
+    raise NotImplementedError  # compiled below
+
+
+def _bound(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
+    """Add a row's weight times the hinge bounds on its predictions to its cell, where they are asked for."""
     raise NotImplementedError  # compiled below
 
 
@@ -37,6 +43,22 @@ def _typed_count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, r
     def weighted(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
         tally_weight(sums, cell, column, scores, weights[row])
 
+    return plain if weights is numba.types.none else weighted
+
+
+@overload(_bound)
+def _typed_bound(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+    def nothing(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+        pass
+
+    def plain(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+        tally_bounds(upper, lower, cell, column, scores, 1.0)
+
+    def weighted(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> Any:
+        tally_bounds(upper, lower, cell, column, scores, weights[row])
+
+    if upper is numba.types.none:
+        return nothing
     return plain if weights is numba.types.none else weighted
 
 
@@ -64,6 +86,8 @@ def sweep_sparse(
     up: Any,
     down: Any,
     sums: Any,
+    upper: Any,
+    lower: Any,
     slope: Any,
     start: int,
     stop: int,
@@ -77,6 +101,7 @@ def sweep_sparse(
             for p in range(indptr[i], indptr[i + 1]):
                 s = fma(s, data[p], load(W, indices[p], column))
             _count(sums, of[i], column, s, weights, i)
+            _bound(upper, lower, of[i], column, s, weights, i)
             g = _slope(s, trained[i], column, up, down, training_weights, i)
             total = add(total, g)
             for p in range(indptr[i], indptr[i + 1]):
@@ -96,6 +121,8 @@ def sweep_dense(
     up: Any,
     down: Any,
     sums: Any,
+    upper: Any,
+    lower: Any,
     slope: Any,
     start: int,
     stop: int,
@@ -118,6 +145,10 @@ def sweep_dense(
             _count(sums, of[i + 1], column, s1, weights, i + 1)
             _count(sums, of[i + 2], column, s2, weights, i + 2)
             _count(sums, of[i + 3], column, s3, weights, i + 3)
+            _bound(upper, lower, of[i], column, s0, weights, i)
+            _bound(upper, lower, of[i + 1], column, s1, weights, i + 1)
+            _bound(upper, lower, of[i + 2], column, s2, weights, i + 2)
+            _bound(upper, lower, of[i + 3], column, s3, weights, i + 3)
             g0 = _slope(s0, trained[i], column, up, down, training_weights, i)
             g1 = _slope(s1, trained[i + 1], column, up, down, training_weights, i + 1)
             g2 = _slope(s2, trained[i + 2], column, up, down, training_weights, i + 2)
@@ -134,6 +165,7 @@ def sweep_dense(
             for k in range(d):
                 s = fma(s, X[i, k], load(W, k, column))
             _count(sums, of[i], column, s, weights, i)
+            _bound(upper, lower, of[i], column, s, weights, i)
             g = _slope(s, trained[i], column, up, down, training_weights, i)
             total = add(total, g)
             for k in range(d):

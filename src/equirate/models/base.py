@@ -25,6 +25,10 @@ Choice = tuple[int, int]
 """A recorded iterate: (index of the photograph, configuration)."""
 
 
+Measured = tuple[Array, tuple[Array, Array] | None]
+"""Cell sums of the predictions, and of upper and lower bounds on them."""
+
+
 class Members:
     """Several deterministic classifiers that decide together."""
 
@@ -62,10 +66,11 @@ class Player:
         """Move against a gradient with respect to the scores."""
         raise NotImplementedError
 
-    def sweep(self, table: Table, training: Table, up: Array, down: Array) -> Array | None:
+    def sweep(self, table: Table, training: Table, up: Array, down: Array, bounds: bool) -> Measured | None:
         """Measure and feel in one pass: return the cell sums of ``table``, and keep the slope of the hinge bounds.
 
-        ``up`` and ``down`` are coefficients per cell of ``training``. None where the model has no such pass.
+        ``up`` and ``down`` are coefficients per cell of ``training``; ``bounds`` asks for the cell sums of upper and
+        lower hinge bounds on the predictions too. None where the model has no such pass.
         """
         return None
 

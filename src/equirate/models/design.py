@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from .. import kernels, threads
 from ..data import Examples
 from ..hashing import mixed, row_hashes
 from ..players.model import hinge_slopes
+from ..surrogates import HINGE
 from ..table import Cells
 
 Array = NDArray[np.float64]
@@ -42,6 +43,17 @@ _WORK = 2_000_000
 _MOST_BLOCKS = 8
 _PARTIAL_VALUES = 1 << 22
 """Values of all blocks' slopes together that are worth keeping."""
+
+
+class Swept(NamedTuple):
+    """What a pass over the examples gives, for all configurations."""
+
+    sums: Array
+    """(cells, configurations): weighted sums of the predictions."""
+    slope: Weights
+    """Slope of the hinge bounds with respect to the weights, intercept last."""
+    bounds: tuple[Array, Array] | None
+    """Weighted sums of the upper and of the lower hinge bounds on the predictions."""
 
 
 class Design:
@@ -70,16 +82,16 @@ class Design:
         down = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down the columns
         return np.vstack([self.X.T @ gradient, down[None]])
 
-    def sweep(self, W: Weights, up: Array, down: Array) -> tuple[Array, Weights]:
-        """Cell sums (cells, configurations) and slope, like ``W`` (features and intercept, configurations)."""
+    def sweep(self, W: Weights, up: Array, down: Array, bounds: bool = False) -> Swept:
+        """Measure and feel: see `Swept`. ``bounds`` asks for the sums of the hinge bounds too."""
         if kernels.ready() and self.X.dtype == W.dtype:
-            return self._compiled(W, up, down)
-        return self._in_blocks(W, up, down)
+            return self._compiled(W, up, down, bounds)
+        return self._in_blocks(W, up, down, bounds)
 
     def sums(self, W: Weights) -> Array:
         """Cell sums alone."""
         if kernels.ready() and self.X.dtype == W.dtype:
-            return self._compiled(W)[0]
+            return self._counted(W)
         total = np.zeros((len(self.cells), W.shape[1]))
         for rows, cells, _ in self._blocks(W.shape[1]):
             total += cells.sums(linear_scores(self.X[rows], W) > 0)
@@ -87,17 +99,21 @@ class Design:
 
     # -- numpy -----------------------------------------------------------------------------------
 
-    def _in_blocks(self, W: Weights, up: Array, down: Array) -> tuple[Array, Weights]:
+    def _in_blocks(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
         d = len(W) - 1
         sums, slope = np.zeros((len(self.cells), W.shape[1])), np.zeros_like(W)
+        upper, lower = np.zeros_like(sums), np.zeros_like(sums)
         for rows, cells, trained in self._blocks(W.shape[1]):
             X = self.X[rows]
             scores = linear_scores(X, W)
             sums += cells.sums(scores > 0)
+            if bounds:
+                upper += cells.sums(HINGE.upper(scores))
+                lower += cells.sums(HINGE.lower(scores))
             gradient = hinge_slopes(trained, scores, up, down)
             slope[:d] += X.T @ gradient
             slope[d] += np.ones(len(gradient), W.dtype) @ gradient  # several times faster than a sum down the columns
-        return sums, slope
+        return Swept(sums, slope, (upper, lower) if bounds else None)
 
     def _blocks(self, count: int) -> list[tuple[slice, Cells, Cells]]:
         """Rows, and the cells of just these rows; cut anew when the number of configurations changes."""
@@ -114,26 +130,35 @@ class Design:
 
     # -- compiled --------------------------------------------------------------------------------
 
-    def _compiled(self, W: Weights, up: Array | None = None, down: Array | None = None) -> tuple[Array, Weights]:
+    def _compiled(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
         """Blocks of rows in threads, each with sums and slopes of its own, which are added up in order."""
-        passes, count = kernels.compiled(), W.shape[1]
-        wide = -(-count // LANES) * LANES
-        blocks = self._cuts(wide)
-        weights = self._weights
-        kind: Any = np.int32 if weights[0] is None else weights[0].dtype
-        sums = np.zeros((len(blocks), len(self.cells), wide), kind)
-        padded = _padded(W, wide, W.dtype)
-        if up is None or down is None:
-            run = passes.count_sparse if self.sparse else passes.count_dense
-            shared = (*self.features, padded, self.cells.of, weights[0])
-            threads.each(run, [(*shared, sums[k], *block) for k, block in enumerate(blocks)])
-            return _total(sums)[:, :count].astype(float), W
+        count, wide = W.shape[1], _wide(W)
+        blocks, (weights, training) = self._cuts(wide), self._weights
+        sums = self._empty_sums(len(blocks), wide)
         slope = np.zeros((len(blocks), len(W), wide), W.dtype)
+        upper, lower = (np.zeros(sums.shape) if bounds else None for _ in range(2))
+        passes = kernels.compiled()
         run = passes.sweep_sparse if self.sparse else passes.sweep_dense
         costs = _padded(up, wide, W.dtype), _padded(down, wide, W.dtype)
-        shared = (*self.features, padded, self.cells.of, weights[0], self.trained.of, weights[1], *costs)
-        threads.each(run, [(*shared, sums[k], slope[k], *block) for k, block in enumerate(blocks)])
-        return _total(sums)[:, :count].astype(float), _total(slope)[:, :count]
+        shared = (*self.features, _padded(W, wide, W.dtype), self.cells.of, weights, self.trained.of, training, *costs)
+        own = [(sums[k], *(None if b is None else b[k] for b in (upper, lower)), slope[k]) for k in range(len(blocks))]
+        threads.each(run, [(*shared, *mine, *block) for mine, block in zip(own, blocks, strict=True)])
+        bounded = None if upper is None or lower is None else (_total(upper)[:, :count], _total(lower)[:, :count])
+        return Swept(_total(sums)[:, :count].astype(float), _total(slope)[:, :count], bounded)
+
+    def _counted(self, W: Weights) -> Array:
+        wide = _wide(W)
+        blocks = self._cuts(wide)
+        sums = self._empty_sums(len(blocks), wide)
+        passes = kernels.compiled()
+        run = passes.count_sparse if self.sparse else passes.count_dense
+        shared = (*self.features, _padded(W, wide, W.dtype), self.cells.of, self._weights[0])
+        threads.each(run, [(*shared, sums[k], *block) for k, block in enumerate(blocks)])
+        return _total(sums)[:, : W.shape[1]].astype(float)
+
+    def _empty_sums(self, blocks: int, wide: int) -> NDArray[Any]:
+        weights = self._weights[0]
+        return np.zeros((blocks, len(self.cells), wide), np.int32 if weights is None else weights.dtype)
 
     def _cuts(self, wide: int) -> list[tuple[int, int]]:
         """Cut the rows into blocks, by the amount of work alone."""
@@ -164,6 +189,11 @@ class Design:
             measured = measured.astype(np.int32)
         trained = None if self.trained.unweighted else self.trained.weights.astype(self.X.dtype)
         return measured, trained
+
+
+def _wide(W: Weights) -> int:
+    """Columns of W, rounded up to full lanes."""
+    return -(-int(W.shape[1]) // LANES) * LANES
 
 
 def linear_scores(X: Any, W: Weights) -> Weights:

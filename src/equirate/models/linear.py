@@ -17,7 +17,7 @@ from ..errors import AlgorithmError, DataError
 from ..players.steps import StepRule
 from ..seeds import stream
 from ..table import Cells, Table
-from .base import Array, Choice, Members, Model, Player, feature_names, features
+from .base import Array, Choice, Measured, Members, Model, Player, feature_names, features
 from .design import Design, Standard, linear_scores
 
 
@@ -100,12 +100,13 @@ class LinearPlayer(Player):
         """One matrix product."""
         return linear_scores(self.X, self.raw)
 
-    def sweep(self, table: Table, training: Table, up: Array, down: Array) -> Array:
+    def sweep(self, table: Table, training: Table, up: Array, down: Array, bounds: bool) -> Measured:
         """Two matrix products in one pass over the features."""
         if self.design is None or self.design[0] is not table or self.design[1] is not training:
             self.design = table, training, Design(self.X, table.cells, training.cells)
-        sums, self.slope = self.design[2].sweep(self.raw, up, down)
-        return sums
+        swept = self.design[2].sweep(self.raw, up, down, bounds)
+        self.slope = swept.slope
+        return swept.sums, swept.bounds
 
     def step(self, rate: Array, slope: NDArray[Any] | None = None) -> None:
         """One step, one projection: against a slope for the features as given, or the last sweep's."""
