@@ -24,6 +24,9 @@ from .seeds import stream
 
 Array = NDArray[np.float64]
 
+FEW = 16
+"""Members up to which a mixture is added up one by one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
@@ -57,7 +60,13 @@ class Classifier:
 
     def positive_probability(self, X: Any, attributes: Any = None) -> Array:
         """Probability of predicting 1, example by example."""
-        return snapped(self.members.decide(X, attributes) @ self.weights)
+        decided = self.members.decide(X, attributes)
+        if len(self.weights) > FEW:
+            return snapped(decided @ self.weights)
+        total = np.zeros(len(decided))
+        for member, weight in zip(decided.T, self.weights, strict=True):  # no array of numbers for all members
+            total += weight * member
+        return snapped(total)
 
     def predict_pmf(self, X: Any, attributes: Any = None) -> Array:
         """Probability of predicting 0 and 1 (examples, 2). Not a calibrated probability of the label."""

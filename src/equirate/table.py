@@ -144,9 +144,6 @@ class Table:
     matrix: Matrix
     offset: Array
     """Signed rows are offset + matrix @ q."""
-    positive: Matrix
-    negative: Matrix
-    """Transposed positive and negative parts of ``matrix``."""
     sense: Array
     atom_weights: Array
     """(multiplier rows, atoms): signed coefficients of atoms in rows, all >= 0."""
@@ -163,6 +160,16 @@ class Table:
     """Factor of each distinct loss in the objective."""
     scale: tuple[Matrix, Array]
     """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
+
+    @cached_property
+    def positive(self) -> Matrix:
+        """Transposed positive part of ``matrix``."""
+        return _compact(_parts(self.matrix)[0].T)
+
+    @cached_property
+    def negative(self) -> Matrix:
+        """Transposed negative part of ``matrix``."""
+        return _compact(_parts(self.matrix)[1].T)
 
     @cached_property
     def n_slacks(self) -> int:
@@ -222,11 +229,24 @@ class Table:
 
     def rows(self, sums: Array, levels: Array | None = None) -> Array:
         """Signed row values from cell sums; ``levels`` (J, configurations) shift the constraints."""
-        values: Array = self.offset[:, None] + self.matrix @ sums
+        values: Array = self.offset[:, None] + _chained(self._chain, sums)
         if levels is not None:
             matrix, offset = self.scale
             values[self.constraints] -= levels * (offset[:, None] + matrix @ sums)
         return values
+
+    @cached_property
+    def _chain(self) -> tuple[Matrix, ...]:
+        """``matrix`` as a product, last factor first: through the rates where that is less work.
+
+        A rate of everybody in many rows fills the product, but neither factor.
+        """
+        through = (self.rate_matrix, self.rows_of_rates)
+        return through if sum(map(_work, through)) < _work(self.matrix) else (self.matrix,)
+
+    @cached_property
+    def _chain_back(self) -> tuple[Matrix, ...]:
+        return tuple(_compact(factor.T) for factor in reversed(self._chain))
 
     def rows_from_rates(self, rates: Array, losses: Array) -> Array:
         """Signed multiplier rows (objective, constraints, couplings) from exact rates and losses."""
@@ -250,7 +270,7 @@ class Table:
 
     def coefficients(self, multipliers: Array, levels: Array | None = None) -> Array:
         """Per-cell coefficients on the weighted predictions: what an oracle minimises."""
-        result: Array = self.matrix.T @ multipliers
+        result: Array = _chained(self._chain_back, multipliers)
         if levels is not None:
             result -= self.scale[0].T @ (multipliers[self.constraints] * levels)
         return result
@@ -307,7 +327,6 @@ def make_table(program: Program, examples: Examples) -> Table:
             weights[r, atom] += sense[r] * number(factor)
     groups = _groups(program.atoms, _depths(program, weights))
     lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
-    positive, negative = _parts(B)
     loss: dict[str, Array] = {}
     factors: dict[tuple[Any, ...], float] = {}
     for term, factor in losses:
@@ -327,8 +346,6 @@ def make_table(program: Program, examples: Examples) -> Table:
         rows_constant=c,
         matrix=B,
         offset=b,
-        positive=_compact(positive.T),
-        negative=_compact(negative.T),
         sense=sense,
         atom_weights=weights,
         atom_matrix=_compact(weights),
@@ -429,6 +446,17 @@ def _parts(matrix: Matrix) -> tuple[Matrix, Matrix]:
     if isinstance(matrix, sp.csr_array):
         return sp.csr_array(matrix.maximum(0)), sp.csr_array(matrix.minimum(0))
     return np.maximum(matrix, 0), np.minimum(matrix, 0)
+
+
+def _chained(factors: tuple[Matrix, ...], values: Array) -> Array:
+    for factor in factors:
+        values = factor @ values
+    return values
+
+
+def _work(matrix: Matrix) -> int:
+    """Cost of a product with the matrix, in multiplications; a sparse one has some of its own."""
+    return int(matrix.size) if isinstance(matrix, np.ndarray) else 3 * int(matrix.nnz) + 5000
 
 
 def _compact(matrix: Matrix) -> Matrix:

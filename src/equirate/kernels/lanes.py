@@ -190,3 +190,19 @@ def tally_bounds(_typing: Any, upper: Any, lower: Any, row: Any, column: Any, sc
         return context.get_dummy_value()
 
     return types.void(upper, lower, row, column, scores, weight), generate
+
+
+@intrinsic
+def decide(_typing: Any, decided: Any, row: Any, column: Any, scores: Any) -> Any:
+    """Write 1 to ``decided[row, ...]`` (bytes) where the score is above 0, 2 where it is no number, else 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer, align = _pointer(context, builder, signature.args, values)
+        s, small = values[3], ir.VectorType(ir.IntType(8), WIDTH)
+        above = builder.zext(builder.fcmp_ordered(">", s, _constant(s.type, 0.0)), small)
+        gap = builder.fsub(s, s)  # 0, or no number for infinity and NaN
+        broken = builder.zext(builder.fcmp_unordered("uno", gap, gap), small)
+        builder.store(builder.add(above, builder.shl(broken, ir.Constant(small, [1] * WIDTH))), pointer, align=align)
+        return context.get_dummy_value()
+
+    return types.void(decided, row, column, scores), generate

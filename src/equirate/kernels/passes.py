@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from .lanes import WIDTH, add, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
+from .lanes import WIDTH, add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
 
 _compiled = numba.njit(nogil=True, cache=True)
 
@@ -213,6 +213,46 @@ def count_dense(X: Any, W: Any, of: Any, weights: Any, sums: Any, start: int, st
             for k in range(d):
                 s = fma(s, X[i, k], load(W, k, column))
             _count(sums, of[i], column, s, weights, i)
+            i += 1
+
+
+@_compiled
+def decide_sparse(indptr: Any, indices: Any, data: Any, W: Any, decided: Any, start: int, stop: int) -> None:
+    """Decisions of CSR rows; see `lanes.decide`."""
+    d = W.shape[0] - 1
+    for i in range(start, stop):
+        for column in range(0, W.shape[1], WIDTH):
+            s = load(W, d, column)
+            for p in range(indptr[i], indptr[i + 1]):
+                s = fma(s, data[p], load(W, indices[p], column))
+            decide(decided, i, column, s)
+
+
+@_compiled
+def decide_dense(X: Any, W: Any, decided: Any, start: int, stop: int) -> None:
+    """Decisions of dense rows, four at a time; see `lanes.decide`."""
+    d = W.shape[0] - 1
+    for column in range(0, W.shape[1], WIDTH):
+        i = start
+        while i + 4 <= stop:
+            s0 = load(W, d, column)
+            s1, s2, s3 = s0, s0, s0
+            for k in range(d):
+                w = load(W, k, column)
+                s0 = fma(s0, X[i, k], w)
+                s1 = fma(s1, X[i + 1, k], w)
+                s2 = fma(s2, X[i + 2, k], w)
+                s3 = fma(s3, X[i + 3, k], w)
+            decide(decided, i, column, s0)
+            decide(decided, i + 1, column, s1)
+            decide(decided, i + 2, column, s2)
+            decide(decided, i + 3, column, s3)
+            i += 4
+        while i < stop:
+            s = load(W, d, column)
+            for k in range(d):
+                s = fma(s, X[i, k], load(W, k, column))
+            decide(decided, i, column, s)
             i += 1
 
 

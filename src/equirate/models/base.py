@@ -125,8 +125,11 @@ class Model:
         raise NotImplementedError
 
 
-def features(X: Any, length: int | None = None) -> Any:
-    """Check features: a finite two-dimensional float array, or a CSR matrix. float32 and float64 are kept."""
+def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
+    """Check features: a finite two-dimensional float array, or a CSR matrix. float32 and float64 are kept.
+
+    With ``finite=False`` the values are not looked at: whoever scores them will see.
+    """
     if sp.issparse(X):
         matrix: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
         matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
@@ -146,7 +149,7 @@ def features(X: Any, length: int | None = None) -> Any:
         raise DataError(f"X must be two-dimensional (examples, features); got shape {matrix.shape}")
     if length is not None:
         _same_rows(matrix, length)
-    if not np.isfinite(values).all():
+    if finite and not _all_finite(values):
         bad = "" if sp.issparse(matrix) else _where(matrix)
         raise DataError(f"X has NaN or infinite values{bad}: fill them or drop those examples")
     return matrix
@@ -162,6 +165,14 @@ def stacked(first: Any, second: Any) -> Any:
     """One table of features above the other, dense or CSR."""
     sparse = bool(sp.issparse(first))
     return sp.vstack([first, second]).tocsr() if sparse else np.concatenate([first, second])
+
+
+def _all_finite(values: NDArray[Any]) -> bool:
+    """Whether every value is finite, without an array of answers as large as the values."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values, dtype=float)):
+            return True
+    return all(np.isfinite(values[k : k + 65536]).all() for k in range(0, len(values), 65536))
 
 
 def _same_rows(matrix: Any, length: int) -> None:

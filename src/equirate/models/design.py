@@ -203,6 +203,26 @@ def linear_scores(X: Any, W: Weights) -> Weights:
     return result
 
 
+def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
+    """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
+    W = W.astype(X.dtype, copy=False)
+    n, count = X.shape[0], W.shape[1]
+    if not kernels.ready():
+        scores = linear_scores(X, W)
+        return scores > 0 if np.isfinite(scores).all() else None
+    passes, wide = kernels.compiled(), _wide(W)
+    sparse = bool(sp.issparse(X))
+    given = (X.indptr, X.indices, X.data) if sparse else (X,)
+    decided = np.empty((n, wide), np.uint8)
+    blocks = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
+    edges = np.linspace(0, n, blocks + 1).astype(int)
+    run, padded = passes.decide_sparse if sparse else passes.decide_dense, _padded(W, wide, W.dtype)
+    threads.each(run, [(*given, padded, decided, int(a), int(b)) for a, b in itertools.pairwise(edges)])
+    if decided.max(initial=0) > 1:
+        return None
+    return decided[:, :count].view(np.bool_)
+
+
 def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
     """The array in another precision, with columns of zeros up to a full width."""
     if array.shape[1] == wide:

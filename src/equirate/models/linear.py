@@ -18,7 +18,7 @@ from ..players.steps import StepRule
 from ..seeds import stream
 from ..table import Cells, Table
 from .base import Array, Choice, Measured, Members, Model, Player, feature_names, features
-from .design import Design, Standard, linear_scores
+from .design import Design, Standard, decisions, linear_scores
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,11 @@ class LinearMembers(Members):
 
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
-        return np.asarray(self.scores(X) > 0)
+        wanted, V = len(self.W) - self.intercept, self.with_intercept
+        decided = decisions(checked_features(X, wanted, self.names, finite=False), V)
+        if decided is None:  # features that are not finite are refused; scores may be infinite all the same
+            return np.asarray(self.scores(X) > 0)
+        return decided
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
@@ -268,14 +272,14 @@ def best_threshold(scores: NDArray[Any], cost: Array) -> float:
     return float(edges[best : best + 2].mean())
 
 
-def checked_features(X: Any, wanted: int, names: tuple[str, ...] | None) -> Any:
-    """Features of new examples, refused where they are not those of the training data."""
+def checked_features(X: Any, wanted: int, names: tuple[str, ...] | None, finite: bool = True) -> Any:
+    """Features of new examples, refused where they are not those of the training data; values are looked at last."""
     given = feature_names(X)
     if names is not None and given is not None and given != names:
         raise DataError(
             f"X has the columns {', '.join(given)}; the classifier was trained on {', '.join(names)}, in that order"
         )
-    X = features(X)
+    X = features(X, finite=finite)
     if X.shape[1] != wanted:
         raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {wanted}")
     return X
