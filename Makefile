@@ -9,7 +9,7 @@ SOURCES := src tests tools
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types format check upgrade clean
+.PHONY: help demo test lint types format check bench upgrade clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
 	@$(BIN)/ruff format $(SOURCES)
 
 check: lint types test ## All of lint, types and test
+
+bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")
+	@$(BIN)/python -m equirate.cli bench all --out benchmarks --docs docs/performance.md $(ARGS)
 
 upgrade: ## Show the newest versions, for constraints/dev.txt
 	@rm -rf $(VENV)-upgrade

@@ -12,6 +12,7 @@ from equirate.algorithms import ALGORITHMS, Output, choose
 from equirate.canonical import RatioForm, canonicalize
 from equirate.players import model as model_player
 from equirate.players import slack as slack_player
+from equirate.players.corrective import Corrective
 from equirate.players.multipliers import Ascent, FollowTheLeader, OuterAscent, SwapRegret
 
 N = 60
@@ -53,14 +54,16 @@ LOSSES = {"loss", "loss, constrained"}
 
 def reason(algorithm, problem):
     """What the refusal is about, or None: written from the table in ALGORITHMS' docstring, not from the code."""
-    best_responding = {"frank_wolfe", "oracle", "coco"}
+    best_responding = {"frank_wolfe", "oracle", "coco", "corrective"}
     if algorithm in ("frank_wolfe", "spade", "nemsis") and problem in CONSTRAINED:
         return "without constraints"
     if problem in RATIO and algorithm not in ("slack_ratios", "biconvex"):
         return "is a ratio"
     if algorithm == "biconvex" and problem == "unbounded ratio":
         return "0 <= numerator <= denominator"
-    if problem in BOXES and algorithm in ("frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian"):
+    if problem in BOXES and algorithm in (
+        "frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian", "corrective",
+    ):  # fmt: skip
         return "black box"
     if problem in ROUGH and algorithm in ("frank_wolfe", "nemsis", "coco"):
         return "smooth"
@@ -139,6 +142,7 @@ def test_table_two():
         "slack_ratios": (OGD, Ascent, False, descend, uniform),
         "biconvex": (BR, Ascent, False, descend, uniform),
         "proxy_lagrangian": (OGD, SwapRegret, False, descend, uniform),
+        "corrective": (BR, Corrective, False, respond, Output.BEST),
     }
     found = {
         name: (type(a.slack), type(a.multipliers), a.multipliers.surrogate, type(a.model), a.output)
@@ -153,7 +157,8 @@ def test_table_two():
     [
         ("affine", True, "surrogate"),
         ("smooth, constrained", True, "surrogate"),
-        ("smooth, constrained", False, "oracle"),
+        ("smooth, constrained", False, "corrective"),
+        ("black box constraint", False, "oracle"),
         ("ratio", True, "slack_ratios"),
         ("ratio bound", True, "surrogate"),  # multiplied through, it is affine
         ("ratios, constrained", False, "slack_ratios"),

@@ -31,11 +31,11 @@ ORDER = [
     "table",
     "surrogates",
     "scorelosses",
+    "mixtures",
     "players",
     "models",
     "game",
     "algorithms",
-    "mixtures",
     "classifiers",
     "solution",
     "theory",
@@ -231,6 +231,7 @@ def test_all_is_complete_and_without_repetition() -> None:
         "slack_ratios",
         "biconvex",
         "proxy_lagrangian",
+        "corrective",
     ],
 )
 def test_algorithms(name: str) -> None:

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.optimize import minimize as scipy_minimize
 
 import equirate as eq
@@ -220,6 +221,36 @@ def test_reaches_the_optimum_at_the_rate_of_its_theorem(algorithm, name, step, s
     sign = -1 if CASES[name].problem.objective.sense == "maximize" else 1
     assert sign * objective == pytest.approx(CASES[name].objective(point), abs=1e-9)
     assert max(worst, 0) == pytest.approx(max(CASES[name].violation(point), 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_corrective_multipliers_prove_the_optimum_in_few_rounds(name):
+    solution = run(name, "corrective", 100)
+    assert solution.record.played <= 40
+    objective, violation = solution.value_of(solution.output())
+    sign = -1 if CASES[name].problem.objective.sense == "maximize" else 1
+    assert sign * objective == pytest.approx(optimum(name), abs=3e-6)
+    assert violation <= 1e-6
+    assert optimum(name) - 3e-6 <= solution.status.lower_bound <= optimum(name) + 1e-7
+
+
+def test_corrective_multipliers_find_that_constraints_cannot_be_met():
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.99, eq.fpr() <= 0.01])
+    decided = np.array([d.astype(float) for d in LIST]).T
+    solution = eq.solve(problem, X, Y, {"group": GROUP}, W, algorithm="corrective", model=LIST)
+    assert solution.record.played < 60
+    assert not solution.status.feasible
+    weights = W / W.sum()
+    parts = weights * Y, weights * (1 - Y)
+    tprs, fprs = (part @ decided / part.sum() for part in parts)
+    best = linprog(  # the smallest violation of any mixture
+        np.append(np.zeros(K), 1.0),
+        A_ub=np.array([np.append(-tprs, -1.0), np.append(fprs, -1.0)]),
+        b_ub=[-0.99, 0.01],
+        A_eq=[np.append(np.ones(K), 0.0)],
+        b_eq=[1.0],
+    )
+    assert solution.status.violation == pytest.approx(best.fun, abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["g_mean", "kld", "affine", "kld constraint"])

@@ -12,10 +12,12 @@
 | slack_ratios     | P3         | OGD          | OGD, true          | OGD     | uniform mixture              |
 | biconvex         | P3         | BR, OGD on u | OGD, true          | OGD     | uniform mixture              |
 | proxy_lagrangian | P1, P2     | OGD          | swap regret, true  | OGD     | objective's share            |
+| corrective       | P1, P2     | BR           | duals of mixtures  | BR      | the best mixture             |
 
 (P1) is a convex objective alone, (P2) has convex constraints, (P3) ratios. Any mixture of affine and convex parts in
 objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
-the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier.
+the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
+row is not the paper's: multipliers that solve the mixture programme every round need few answers of a model.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from .discipline import Curvature
 from .errors import AlgorithmError
 from .players import model as model_player
 from .players import slack as slack_player
+from .players.corrective import Corrective
 from .players.multipliers import Ascent, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
 from .problem import Problem
 
@@ -38,6 +41,7 @@ class Output(Enum):
 
     UNIFORM = "uniform"
     AVERAGE = "average"
+    BEST = "best mixture"
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ coco = Algorithm("coco", _IMPLIED, OuterAscent(), _RESPOND, smooth_only=True, bl
 slack_ratios = Algorithm("slack_ratios", _OGD, Ascent(), _DESCEND, ratios=True, black_boxes=False)
 biconvex = Algorithm("biconvex", _BR, Ascent(), _DESCEND, ratios=True, form=RatioForm.BICONVEX)
 proxy_lagrangian = Algorithm("proxy_lagrangian", _OGD, SwapRegret(), _DESCEND, black_boxes=False)
+corrective = Algorithm("corrective", _BR, Corrective(), _RESPOND, black_boxes=False, output=Output.BEST)
 
 ALGORITHMS = {
     a.name: a
@@ -120,6 +125,7 @@ ALGORITHMS = {
         slack_ratios,
         biconvex,
         proxy_lagrangian,
+        corrective,
     )
 }
 
@@ -127,16 +133,16 @@ ALGORITHMS = {
 def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
     """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
 
-    Affine and convex problems (and black boxes) are solved by ``surrogate`` (``oracle`` for a model without
-    gradients), ratios by ``slack_ratios``. With a model that has no gradients, ``slack_ratios``, ``biconvex`` and
-    ``proxy_lagrangian`` let it best-respond; the surrogate algorithms need gradients and are refused.
+    Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``. For a model
+    without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes; ``slack_ratios``,
+    ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients are refused.
     """
     if isinstance(algorithm, Algorithm):
         chosen = algorithm
     elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
-        convex = surrogate if descends else oracle
+        convex = surrogate if descends else oracle if problem.has_black_boxes else corrective
         chosen = slack_ratios if problem.curvature is Curvature.RATIO else convex
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))

@@ -170,6 +170,8 @@ def play(
                 game.round(t, recorded)
                 if recorded and progress is not None and progress(game.moment(t)) is True:
                     break
+                if recorded and multipliers.settled(game.lambda_state):
+                    break
     except KeyboardInterrupt:
         record.interrupted = True
     if not record.rounds and len(record.diverged) == rules.count:

@@ -10,7 +10,7 @@ by successive linear programmes inside a trust region.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,6 +155,40 @@ def polish_weights(
     return Weights(weights, smallest)
 
 
+class Mixture(NamedTuple):
+    """The best mixture of columns, its value, and the prices that make it so."""
+
+    weights: Array
+    value: float
+    """Minimised objective plus the price of the violation."""
+    multipliers: Array
+    """Duals of constraints and couplings."""
+
+
+def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cuts: list[Cut]) -> Mixture | None:
+    """Minimise objective + penalty * violation over mixtures of columns, with the duals; for convex problems.
+
+    ``rows`` and ``cuts`` are as in `polish_weights`. None where the programme has no solution.
+    """
+    programme = _Programme(table, rows, np.full(rows.shape[1], 1.0), cuts)
+    programme.begin()
+    best: Mixture | None = None
+    for _ in range(60):
+        solved = programme.programme(None, penalty=penalty)
+        if solved is None:
+            break
+        mu, others, lower = solved
+        value = programme.merit(mu, penalty)
+        if best is None or value < best.value:
+            best = Mixture(mu, value, programme.duals)
+        best = best._replace(multipliers=programme.duals)
+        if best.value - lower <= tolerance * (1 + abs(lower)):
+            break
+        programme.cut_at(np.clip(others[: table.n_slacks], table.lo, table.hi))
+        programme.cut_at(programme.at(mu)[0])
+    return best
+
+
 @dataclass(frozen=True, eq=False)
 class Cut:
     """One more row of the programme: ``iterates . mu + others . (xi, tau, v) <= limit``."""
@@ -181,6 +215,7 @@ class _Programme:
         others[1 : 1 + self.j, -1] = -1.0
         self.cost, self.others = others[0], others[1:]
         self.cuts = cuts
+        self.duals = np.zeros(len(self.others))
         self.bounds = self._bounds()
         self.convex = [g for g in table.groups if g.form.respond is not None]
         self.ratios = [g for g in table.groups if g.form.respond is None]
@@ -188,12 +223,16 @@ class _Programme:
         extremes = np.concatenate([np.argmin(rows, axis=1), np.argmin(directions @ rows, axis=1)])
         self.active = np.union1d(np.flatnonzero(self.start), extremes)
 
+    def begin(self) -> None:
+        """A few cuts to begin with save programmes."""
+        if not self.cuts:
+            for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):
+                self.cut_at(self.table.lo + share * (self.table.hi - self.table.lo))
+        self.cut_at(self.at(self.start)[0])
+
     def solve(self, rounds: int, tolerance: float) -> tuple[Array, float]:
         """Return the mixture, and the smallest violation there is."""
-        if not self.cuts:
-            for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98):  # a few cuts to begin with save programmes
-                self._cut_at(self.table.lo + share * (self.table.hi - self.table.lo))
-        self._cut_at(self._at(self.start)[0])
+        self.begin()
         if self.ratios:
             return self._with_ratios(rounds, tolerance)
         violation = 0.0
@@ -209,7 +248,7 @@ class _Programme:
         mu = self.start
         best = self._judge(mu, room)
         for _ in range(rounds):
-            solved = self._programme(room)
+            solved = self.programme(room)
             if solved is None:  # an argument below its box, where cuts and values part: what there is, is best
                 break
             found, others, lower = solved
@@ -221,12 +260,12 @@ class _Programme:
             if best - lower <= tolerance * (1 + abs(lower)):
                 break
             xi = np.clip(others[: self.s], self.table.lo, self.table.hi)
-            for point in (xi, self._at(mu)[0], self._at(found)[0]):
-                self._cut_at(point)
-        return mu, max(self._violation(mu, self._at(mu)[1]), 0.0)
+            for point in (xi, self.at(mu)[0], self.at(found)[0]):
+                self.cut_at(point)
+        return mu, max(self._violation(mu, self.at(mu)[1]), 0.0)
 
     def _judge(self, mu: Array, room: float | None) -> float:
-        values = self._at(mu)[1]
+        values = self.at(mu)[1]
         violation = self._violation(mu, values)
         if room is None:
             return max(violation, 0.0)
@@ -236,33 +275,33 @@ class _Programme:
 
     def _with_ratios(self, rounds: int, tolerance: float) -> tuple[Array, float]:
         mu = self.start
-        allowed = max(self._violation(mu, self._at(mu)[1]), 0.0) + FEASIBLE
+        allowed = max(self._violation(mu, self.at(mu)[1]), 0.0) + FEASIBLE
         for penalty in PENALTIES:
             found = self._descend(mu, penalty, rounds, tolerance)
-            violation = max(self._violation(found, self._at(found)[1]), 0.0)
+            violation = max(self._violation(found, self.at(found)[1]), 0.0)
             if violation <= allowed or violation <= tolerance:
                 mu, allowed = found, violation
             if violation <= FEASIBLE:
                 break
-        return mu, max(self._violation(mu, self._at(mu)[1]), 0.0)
+        return mu, max(self._violation(mu, self.at(mu)[1]), 0.0)
 
     def _descend(self, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
         """Successive linear programmes from ``mu``, each trusted while the denominators change little."""
-        merit, width = self._merit(mu, penalty), 0.3
+        merit, width = self.merit(mu, penalty), 0.3
         for _ in range(rounds):
-            solved = self._programme(None, self._linearised(mu, width), penalty)
-            value = np.inf if solved is None else self._merit(solved[0], penalty)
+            solved = self.programme(None, self._linearised(mu, width), penalty)
+            value = np.inf if solved is None else self.merit(solved[0], penalty)
             if solved is not None and value < merit - 1e-3 * tolerance:
                 mu, merit, width = solved[0], value, min(2 * width, 1.0)
-                self._cut_at(self._at(mu)[0])
+                self.cut_at(self.at(mu)[0])
             else:
                 width /= 4
                 if width < 1e-4:
                     break
         return mu
 
-    def _merit(self, mu: Array, penalty: float) -> float:
-        values = self._at(mu)[1]
+    def merit(self, mu: Array, penalty: float) -> float:
+        values = self.at(mu)[1]
         return self._objective(mu, values) + penalty * max(self._violation(mu, values), 0.0)
 
     def _linearised(self, mu: Array, width: float) -> list[Cut]:
@@ -297,7 +336,7 @@ class _Programme:
             usable[group.atoms] &= group.form.respond is not None  # a linearised ratio has its own bound
         return [(None, None)] * self.s + [(float(v) if ok else None, None) for v, ok in zip(least, usable, strict=True)]
 
-    def _programme(
+    def programme(
         self, room: float | None, extra: list[Cut] | None = None, penalty: float = 0.0
     ) -> tuple[Array, Array, float] | None:
         """Solve with the cuts so far; without ``room``, for the violation or the objective + ``penalty`` * violation.
@@ -328,6 +367,7 @@ class _Programme:
             if not len(helpful):
                 break
             self.active = np.union1d(self.active, helpful)
+        self.duals = np.maximum(-duals[: len(self.others)], 0.0)
         mu = np.zeros(self.n)
         mu[self.active] = _distribution(x[: len(self.active)])
         rest = x[len(self.active) :]
@@ -335,7 +375,7 @@ class _Programme:
 
     # -- pieces ----------------------------------------------------------------------------------
 
-    def _at(self, mu: Array) -> tuple[Array, Array]:
+    def at(self, mu: Array) -> tuple[Array, Array]:
         """Arguments of the atoms at a mixture, and the atoms' values (inner atoms first)."""
         table, first = self.table, 1 + self.j
         signed = self.rows[first:] @ mu
@@ -356,7 +396,7 @@ class _Programme:
         rows = slice(1, 1 + self.j)
         return float((self.rows[rows] @ mu + self.table.atom_weights[rows] @ values).max())
 
-    def _cut_at(self, xi: Array) -> None:
+    def cut_at(self, xi: Array) -> None:
         """tau_a >= phi_a(xi0) + grad . (xi - xi0), for every convex atom."""
         for group in self.convex:
             points = xi[group.slacks][..., None]

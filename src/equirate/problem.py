@@ -174,6 +174,15 @@ class Problem:
         families = [c for c in self.constraints if isinstance(c, Family)]
         return found | {argument for f in families for metric in f.metrics for argument in metric.arguments}
 
+    @property
+    def has_black_boxes(self) -> bool:
+        """Whether a function of the user's own stands in the objective or a constraint."""
+        sides = [self.objective.expr]
+        for constraint in self.constraints:
+            if isinstance(constraint, Constraint):
+                sides += [constraint.left, constraint.right]
+        return any(map(_has_black_box, sides))
+
     def losses(self) -> list[Loss]:
         """Every ordinary loss in the objective, each once."""
         return list({loss.key: loss for loss in self.objective.expr.losses()}.values())

@@ -183,6 +183,8 @@ class Solution:
 
     def output(self, configuration: int | None = None) -> Classifier:
         """The classifier that the algorithm's own theorem is about."""
+        if self.algorithm.output is Output.BEST:
+            return self.polish(configuration)
         return self.average(configuration) if self.algorithm.output is Output.AVERAGE else self.uniform(configuration)
 
     def shrink(self, configuration: int | None = None) -> Classifier:

@@ -52,6 +52,10 @@ class MultiplierPlayer:
         """Return the unnormalised weight of this round's classifier in the output that the theorem is about."""
         return np.ones(state["lam"].shape[1])
 
+    def settled(self, state: State) -> bool:
+        """Whether nothing is left to play for: the optimum is known to be reached."""
+        return False
+
     @staticmethod
     def keep(state: State, columns: NDArray[np.intp]) -> State:
         """Return the state of some of the configurations."""
