@@ -1,5 +1,6 @@
 """The passes over the features: every way of running one gives what a plain reading of the definition gives."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -279,3 +280,107 @@ def test_single_precision_is_for_features_it_can_hold() -> None:
     assert not measured(drawn() * 1e20).single
     assert measured(np.column_stack([drawn(), np.full(300, 1e6)])).single  # a constant has no weight
     assert not measured(np.column_stack([drawn(), np.full(300, 1e35)])).single
+
+
+# -- whole runs -----------------------------------------------------------------------------------
+
+N = 600
+RUN_X = np.column_stack([one_hot(N, seed=4), np.round(drawn(N, 2, seed=5), 1)])
+RUN_G = np.random.default_rng(6).integers(2, size=N)
+RUN_Y = (RUN_X[:, 0] + RUN_X[:, -1] + 0.5 * RUN_G + drawn(N, 1, seed=7)[:, 0] > 1).astype(int)
+GROUP = eq.attr("g") == 1
+RUNS = {
+    "kld": eq.Problem(eq.minimize(eq.kl_divergence(GROUP) + eq.kl_divergence(~GROUP)), [eq.error_rate() <= 0.3]),
+    "f1": eq.Problem(eq.maximize(eq.f1()), [eq.f1(GROUP) >= eq.f1(~GROUP) - 0.01]),
+    "odds": eq.Problem(eq.minimize(eq.error_rate()), [abs(eq.tpr(GROUP) - eq.tpr(~GROUP)) <= 0.02]),
+}
+
+
+def played(name: str, X: Any = RUN_X, algorithm: str = "auto", **settings: Any) -> Any:
+    settings = {"n_rounds": 60, "theta_step": (0.01, 0.1), "lambda_step": (0.01, 0.1)} | settings
+    weights = settings.pop("weights", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)  # few rounds: only the course is of interest
+        return eq.solve(RUNS[name], X, RUN_Y, {"g": RUN_G}, weights, algorithm=algorithm, **settings)
+
+
+def same_course(a: Any, b: Any, share: float = 0.02) -> None:
+    """Rates and multipliers take the same course; a score near 0 may fall on either side by rounding."""
+    np.testing.assert_allclose(a.record.stacked("rates"), b.record.stacked("rates"), atol=share)
+    np.testing.assert_allclose(a.record.stacked("multipliers"), b.record.stacked("multipliers"), atol=10 * share)
+
+
+@pytest.mark.skipif(not kernels.ready(), reason="needs numba")
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("algorithm", ["auto", "proxy_lagrangian", "spade_plus"])
+def test_a_compiled_run_is_the_run_in_numpy(name: str, algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "f1" and algorithm != "auto":
+        pytest.skip("a ratio")
+    bounds = {"theta_step": 0.01, "lambda_step": 0.01}
+    fast = played(name, algorithm=algorithm, **bounds)
+    monkeypatch.setattr(kernels, "ready", lambda: False)
+    same_course(fast, played(name, algorithm=algorithm, **bounds))
+
+
+@pytest.mark.parametrize("compiled", COMPILED, indirect=True)
+@pytest.mark.parametrize("name", RUNS)
+def test_sparse_features_take_the_course_of_dense_ones(compiled: bool, name: str) -> None:
+    same_course(played(name), played(name, sp.csr_matrix(RUN_X)))
+
+
+@pytest.mark.parametrize("compiled", COMPILED, indirect=True)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_merged_rows_take_the_course_of_all_rows(
+    compiled: bool, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = np.random.default_rng(8).random(N) if weighted else None
+    X = RUN_X[:, :10]
+    merged = played("kld", X, weights=weights)
+    assert merged.player.design[2].X.shape[0] < N / 2
+    monkeypatch.setattr(designs, "MERGED", 0.0)
+    plain = played("kld", X, weights=weights)
+    assert plain.player.design[2].X.shape[0] == N
+    same_course(merged, plain)
+
+
+@pytest.mark.parametrize("compiled", COMPILED, indirect=True)
+@pytest.mark.parametrize("name", RUNS)
+def test_a_configuration_alone_takes_the_course_it_takes_in_the_batch(compiled: bool, name: str) -> None:
+    batch = played(name)
+    for c, setting in enumerate(batch.configurations):
+        steps = {key: setting[key] for key in ("theta_step", "lambda_step")}
+        alone = played(name, **steps)
+        wanted = batch.record.stacked("rates")[:, :, [c]]
+        np.testing.assert_allclose(alone.record.stacked("rates"), wanted, atol=0.02)
+
+
+@pytest.mark.skipif(not kernels.ready(), reason="needs numba")
+def test_a_run_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designs, "_WORK", 1000)
+    runs = []
+    for number in (1, 2):
+        monkeypatch.setattr(threads, "count", lambda number=number: number)
+        runs.append(played("kld", RUN_X.astype(np.float32)))
+    np.testing.assert_array_equal(runs[0].record.stacked("rates"), runs[1].record.stacked("rates"))
+    np.testing.assert_array_equal(runs[0].record.photographs[-1], runs[1].record.photographs[-1])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_standardised_model_is_one_on_standardised_features(sparse: bool) -> None:
+    X = RUN_X * np.linspace(0.1, 30, RUN_X.shape[1])
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    inside = played("odds", sp.csr_array(X) if sparse else X, model=eq.models.Linear(standardise=True))
+    outside = played("odds", Z)
+    same_course(inside, outside)
+    p = [s.best(0).positive_probability(data) for s, data in ((inside, X), (outside, Z))]
+    assert np.mean(p[0] == p[1]) > 0.98
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_standardised_model_goes_on_from_where_it_was(intercept: bool) -> None:
+    model = eq.models.Linear(standardise=True, intercept=intercept)
+    X = 3 + RUN_X
+    first = played("odds", X, model=model, n_rounds=10)
+    again = played("odds", X, model=model, n_rounds=10, record_every=1, start=first.record.end())
+    ends = first.record.photographs[-1], again.record.photographs[0]
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-8)  # the first round is played before the first step

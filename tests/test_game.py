@@ -372,3 +372,28 @@ def test_losses_share_the_objectives_multiplier():
     f = np.zeros(N)
     slope = lam[0] * (W / W.sum() * np.where(Y == 1, -0.5, 0.5)) @ X + lam[1] * (NEGATIVE * (f > -1)) @ X
     np.testing.assert_allclose(weights_of(solution)[1], -0.3 * slope, atol=1e-12)
+
+
+def test_configurations_can_be_taken_out_of_the_play():
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.3])
+    settings = {"theta_step": (0.05, 0.1, 0.2), "lambda_step": 0.1, "record_every": 5, "n_rounds": 40}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] > 0).astype(int)
+    full = eq.solve(problem, X, y, **settings)
+    seen = []
+
+    def watch(moment):
+        seen.append(moment.active.tolist())
+        return np.array([1]) if moment.round == 10 else np.array([], dtype=int)
+
+    solution = eq.solve(problem, X, y, progress=watch, **settings)
+    assert seen == [[0, 1, 2]] * 2 + [[0, 2]] * 6
+    assert solution.record.retired == {1: 10}
+    rates, wanted = solution.record.stacked("rates"), full.record.stacked("rates")
+    np.testing.assert_allclose(rates[:, :, [0, 2]], wanted[:, :, [0, 2]], atol=1e-9)
+    np.testing.assert_allclose(rates[:2, :, 1], wanted[:2, :, 1], atol=1e-9)
+    assert np.isnan(rates[2:, :, 1]).all()
+    assert sum(c == 1 for _, c in solution.iterates) == 2  # what was recorded before stays
+    everyone = eq.solve(problem, X, y, progress=lambda moment: np.arange(3), **settings)
+    assert everyone.record.played == 5

@@ -86,11 +86,59 @@ class Plateau:
         return self.calm >= self.patience
 
 
+@dataclass(eq=False)
+class LevelPlateaus:
+    """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
+
+    Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
+    after ``patience`` checks without an improvement of more than ``tolerance`` its configurations retire. The play ends
+    with the last level.
+    """
+
+    patience: int
+    tolerance: float
+    every: int = 10
+    also: Progress | None = None
+    seen: int = 0
+    best: dict[int, float] = field(default_factory=dict)
+    calm: dict[int, int] = field(default_factory=dict)
+
+    def __call__(self, moment: Moment) -> bool | NDArray[np.intp]:
+        """Return the configurations that are done."""
+        if self.also is not None and self.also(moment) is True:
+            return True
+        self.seen += 1
+        if self.seen % self.every:
+            return False
+        assert moment.levels is not None  # the run is over levels
+        objective, violations = values(moment.table, *_recorded(moment), moment.table.constants)
+        levels, of = np.unique(moment.levels, axis=1, return_inverse=True)
+        done = []
+        for k in np.unique(of[moment.active]):
+            result = shrink_weights(objective, violations - levels[:, [k]])
+            value = float(objective @ result.weights + PENALTY * result.smallest_violation)
+            better = value < self.best.get(k, np.inf) - self.tolerance
+            self.calm[k] = 0 if better else self.calm.get(k, 0) + 1
+            self.best[k] = min(self.best.get(k, np.inf), value)
+            if self.calm[k] >= self.patience:
+                done.append(k)
+        return moment.active[np.isin(of[moment.active], done)]
+
+
+def _recorded(moment: Moment) -> tuple[Array, Array]:
+    """Rates and losses of every iterate recorded so far, (quantity, iterates)."""
+    record = moment.record
+    parts = ((record.rates, record.actives), (record.losses, record.actives))
+    rates, losses = (
+        np.concatenate([part[:, active] for part, active in zip(found, actives, strict=True)], axis=1)
+        for found, actives in parts
+    )
+    return rates, losses
+
+
 def mixture_value(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> float:
     """Objective plus penalised violation of the best mixture of all recorded iterates, on what the multipliers see."""
-    record, table = moment.record, moment.table
-    rates = np.concatenate([r[:, a] for r, a in zip(record.rates, record.actives, strict=True)], axis=1)
-    losses = np.concatenate([r[:, a] for r, a in zip(record.losses, record.actives, strict=True)], axis=1)
+    table, (rates, losses) = moment.table, _recorded(moment)
     objective, violations = values(table, rates, losses, table.constants)
     weights = shrink_weights(objective, violations).weights
     rows = table.rows_from_rates(rates, losses)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import files
 from .certify import Certificate, certify, check_confidence
-from .choosing import Plateau, best_single, careful, judged_for, shifted, split, status_of
+from .choosing import LevelPlateaus, Plateau, best_single, careful, judged_for, shifted, split, status_of
 from .classifiers import Classifier
 from .data import Examples, empty_message, fill_missing
 from .errors import DataError, EquirateError, NotSolvedWarning
@@ -321,17 +321,19 @@ class RateClassifier(ClassifierMixin, BaseEstimator):
                 referee=referee,
                 start=self._continued(X.shape[1]) if levels is None else None,
                 tolerance=self.tolerance,
-                progress=self._watch(),
+                progress=self._watch(levels),
             )
         if self.two_sets or parts.validation is None:
             return solution, solution
         return solution, solution.on(choose[0], choose[1].labels, choose[1].columns, choose[1].weights)
 
-    def _watch(self) -> Any:
-        """Progress, and an end to the play when nothing improves any more."""
+    def _watch(self, levels: Array | None) -> Any:
+        """Progress, and an end to the play (or a level's) when nothing improves any more."""
         line = ProgressLine(self.objective.sense) if self.verbose else None
         if self.patience is None:
             return line
+        if levels is not None:
+            return LevelPlateaus(self.patience, self.tolerance, also=line)
         return Plateau(self.patience, self.tolerance, also=line)
 
     def _continued(self, width: int) -> Start | None:

@@ -44,6 +44,8 @@ class Moment:
     table: Table
     index: int
     """Which of the recorded iterates this is."""
+    levels: Array | None
+    """(constraints, all configurations): how far each constraint may be overstepped."""
 
     @cached_property
     def _values(self) -> tuple[Array, Array]:
@@ -110,6 +112,8 @@ class Record:
     shares: list[Array] = field(default_factory=list)
     diverged: dict[int, int] = field(default_factory=dict)
     """Configuration and the round by which it was found not to be finite."""
+    retired: dict[int, int] = field(default_factory=dict)
+    """Configuration and the round after which it was taken out of the play, having reached what it could."""
     left_domain: dict[int, int] = field(default_factory=dict)
     """Configuration and the first round in which surrogate rates left an atom's domain."""
     played: int = 0
@@ -153,7 +157,8 @@ def play(
 
     ``table`` is what multipliers and slacks see, and what is recorded. ``training`` is what the model is trained on:
     the same by default; another table over the same rows (with other weights) makes the two-data-set game of Cotter
-    et al. (2019). ``start`` continues an earlier play. A progress callback that returns True ends the play.
+    et al. (2019). ``start`` continues an earlier play. A progress callback that returns True ends the play; one that
+    returns an array of configurations ends theirs, and the others go on in a smaller batch.
     """
     record = Record(rules.count)
     game = _Game(table, table if training is None else training, player, slack, multipliers, model, rules, record)
@@ -168,8 +173,11 @@ def play(
                 if not len(game.active):
                     break
                 game.round(t, recorded)
-                if recorded and progress is not None and progress(game.moment(t)) is True:
+                wish = progress(game.moment(t)) if recorded and progress is not None else None
+                if wish is True:
                     break
+                if isinstance(wish, np.ndarray) and len(wish):
+                    game.retire(wish, t)
                 if recorded and multipliers.settled(game.lambda_state):
                     break
     except KeyboardInterrupt:
@@ -334,6 +342,15 @@ class _Game:
             return
         for c in self.active[~good]:
             self.record.diverged[int(c)] = t
+        self._keep(good)
+
+    def retire(self, configurations: NDArray[np.intp], t: int) -> None:
+        """End the play of some configurations; what they have recorded stays."""
+        for c in configurations:
+            self.record.retired[int(c)] = t
+        self._keep(~np.isin(self.active, configurations))
+
+    def _keep(self, good: NDArray[np.bool_]) -> None:
         columns = np.flatnonzero(good)
         self.active = self.active[good]
         self.player.keep(columns)
@@ -345,7 +362,8 @@ class _Game:
 
     def moment(self, t: int) -> Moment:
         """Where the game stands, for a progress callback."""
-        return Moment(t, self.rules.n_rounds, self.active, self.record, self.table, len(self.record.rounds) - 1)
+        index = len(self.record.rounds) - 1
+        return Moment(t, self.rules.n_rounds, self.active, self.record, self.table, index, self.rules.levels)
 
 
 def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...], float]) -> tuple[Array, Array]:
