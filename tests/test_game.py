@@ -397,3 +397,22 @@ def test_configurations_can_be_taken_out_of_the_play():
     assert sum(c == 1 for _, c in solution.iterates) == 2  # what was recorded before stays
     everyone = eq.solve(problem, X, y, progress=lambda moment: np.arange(3), **settings)
     assert everyone.record.played == 5
+
+
+def test_iterates_are_thinned_to_what_memory_allows(monkeypatch):
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.3])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = (X[:, 0] > 0).astype(int)
+    settings = {"theta_step": (0.05, 0.1), "record_every": 1, "n_rounds": 100, "lambda_step": 0.1}
+    full = eq.solve(problem, X, y, **settings)
+    assert full.record.rounds == list(range(1, 101))
+    size = full.record.photographs[0].nbytes
+    monkeypatch.setattr("equirate.models.linear.LEAST_BUDGET", 30 * size)
+    solution = eq.solve(problem, X, y, **settings)
+    assert 15 <= len(solution.record.rounds) <= 31
+    assert solution.record.rounds[-1] == 100
+    kept = np.array(solution.record.rounds) - 1
+    np.testing.assert_allclose(solution.record.stacked("rates"), full.record.stacked("rates")[kept])
+    np.testing.assert_allclose(solution.record.photographs, np.array(full.record.photographs)[kept])
+    assert solution.history["multipliers"].shape[0] == len(kept)

@@ -1,6 +1,7 @@
 """The command line: arguments only. Every command is one function that hands its arguments to the package.
 
-``equirate reproduce`` runs the paper's experiments, ``equirate datasets`` lists the data sets. Needs the extra ``cli``.
+``equirate reproduce`` runs the paper's experiments, ``equirate bench`` the benchmarks, ``equirate datasets`` lists the
+data sets. Needs the extra ``cli``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,17 @@ class Which(StrEnum):
     kld = "kld"
     fmeasure = "fmeasure"
     table1 = "table1"
+    all = "all"
+
+
+class Part(StrEnum):
+    """The parts of the benchmarks."""
+
+    grid = "grid"
+    odds = "odds"
+    cooper = "cooper"
+    products = "products"
+    growth = "growth"
     all = "all"
 
 
@@ -129,6 +141,56 @@ def list_datasets(
     typer.echo(aligned(rows))
     for row in table.to_dict("records"):
         typer.echo(f"\n{row['name']}\n  source: {row['source']}\n  licence: {row['licence']}")
+
+
+@app.command()
+def bench(
+    part: Annotated[
+        Part,
+        typer.Argument(
+            help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
+            "growth: rows, slices, configurations, iterates."
+        ),
+    ] = Part.all,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke run: small sizes, about a minute once the rivals are installed.")
+    ] = False,
+    threads: Annotated[int, typer.Option(min=0, help="Threads for every side; 0 for all cores.")] = 1,
+    again: Annotated[bool, typer.Option("--again", help="Measure again what is measured already.")] = False,
+    cache: Annotated[
+        Path,
+        typer.Option(help="Where the rivals are installed and results are kept; an interrupted run goes on there."),
+    ] = Path("build/bench"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
+    ] = None,
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure speed and quality beside other libraries, each installed in an environment of its own."""
+    from dataclasses import replace
+
+    from . import benchmarks
+    from .benchmarks.progress import watching
+    from .experiments import show
+
+    if docs is not None:
+        try:
+            benchmarks.check_page(docs)
+        except (OSError, ValueError) as error:
+            raise typer.BadParameter(str(error), param_hint="--docs") from None
+    settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
+    parts = benchmarks.PARTS if part is Part.all else (part.value,)
+    try:
+        with watching() as (watch, tell):
+            results = benchmarks.bench(parts, cache, settings=settings, again=again, watch=watch, tell=tell)
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    show(benchmarks.make_tables(results), sys.stdout)
+    for line in benchmarks.skipped_lines(results):
+        typer.echo(f"Left out: {line}", err=True)
+    places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
+    typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
 
 
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:

@@ -42,15 +42,15 @@ class Moment:
     active: NDArray[np.intp]
     record: Record
     table: Table
-    index: int
-    """Which of the recorded iterates this is."""
+    rates: Array
+    losses: Array
+    """What was just recorded, for all configurations."""
     levels: Array | None
     """(constraints, all configurations): how far each constraint may be overstepped."""
 
     @cached_property
     def _values(self) -> tuple[Array, Array]:
-        rates, losses = (part[self.index][:, self.active] for part in (self.record.rates, self.record.losses))
-        return values(self.table, rates, losses, self.table.constants)
+        return values(self.table, self.rates[:, self.active], self.losses[:, self.active], self.table.constants)
 
     @property
     def objective(self) -> Array:
@@ -93,11 +93,18 @@ class Start:
     multipliers: Array
 
 
+_PER_ITERATE = (
+    "rounds", "photographs", "actives", "rates", "losses", "multipliers", "slacks", "lagrangian", "shares",
+)  # fmt: skip
+
+
 @dataclass(eq=False)
 class Record:
     """What happened: photographs of the model, exact rates, multipliers and slacks, every so many rounds.
 
-    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN.
+    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN. Where the
+    photographs would take more memory than the model allows, every second iterate is forgotten, and half as many are
+    recorded from then on.
     """
 
     count: int
@@ -137,6 +144,12 @@ class Record:
         """Where the play ended, to continue from there; configurations that were dropped stay away."""
         return Start(self.photographs[-1], self.multipliers[-1][:, self.actives[-1]])
 
+    def thin(self) -> None:
+        """Forget every second iterate, but not the last."""
+        for name in _PER_ITERATE:
+            kept = getattr(self, name)[::-2]
+            setattr(self, name, kept[::-1])
+
     def stacked(self, name: str) -> Array:
         """Return a recorded quantity as one array (recorded rounds, quantity, configurations)."""
         return np.array(getattr(self, name))
@@ -167,7 +180,7 @@ def play(
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is dropped and named
             for t in range(1, rules.n_rounds + 1):
-                recorded = t % rules.record_every == 0 or t == rules.n_rounds
+                recorded = t % game.every == 0 or t == rules.n_rounds
                 if recorded:
                     game.drop_diverged(t)
                 if not len(game.active):
@@ -207,7 +220,7 @@ class _Game:
         self.slack, self.multipliers = slack, multipliers
         self.descent = model if isinstance(model, model_players.Descent) else None
         self.sweeps = self.descent is not None and self.descent.surrogate is HINGE and not training.loss
-        self.active = np.arange(rules.count)
+        self.active, self.every, self.stored = np.arange(rules.count), rules.record_every, 0
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
         self.slack_state = slack.start(table, rules.count)
@@ -327,6 +340,11 @@ class _Game:
             ("shares", self.multipliers.share(self.lambda_state, t)),
         ):
             getattr(record, name).append(self._wide(array))
+        self.stored += getattr(record.photographs[-1], "nbytes", 0)
+        if self.stored > self.player.budget:
+            record.thin()
+            self.every *= 2
+            self.stored = sum(photograph.nbytes for photograph in record.photographs)
 
     def _wide(self, array: Array) -> Array:
         if len(self.active) == self.record.count:
@@ -362,8 +380,9 @@ class _Game:
 
     def moment(self, t: int) -> Moment:
         """Where the game stands, for a progress callback."""
-        index = len(self.record.rounds) - 1
-        return Moment(t, self.rules.n_rounds, self.active, self.record, self.table, index, self.rules.levels)
+        record = self.record
+        last = record.rates[-1], record.losses[-1]
+        return Moment(t, self.rules.n_rounds, self.active, record, self.table, *last, self.rules.levels)
 
 
 def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...], float]) -> tuple[Array, Array]:

@@ -54,6 +54,9 @@ class Members:
 class Player:
     """Parameters of all configurations of a model, joined with the training data."""
 
+    budget: float = np.inf
+    """Bytes that the photographs of a run may take."""
+
     def scores(self) -> NDArray[Any]:
         """Scores of the training examples (examples, configurations); an example is predicted 1 if above 0."""
         raise NotImplementedError

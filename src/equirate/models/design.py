@@ -191,6 +191,12 @@ class Design:
         return measured, trained
 
 
+def stored_bytes(X: Any) -> int:
+    """Memory that features take."""
+    sparse = bool(sp.issparse(X))
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes)
+
+
 def _wide(W: Weights) -> int:
     """Columns of W, rounded up to full lanes."""
     return -(-int(W.shape[1]) // LANES) * LANES

@@ -18,7 +18,10 @@ from ..players.steps import StepRule
 from ..seeds import stream
 from ..table import Cells, Table
 from .base import Array, Choice, Measured, Members, Model, Player, feature_names, features
-from .design import Design, Standard, decisions, linear_scores
+from .design import Design, Standard, decisions, linear_scores, stored_bytes
+
+LEAST_BUDGET = 200e6
+"""Bytes that the recorded weights may take, however small the data are."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class LinearPlayer(Player):
         self.W[:width] = setting.spread * np.stack(columns, axis=1)
         self._project()
         self.state = step.start(self.W.shape, self.W.dtype)
+        self.budget = max(stored_bytes(X), LEAST_BUDGET)
         self.slope: NDArray[Any] | None = None
         self.design: tuple[Table, Table, Design] | None = None
 

@@ -1,0 +1,112 @@
+"""The ground that measurements stand on: settings, data, the rivals' environments, and somebody to tell.
+
+In: `Settings` and a cache folder. Out: `Ground`, which every measurement gets and nothing else; and `Measured`, what a
+measurement gives back.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import equirate as eq
+
+from .. import experiments
+from ..experiments.bench import Bench
+from ..experiments.splits import make_split
+from .environments import RIVALS, Environments, Process
+from .settings import Settings
+
+OURS = "equirate"
+Quality = dict[str, dict[str, list[float]]]
+"""``quality[side][part] = [objective, constraint]``."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Samples of one quantity, by side."""
+
+    what: str
+    unit: str
+    samples: Mapping[str, list[float]]
+    note: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"what": self.what, "unit": self.unit, "samples": dict(self.samples), "note": self.note}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measurement gives back.
+
+    Attributes
+    ----------
+    comparisons
+        Samples, by what was measured.
+    quality, measures
+        Objective and constraint of every side on every part, and what the two are called.
+    facts
+        Whatever else is worth keeping: sizes, rounds, memory.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    quality: Quality = field(default_factory=dict)
+    measures: tuple[str, str] = ("", "")
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "comparisons": [comparison.as_dict() for comparison in self.comparisons],
+            "quality": self.quality,
+            "measures": list(self.measures),
+            "facts": self.facts,
+        }
+
+
+class Ground:
+    """What every measurement gets.
+
+    Parameters
+    ----------
+    settings
+        How much to measure.
+    cache
+        Folder of the rivals' environments.
+    results
+        Folder of the results, and of models that several measurements share.
+    tell
+        Called with a line about what is going on.
+    """
+
+    def __init__(
+        self, settings: Settings, cache: Path, results: Path, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self.settings, self.results, self.tell = settings, results, tell
+        self.environments = Environments(cache / "environments", settings.cores, tell)
+        self._benches: dict[str, Bench] = {}
+
+    def bench(self, dataset: str) -> Bench:
+        """The first split of a data set, with UncError."""
+        if dataset not in self._benches:
+            known = experiments.PRINTED if self.settings.rounds >= 1000 else experiments.QUICK
+            store = self.results / "models" / dataset
+            self._benches[dataset] = Bench(make_split(dataset, 0), known, store)
+        return self._benches[dataset]
+
+    def rival(self, name: str, job: Mapping[str, Any], arrays: Mapping[str, Any]) -> Process:
+        """Start a rival on a job."""
+        return self.environments.start(RIVALS[name], job, arrays)
+
+    def solve(self, problem: eq.Problem, *given: Any, **options: Any) -> eq.Solution:
+        """`equirate.solve` without its warnings; an interrupted game is no result."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", eq.EquirateWarning)
+            solution = eq.solve(problem, *given, **options)
+        if solution.record.interrupted:
+            raise KeyboardInterrupt
+        return solution
