@@ -243,12 +243,12 @@ def _total(parts: NDArray[Any]) -> NDArray[Any]:
 
 
 def _leaner(X: Any) -> Any:
-    """Features as the passes want them: CSR where most values are zero, else dense rows that lie together."""
+    """Features as the passes want them: CSR where most values are zero and a compiled pass makes use of that."""
     if sp.issparse(X):
         sparse: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
         sparse.sum_duplicates()
         return sparse
-    if X.size and np.count_nonzero(X) <= SPARSE * X.size:
+    if kernels.ready() and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
     return X
 
