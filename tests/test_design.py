@@ -1,5 +1,6 @@
 """The passes over the features: every way of running one gives what a plain reading of the definition gives."""
 
+import os
 import warnings
 from typing import Any
 
@@ -31,6 +32,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return bool(request.param)
 
 
+@pytest.mark.skipif(os.environ.get("EQUIRATE_KERNELS") == "0", reason="the compiled passes are turned off")
 def test_the_compiled_passes_are_tested_where_numba_is() -> None:
     pytest.importorskip("numba")
     assert kernels.ready()

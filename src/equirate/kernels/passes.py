@@ -74,6 +74,38 @@ def _typed_slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weight
 
 
 @_compiled
+def _stored(indptr: Any, indices: Any, data: Any, W: Any, i: int, column: int) -> Any:
+    """Scores of a CSR row."""
+    s = load(W, W.shape[0] - 1, column)
+    for p in range(indptr[i], indptr[i + 1]):
+        s = fma(s, data[p], load(W, indices[p], column))
+    return s
+
+
+@_compiled
+def _one(X: Any, W: Any, i: int, column: int) -> Any:
+    """Scores of a dense row."""
+    s = load(W, W.shape[0] - 1, column)
+    for k in range(W.shape[0] - 1):
+        s = fma(s, X[i, k], load(W, k, column))
+    return s
+
+
+@_compiled
+def _four(X: Any, W: Any, i: int, column: int) -> Any:
+    """Scores of four dense rows, which share every load of weights."""
+    s0 = load(W, W.shape[0] - 1, column)
+    s1, s2, s3 = s0, s0, s0
+    for k in range(W.shape[0] - 1):
+        w = load(W, k, column)
+        s0 = fma(s0, X[i, k], w)
+        s1 = fma(s1, X[i + 1, k], w)
+        s2 = fma(s2, X[i + 2, k], w)
+        s3 = fma(s3, X[i + 3, k], w)
+    return s0, s1, s2, s3
+
+
+@_compiled
 def sweep_sparse(
     indptr: Any,
     indices: Any,
@@ -97,9 +129,7 @@ def sweep_sparse(
     for column in range(0, W.shape[1], WIDTH):
         total = zeros(W)
         for i in range(start, stop):
-            s = load(W, d, column)
-            for p in range(indptr[i], indptr[i + 1]):
-                s = fma(s, data[p], load(W, indices[p], column))
+            s = _stored(indptr, indices, data, W, i, column)
             _count(sums, of[i], column, s, weights, i)
             _bound(upper, lower, of[i], column, s, weights, i)
             g = _slope(s, trained[i], column, up, down, training_weights, i)
@@ -133,14 +163,7 @@ def sweep_dense(
         total = zeros(W)
         i = start
         while i + 4 <= stop:
-            s0 = load(W, d, column)
-            s1, s2, s3 = s0, s0, s0
-            for k in range(d):
-                w = load(W, k, column)
-                s0 = fma(s0, X[i, k], w)
-                s1 = fma(s1, X[i + 1, k], w)
-                s2 = fma(s2, X[i + 2, k], w)
-                s3 = fma(s3, X[i + 3, k], w)
+            s0, s1, s2, s3 = _four(X, W, i, column)
             _count(sums, of[i], column, s0, weights, i)
             _count(sums, of[i + 1], column, s1, weights, i + 1)
             _count(sums, of[i + 2], column, s2, weights, i + 2)
@@ -161,9 +184,7 @@ def sweep_dense(
                 store(slope, k, column, fma(h, X[i + 3, k], g3))
             i += 4
         while i < stop:
-            s = load(W, d, column)
-            for k in range(d):
-                s = fma(s, X[i, k], load(W, k, column))
+            s = _one(X, W, i, column)
             _count(sums, of[i], column, s, weights, i)
             _bound(upper, lower, of[i], column, s, weights, i)
             g = _slope(s, trained[i], column, up, down, training_weights, i)
@@ -179,39 +200,26 @@ def count_sparse(
     indptr: Any, indices: Any, data: Any, W: Any, of: Any, weights: Any, sums: Any, start: int, stop: int
 ) -> None:
     """Scores and cell sums of CSR rows."""
-    d = W.shape[0] - 1
     for i in range(start, stop):
         for column in range(0, W.shape[1], WIDTH):
-            s = load(W, d, column)
-            for p in range(indptr[i], indptr[i + 1]):
-                s = fma(s, data[p], load(W, indices[p], column))
+            s = _stored(indptr, indices, data, W, i, column)
             _count(sums, of[i], column, s, weights, i)
 
 
 @_compiled
 def count_dense(X: Any, W: Any, of: Any, weights: Any, sums: Any, start: int, stop: int) -> None:
     """Scores and cell sums of dense rows, four at a time."""
-    d = W.shape[0] - 1
     for column in range(0, W.shape[1], WIDTH):
         i = start
         while i + 4 <= stop:
-            s0 = load(W, d, column)
-            s1, s2, s3 = s0, s0, s0
-            for k in range(d):
-                w = load(W, k, column)
-                s0 = fma(s0, X[i, k], w)
-                s1 = fma(s1, X[i + 1, k], w)
-                s2 = fma(s2, X[i + 2, k], w)
-                s3 = fma(s3, X[i + 3, k], w)
+            s0, s1, s2, s3 = _four(X, W, i, column)
             _count(sums, of[i], column, s0, weights, i)
             _count(sums, of[i + 1], column, s1, weights, i + 1)
             _count(sums, of[i + 2], column, s2, weights, i + 2)
             _count(sums, of[i + 3], column, s3, weights, i + 3)
             i += 4
         while i < stop:
-            s = load(W, d, column)
-            for k in range(d):
-                s = fma(s, X[i, k], load(W, k, column))
+            s = _one(X, W, i, column)
             _count(sums, of[i], column, s, weights, i)
             i += 1
 
@@ -219,39 +227,26 @@ def count_dense(X: Any, W: Any, of: Any, weights: Any, sums: Any, start: int, st
 @_compiled
 def decide_sparse(indptr: Any, indices: Any, data: Any, W: Any, decided: Any, start: int, stop: int) -> None:
     """Decisions of CSR rows; see `lanes.decide`."""
-    d = W.shape[0] - 1
     for i in range(start, stop):
         for column in range(0, W.shape[1], WIDTH):
-            s = load(W, d, column)
-            for p in range(indptr[i], indptr[i + 1]):
-                s = fma(s, data[p], load(W, indices[p], column))
+            s = _stored(indptr, indices, data, W, i, column)
             decide(decided, i, column, s)
 
 
 @_compiled
 def decide_dense(X: Any, W: Any, decided: Any, start: int, stop: int) -> None:
     """Decisions of dense rows, four at a time; see `lanes.decide`."""
-    d = W.shape[0] - 1
     for column in range(0, W.shape[1], WIDTH):
         i = start
         while i + 4 <= stop:
-            s0 = load(W, d, column)
-            s1, s2, s3 = s0, s0, s0
-            for k in range(d):
-                w = load(W, k, column)
-                s0 = fma(s0, X[i, k], w)
-                s1 = fma(s1, X[i + 1, k], w)
-                s2 = fma(s2, X[i + 2, k], w)
-                s3 = fma(s3, X[i + 3, k], w)
+            s0, s1, s2, s3 = _four(X, W, i, column)
             decide(decided, i, column, s0)
             decide(decided, i + 1, column, s1)
             decide(decided, i + 2, column, s2)
             decide(decided, i + 3, column, s3)
             i += 4
         while i < stop:
-            s = load(W, d, column)
-            for k in range(d):
-                s = fma(s, X[i, k], load(W, k, column))
+            s = _one(X, W, i, column)
             decide(decided, i, column, s)
             i += 1
 
