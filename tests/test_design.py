@@ -387,3 +387,42 @@ def test_a_standardised_model_goes_on_from_where_it_was(intercept: bool) -> None
     again = played("odds", X, model=model, n_rounds=10, record_every=1, start=first.record.end())
     ends = first.record.photographs[-1], again.record.photographs[0]
     np.testing.assert_allclose(ends[1], ends[0], atol=1e-8)  # the first round is played before the first step
+
+
+def strided(X: Array) -> Array:
+    wide = np.zeros((len(X), 2 * X.shape[1]), X.dtype)
+    wide[:, ::2] = X
+    return wide[:, ::2]
+
+
+def read_only(X: Array) -> Array:
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def mapped(X: Array, path: Any) -> Array:
+    stored = np.memmap(path, dtype=X.dtype, mode="w+", shape=X.shape)
+    stored[:] = X
+    stored.flush()
+    return np.memmap(path, dtype=X.dtype, mode="r", shape=X.shape)
+
+
+@pytest.mark.parametrize(
+    "kind", ["read-only", "memory map", "fortran", "strided", "other byte order", "csc", "long csr"]
+)
+def test_features_may_be_stored_in_any_way(kind: str, tmp_path: Any) -> None:
+    X = RUN_X.astype(np.float32)
+    rows = sp.csr_array(X)
+    stored = {
+        "read-only": read_only,
+        "memory map": lambda X: mapped(X, tmp_path / "features"),
+        "fortran": np.asfortranarray,
+        "strided": strided,
+        "other byte order": lambda X: X.astype(X.dtype.newbyteorder()),
+        "csc": sp.csc_matrix,
+        "long csr": lambda X: sp.csr_array(
+            (rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)), shape=X.shape
+        ),
+    }[kind](X)
+    same_course(played("odds", stored), played("odds", X))

@@ -18,10 +18,9 @@ def ready() -> bool:
     if os.environ.get("EQUIRATE_KERNELS", "1") == "0":
         return False
     try:
-        compiled()
+        return bool(compiled().ENABLED)
     except ImportError:  # no numba, or one that does not know this numpy
         return False
-    return True
 
 
 @cache

@@ -17,7 +17,17 @@ from numba.extending import overload
 
 from .lanes import WIDTH, add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
 
-_compiled = numba.njit(nogil=True, cache=True)
+
+ENABLED = not numba.config.DISABLE_JIT
+"""Vectors of 16 exist in compiled code only."""
+
+
+def _compiled(function: Any) -> Any:
+    """Compile without the interpreter's lock; what was compiled is kept on disk where there is a place for it."""
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written to
+        return numba.njit(nogil=True)(function)
 
 
 def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
