@@ -83,11 +83,14 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Where results go; a run that was interrupted goes on there.")] = Path(
         "results"
     ),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
 ) -> None:
     """Run the paper's experiments and show our numbers beside the printed ones."""
     from . import datasets, experiments
+    from .experiments.files import fill
     from .experiments.progress import watching
 
+    _check_page(docs)
     settings = experiments.QUICK if quick else experiments.PRINTED
     if rounds is not None:
         settings = settings.lasting(rounds)
@@ -114,6 +117,9 @@ def reproduce(
     for line in results.errors():
         typer.echo(f"Not computed: {line}", err=True)
     places = [*results.save(), experiments.write_markdown(made, out / "tables.md")]
+    if docs is not None:
+        fill(docs, experiments.as_markdown(made))
+        places.append(docs)
     typer.echo("\nEvery number, and the tables: " + ", ".join(map(str, places)))
     typer.echo(f"The page, with plots: {experiments.write_page(results, out / 'index.html').resolve()}")
 
@@ -173,11 +179,7 @@ def bench(
     from .benchmarks.progress import watching
     from .experiments import show
 
-    if docs is not None:
-        try:
-            benchmarks.check_page(docs)
-        except (OSError, ValueError) as error:
-            raise typer.BadParameter(str(error), param_hint="--docs") from None
+    _check_page(docs)
     settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
     parts = benchmarks.PARTS if part is Part.all else (part.value,)
     try:
@@ -200,6 +202,17 @@ def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
                 f"there is no data set {name!r}; there are {', '.join(names)}", param_hint="--dataset"
             )
     return wanted
+
+
+def _check_page(docs: Path | None) -> None:
+    """Refuse a page without a place for tables before anything is computed."""
+    from .experiments.files import check_page
+
+    if docs is not None:
+        try:
+            check_page(docs)
+        except (OSError, ValueError) as error:
+            raise typer.BadParameter(str(error), param_hint="--docs") from None
 
 
 def _fail(message: str) -> None:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..experiments.files import write_json, write_text
+from ..experiments.files import check_page, fill, write_json, write_text
 from .cases import PARTS, Case, cases
 from .ground import Ground
 from .plot import bars, curves
 from .runner import Done, Watch, gathered, run
 from .settings import FULL, QUICK, Settings
-from .tables import as_markdown, check_page, fill, make_tables, rows_of, skipped_lines
+from .tables import as_markdown, make_tables, rows_of, skipped_lines
 
 __all__ = [
     "FULL",

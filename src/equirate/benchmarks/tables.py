@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from ..experiments.files import write_text
 from ..experiments.tables import Table
 from .ground import OURS
 from .timing import Spread, ratio, spread
 
 Cell = dict[str, Any]
-BEGIN, END = "<!-- table -->", "<!-- /table -->"
 
 
 @dataclass(frozen=True)
@@ -151,18 +148,3 @@ def as_markdown(cells: Sequence[Cell]) -> str:
     if left_out:
         blocks.append("Left out:\n\n" + "\n".join(f"- {line}" for line in left_out))
     return "\n\n".join(blocks)
-
-
-def check_page(page: Path) -> tuple[str, str]:
-    """What stands before and after the place for the tables in a page; refuses a page that has none."""
-    before, begin, rest = page.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page} has no place for the tables: put {BEGIN} and {END} where they belong")
-    return before, after
-
-
-def fill(page: Path, text: str) -> None:
-    """Put text between the marks of a page, in place of what was there."""
-    before, after = check_page(page)
-    write_text(page, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

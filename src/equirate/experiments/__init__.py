@@ -19,7 +19,7 @@ from .page import write_page
 from .results import Results
 from .runner import Done, Job, Watch, missing, plan, run
 from .settings import PRINTED, QUICK, Settings
-from .tables import Table, make_tables, show, write_markdown
+from .tables import Table, as_markdown, make_tables, show, write_markdown
 
 __all__ = [
     "CHOICES",
@@ -33,6 +33,7 @@ __all__ = [
     "Settings",
     "Table",
     "Watch",
+    "as_markdown",
     "chosen",
     "make_tables",
     "missing",

@@ -27,3 +27,22 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
+
+
+BEGIN, END = "<!-- table -->", "<!-- /table -->"
+"""Marks around the tables in a page of documentation."""
+
+
+def check_page(page: Path) -> tuple[str, str]:
+    """What stands before and after the place for the tables in a page; refuses a page that has none."""
+    before, begin, rest = page.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} has no place for the tables: put {BEGIN} and {END} where they belong")
+    return before, after
+
+
+def fill(page: Path, text: str) -> None:
+    """Put text between the marks of a page, in place of what was there."""
+    before, after = check_page(page)
+    write_text(page, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

@@ -89,8 +89,13 @@ def _sizes(results: Results, experiment: Experiment, dataset: str) -> str:
 
 def write_markdown(made: Sequence[Table], path: Path) -> Path:
     """Write tables as Markdown and return where."""
-    write_text(path, "\n\n".join(table.markdown() for table in made) + "\n")
+    write_text(path, as_markdown(made) + "\n")
     return path
+
+
+def as_markdown(made: Sequence[Table]) -> str:
+    """All tables as Markdown."""
+    return "\n\n".join(table.markdown() for table in made)
 
 
 def show(made: Sequence[Table], file: TextIO | None = None) -> None:

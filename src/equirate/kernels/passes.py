@@ -17,7 +17,6 @@ from numba.extending import overload
 
 from .lanes import WIDTH, add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
 
-
 ENABLED = not numba.config.DISABLE_JIT
 """Vectors of 16 exist in compiled code only."""
 
