@@ -22,10 +22,16 @@ ORDER = [
     "slices",
     "kinds",
     "atoms",
+    "indexes",
     "data",
+    "measuring",
     "expressions",
+    "arithmetic",
+    "nodes",
     "rates",
     "parity",
+    "clearing",
+    "refusals",
     "problem",
     "canonical",
     "table",
@@ -47,11 +53,15 @@ ORDER = [
     "report",
     "splits",
     "scope",
-    "frontier",
     "choosing",
+    "fitting",
+    "frontier",
     "saving",
+    "validating",
+    "judging",
     "estimator",
     "postprocess",
+    "loading",
 ]
 """A module imports only from those before it. Parts of a package may import each other."""
 FREE = {"benchmarks", "datasets", "experiments"}
@@ -62,11 +72,17 @@ def part_of(module: str) -> str:
     return module.split(".")[0]
 
 
+def names_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 def imports(path: Path) -> set[str]:
     """Parts of the package that a file imports when it is loaded or when a function runs."""
     package = path.relative_to(SOURCE).parent.parts
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    tree = ast.parse(path.read_text("utf-8"))
+    for_types = {part for node in ast.walk(tree) if names_types_only(node) for part in ast.walk(node)}
+    for node in set(ast.walk(tree)) - for_types:
         if isinstance(node, ast.ImportFrom) and node.level:
             above = package[: len(package) - node.level + 1]
             module = [*above, *(node.module.split(".") if node.module else [])]

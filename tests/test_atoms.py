@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from equirate.arithmetic import Call
 from equirate.atoms import ATOMS, Atom, atom_named, numerical_response
 from equirate.discipline import REALS, Interval, Monotonicity, Shape
-from equirate.expressions import Call
 from equirate.rates import fnr, fpr
 
 SOFTPLUS_SUM = Atom(

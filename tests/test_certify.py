@@ -337,6 +337,29 @@ def test_estimates_are_plain() -> None:
     assert isinstance(Certificate("c", 0.0, 0.1, -0.1, 0.1, 0.95, "pass"), Certificate)
 
 
+@pytest.mark.parametrize("at_once", [1, 40, 2**20])
+@pytest.mark.parametrize(
+    ("expr", "value", "error"),
+    [
+        (
+            eq.tpr(G) + eq.tpr(~G) + eq.fpr() - 0.5 * eq.positive_rate(G),
+            1.5382313477407175,
+            0.07444937106006318,
+        ),
+        (eq.square(eq.tpr(G) - eq.tpr()) + eq.f1(~G), 0.7953563663805514, 0.028961233518582853),
+        (abs(eq.churn("old", G) - eq.wins("old")) + eq.base_rate(G), 0.3765721362924164, 0.05977172701789247),
+    ],
+    ids=["affine", "convex and ratio", "against another model"],
+)
+def test_how_much_is_evaluated_at_once_does_not_matter(
+    monkeypatch: pytest.MonkeyPatch, expr: eq.Expression, value: float, error: float, at_once: int
+) -> None:
+    """The numbers are those of evaluating the expression for one denominator at a time."""
+    monkeypatch.setattr("equirate.certify._AT_ONCE", at_once)
+    found = estimate(expr, *drawn(5, 300, soft=True, weighted=True))
+    assert (found.value, found.error) == pytest.approx((value, error), rel=1e-12)
+
+
 def test_a_false_pass_is_rare_near_the_boundary() -> None:
     """The constraint is broken by a hair: at 95 % it may pass in one case of twenty."""
     passed = 0

@@ -218,6 +218,22 @@ def test_an_empty_slice_is_named() -> None:
         eq.accuracy(eq.attr("sex") == "F").evaluate(Y, Y, attributes, sample_weight=[0, 1, 0, 1])
 
 
+def test_a_value_that_nobody_has_is_told_with_those_that_there_are() -> None:
+    race = np.array(["Asian", "African", "European", "african american"])
+    with pytest.raises(eq.DataError, match=r"has no value 'Afican', but 'African', 'Asian', 'african american', 'Euro"):
+        eq.tpr(eq.attr("race") == "Afican").evaluate(Y, Y, {"race": race})
+    with pytest.raises(eq.DataError, match=r"no value 31, but 30, 40, 20, 50\)$"):
+        eq.accuracy(eq.attr("age") == 31).evaluate(Y, Y, {"age": [20, 30, 40, 50]})
+    with pytest.raises(eq.DataError, match=r"no value 'x'.*; the attribute 'race' has no value 'y', but"):
+        eq.accuracy(eq.attr("race").isin(["x", "y"])).evaluate(Y, Y, {"race": race})
+    many = np.array([f"town {k:02}" for k in range(20)])
+    with pytest.raises(eq.DataError, match=r"but 'town 07', 'town 0.*' and 12 more\)") as caught:
+        eq.accuracy(eq.attr("town") == "twn 07").evaluate([0, 1] * 10, [0, 1] * 10, {"town": many})
+    assert str(caught.value).count("'town ") == 8
+    with pytest.raises(eq.DataError, match=r"label 1 with positive weight$"):  # the value is there, the label is not
+        eq.tpr(eq.attr("age") == 20).evaluate(Y, Y, {"age": [20, 30, 40, 50]})
+
+
 def test_features_serve_as_attributes_unless_given_otherwise() -> None:
     X = pd.DataFrame({"age": [20, 30, 40, 50], "sex": ["x"] * 4})
     examples = Examples.of(Y, {"sex": ["F", "M", "F", "M"]}, fallback=X)

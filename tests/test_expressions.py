@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import equirate as eq
+from equirate.arithmetic import Call, Constant, Sum
 from equirate.atoms import ATOMS
-from equirate.expressions import Call, Constant, Constraint, Expression, Rate, Sum
+from equirate.expressions import Constraint, Expression
+from equirate.nodes import Rate
 
 WOMEN, YOUNG = eq.attr("sex") == "F", eq.attr("age") < 40
 NAMESPACE = {name: getattr(eq, name) for name in eq.__all__} | {"sex": eq.attr("sex"), "age": eq.attr("age")}

@@ -3,6 +3,7 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
@@ -208,7 +209,7 @@ def test_the_number_of_features_is_checked_when_predicting():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (np.where(np.arange(N)[:, None] == 3, np.nan, X), r"NaN or infinite values \(columns 0, 1, 2\)"),
+        (np.where(np.arange(N)[:, None] == 3, np.nan, X), "NaN in 1 row of column 0, NaN in 1 row of"),
         (X[:, 0], "two-dimensional"),
         (np.array([["x", "y"]] * N), "must hold numbers"),
         (sp.csr_array(np.where(X.max() == X, np.inf, X)), "NaN or infinite"),
@@ -218,6 +219,35 @@ def test_the_number_of_features_is_checked_when_predicting():
 def test_features_are_checked(bad, message):
     with pytest.raises(eq.DataError, match=message):
         features(bad, N)
+
+
+def test_what_is_not_finite_is_named_by_column_and_rows():
+    spoilt = X.copy()
+    spoilt[:2, 1], spoilt[5, 2], spoilt[7, 1] = np.nan, -np.inf, np.inf
+    said = "NaN in 2 rows of column {0}, infinity in 1 row of column {0}, infinity in 1 row of column {1}"
+    for bad, names in (
+        (spoilt, ("1", "2")),
+        (sp.csr_array(spoilt), ("1", "2")),
+        (pd.DataFrame(spoilt, columns=["age", "pay", "on time"]), ("'pay'", "'on time'")),
+    ):
+        with pytest.raises(eq.DataError) as caught:
+            features(bad)
+        assert said.format(*names) in str(caught.value)
+    with pytest.raises(eq.DataError, match="column 4 and 3 more"):
+        features(np.full((4, 8), np.nan))
+
+
+def test_text_is_named_by_column():
+    frame = pd.DataFrame({"age": [1, 2], "sex": ["f", "m"], "town": pd.Categorical(["x", "y"]), "n": ["1", "2"]})
+    with pytest.raises(
+        eq.DataError, match=r"these columns do not: 'sex' \(such as 'f'\), 'town' \(such as 'x'\)\. Enc"
+    ):
+        features(frame)
+    with pytest.raises(eq.DataError, match=r"this column does not: 'sex' .*pass it as sensitive_features"):
+        features(frame[["age", "sex", "n"]])
+    with pytest.raises(eq.DataError, match=r"this column does not: 1 \(such as 'a'\)"):
+        features(np.array([[1, "a"], [2, "b"]], dtype=object))
+    assert features(frame[["age", "n"]]).dtype == float
 
 
 def test_the_best_threshold_is_the_best():

@@ -137,6 +137,27 @@ def test_repr_reads_as_written(options, text: str) -> None:
     assert eval(repr(made[0]), names) == made
 
 
+def test_a_plain_string_is_the_name_of_an_attribute() -> None:
+    for parity in PARITIES:
+        assert parity("race", tolerance=0.1) == parity(eq.attr("race"), tolerance=0.1)
+        assert parity(["race", "sex"], tolerance=0.1) == parity([eq.attr("race"), eq.attr("sex")], tolerance=0.1)
+    named = eq.churn_difference("old", "sex", tolerance=0.1)
+    assert named == eq.churn_difference(eq.attr("old"), eq.attr("sex"), tolerance=0.1)
+    with pytest.raises(eq.DataError, match="unknown attribute 'rase': the attributes given are 'race'"):
+        expand(eq.demographic_parity("rase", tolerance=0.1), Y, PEOPLE)
+
+
+def test_a_quantity_is_no_family_of_groups() -> None:
+    n = 240
+    y = np.arange(n) % 2
+    few, many = np.arange(n) // 3, np.arange(n) // 2  # 80 and 120 values
+    text = many.astype(str)
+    assert len(expand(eq.demographic_parity("age", tolerance=0.1), y, {"age": few})) == 80
+    assert len(expand(eq.demographic_parity("code", tolerance=0.1), y, {"code": text})) == 120
+    with pytest.warns(eq.EquirateWarning, match=r"'age' has 120 different values.*bins.*attr\('age'\) < 60"):
+        expand(eq.demographic_parity("age", tolerance=0.1), y, {"age": many})
+
+
 def test_two_groups_are_compared_with_each_other() -> None:
     assert expand(eq.demographic_parity(eq.attr("sex"), tolerance=0.1), Y, PEOPLE) == [
         "abs(positive_rate(sex == 'F') - positive_rate(sex == 'M')) <= 0.1"
@@ -247,7 +268,9 @@ def test_a_bare_array_is_called_group() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: eq.demographic_parity("sex", tolerance=0.1), r"takes attributes, as in attr\('sex'\).*got 'sex'"),
+        (lambda: eq.demographic_parity(3, tolerance=0.1), r"takes attributes, as in attr\('sex'\).*got 3"),
+        (lambda: eq.demographic_parity("", tolerance=0.1), "the name of a column as a non-empty string"),
+        (lambda: eq.demographic_parity(["sex", WOMEN], tolerance=0.1), "takes attributes"),
         (lambda: eq.demographic_parity([], tolerance=0.1), "takes attributes"),
         (lambda: eq.demographic_parity([WOMEN, eq.attr("race")], tolerance=0.1), "takes attributes"),
         (

@@ -226,7 +226,8 @@ def test_thresholds_per_group_need_attributes(data: Data) -> None:
 def test_groups_that_make_no_sense(data: Data) -> None:
     for groups, error, match in (
         ([ZERO, eq.attr("g") <= 1], eq.DataError, "overlap"),
-        ("g", TypeError, "attr"),
+        ("h", eq.DataError, "unknown attribute 'h'"),
+        (3, TypeError, "attr"),
         ([G, ONE], TypeError, "attributes"),
         ([], TypeError, "attributes"),
     ):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import equirate as eq
-from equirate.expressions import Quotient
+from equirate.arithmetic import Quotient
 
 WOMEN, YOUNG = eq.attr("sex") == "F", eq.attr("age") < 40
 SLICES = {None: None, "women": WOMEN, "others": ~WOMEN, "young women": WOMEN & YOUNG, "either": WOMEN | YOUNG}

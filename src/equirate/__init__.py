@@ -18,8 +18,9 @@ from .errors import (
     NotSolvedWarning,
     UndefinedRateWarning,
 )
-from .estimator import RateClassifier, load
+from .estimator import RateClassifier
 from .expressions import Constraint, Expression
+from .loading import load
 from .parity import (
     churn_difference,
     demographic_parity,

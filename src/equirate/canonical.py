@@ -27,11 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic import Call, Constant, Quotient, times
 from .atoms import ABS, MAX, NORM, SQRT, SQUARE, Atom
+from .clearing import cleared
 from .discipline import Curvature, Monotonicity
 from .errors import AlgorithmError
-from .expressions import BlackBox, Call, Constant, Constraint, Expression, Loss, Quotient, Rate, times
-from .problem import Problem, cleared
+from .expressions import Constraint, Expression
+from .nodes import BlackBox, Loss, Rate
+from .problem import Problem
 
 Array = NDArray[np.float64]
 

@@ -23,7 +23,7 @@ Expressions are those of the mixture's *expected* rates; a single draw of a stoc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,10 @@ from scipy.stats import norm
 from .data import Examples
 from .discipline import REALS, Interval
 from .errors import EquirateError
-from .expressions import Constraint, Expression, Rate, measurer
+from .expressions import Constraint, Expression
+from .kinds import RateKind
+from .measuring import measurer
+from .nodes import Rate
 from .table import Cells
 
 Array = NDArray[np.float64]
@@ -41,6 +44,7 @@ Values = Callable[[Array], Array]
 """A function of rates, (rates, points), at each point."""
 
 _MADE_UP = 4  # examples for every denominator: 1.96^2, rounded
+_AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 
 
 @dataclass(frozen=True)
@@ -136,9 +140,17 @@ def certify(
 
 def _sample(rates: Sequence[Rate], examples: Examples, predictions: Array) -> _Sample | None:
     """None where some rate cannot be measured because its group is not there."""
-    if any(not examples.denominator(rate.kind, rate.slice).any() for rate in rates):
+    counts = {
+        kind.labels: _labelled(examples.labels, kind) & (examples.weights > 0) for kind in {r.kind for r in rates}
+    }
+    if not all((examples.mask(rate.slice) & counts[rate.kind.labels]).any() for rate in rates):
         return None
     return _Sample(rates, examples, predictions)
+
+
+def _labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
+    """Which labels are among those that a kind of rate is measured on."""
+    return np.array([label in kind.labels for label in (0, 1)])[labels]
 
 
 def check_confidence(confidence: float) -> None:
@@ -192,11 +204,15 @@ class _Sample:
 
     def _column(self, rate: Rate) -> Array:
         """Slope, offset and 1 of each cell in a rate, over its denominator: (3, cells), 0 outside the denominator."""
-        inside = self.cells.members[rate.slice] & np.isin(self.cells.labels, rate.kind.labels)
-        b = 0 if rate.baseline is None else self.cells.baselines[rate.baseline]
-        parts = np.array(rate.kind.contributions)[self.cells.labels, b].T
+        inside = np.flatnonzero(self.cells.members[rate.slice] & _labelled(self.cells.labels, rate.kind))
+        column = np.zeros((3, len(self.cells)))
         total = self.cells.totals[inside].sum()
-        return np.stack([*parts, np.ones(len(inside))]) * (inside / total if total > 0 else 0.0)
+        if total > 0:
+            b = 0 if rate.baseline is None else self.cells.baselines[rate.baseline][inside]
+            column[:2, inside] = np.array(rate.kind.contributions)[self.cells.labels[inside], b].T
+            column[2, inside] = 1.0
+            column[:, inside] *= 1 / total
+        return column
 
     def _covariance(self, slopes: Array, offsets: Array) -> Array:
         """Sum over examples of w^2 (slope p + offset)(slope p + offset)'."""
@@ -224,15 +240,23 @@ def _made_up(at: Values, rates: Sequence[Rate], here: Array, sizes: Array) -> tu
     number = {denominator: k for k, denominator in enumerate(dict.fromkeys(denominators))}
     group = np.array([number[denominator] for denominator in denominators])
     made_up = np.empty((len(rates), _MADE_UP))
-    for g in range(len(number)):
-        members = np.flatnonzero(group == g)
-        kinds = [rates[int(k)].kind for k in members]
-        outcomes = [(y, b, p) for y in kinds[0].labels for b in (0, 1) for p in (1, 0)]
-        made = np.array(
-            [[k.contributions[y][b][0] * p + k.contributions[y][b][1] for y, b, p in outcomes] for k in kinds]
-        )
-        points = np.repeat(here[:, None], len(outcomes), axis=1)
-        points[members] += (made - points[members]) / (sizes[members, None] + 1)
-        values = np.nan_to_num(at(points)).round(12)  # a tie is not decided by rounding
-        made_up[members] = made[:, np.repeat([values.argmax(), values.argmin()], _MADE_UP // 2)]
+    members = [np.flatnonzero(group == g) for g in range(len(number))]
+    made = [np.array([rates[int(k)].outcomes[1] for k in own]) for own in members]
+    moves = [(own, (each - here[own, None]) / (sizes[own, None] + 1)) for own, each in zip(members, made, strict=True)]
+    for own, each, values in zip(members, made, _after(at, here, moves), strict=True):
+        made_up[own] = each[:, np.repeat([values.argmax(), values.argmin()], _MADE_UP // 2)]
     return made_up, group[:, None] == group
+
+
+def _after(at: Values, here: Array, moves: Sequence[tuple[NDArray[np.intp], Array]]) -> Iterator[Array]:
+    """Values after each move: some rates, and the steps they take from here, (rates, points); many moves at once."""
+    widest = max(steps.shape[1] for _, steps in moves)
+    many = max(1, _AT_ONCE // (widest * len(here)))
+    for start in range(0, len(moves), many):
+        block = moves[start : start + many]
+        ends = np.cumsum([steps.shape[1] for _, steps in block])
+        points = np.repeat(here[:, None], ends[-1], axis=1)
+        for (members, steps), end in zip(block, ends, strict=True):
+            points[members, end - steps.shape[1] : end] += steps
+        values = np.nan_to_num(at(points)).round(12)  # a tie is not decided by rounding
+        yield from np.split(values, ends[:-1])

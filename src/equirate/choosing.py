@@ -18,10 +18,11 @@ from .classifiers import Classifier
 from .data import Examples
 from .errors import NotSolvedWarning
 from .expressions import Constraint
-from .game import Moment, Progress, values
+from .game import Moment, values
 from .mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from .problem import Problem
 from .solution import Solution, Status
+from .solving import ProgressLine
 from .table import make_table
 
 Array = NDArray[np.float64]
@@ -67,7 +68,7 @@ class Plateau:
     patience: int
     tolerance: float
     every: int = 10
-    also: Progress | None = None
+    line: ProgressLine | None = None
     best: float = np.inf
     calm: int = 0
     seen: int = 0
@@ -75,12 +76,16 @@ class Plateau:
 
     def __call__(self, moment: Moment) -> bool:
         """Return True to end the play."""
-        if self.also is not None and self.also(moment) is True:
-            return True
         self.seen += 1
-        if self.seen % self.every:
+        check = not self.seen % self.every
+        mixed = best_mixture(moment, 0.1 * self.tolerance, self.cuts) if check else None
+        if self.line is not None:
+            if mixed is not None:
+                self.line.mixture = (self.line.sign * mixed[0], mixed[1])
+            self.line(moment)
+        if mixed is None:
             return False
-        value = mixture_value(moment, 0.1 * self.tolerance, self.cuts)
+        value = mixed[0] + PENALTY * mixed[1]
         self.calm = 0 if value < self.best - self.tolerance else self.calm + 1
         self.best = min(self.best, value)
         return self.calm >= self.patience
@@ -98,15 +103,15 @@ class LevelPlateaus:
     patience: int
     tolerance: float
     every: int = 10
-    also: Progress | None = None
+    line: ProgressLine | None = None
     seen: int = 0
     best: dict[int, float] = field(default_factory=dict)
     calm: dict[int, int] = field(default_factory=dict)
 
     def __call__(self, moment: Moment) -> bool | NDArray[np.intp]:
         """Return the configurations that are done."""
-        if self.also is not None and self.also(moment) is True:
-            return True
+        if self.line is not None:
+            self.line(moment)
         self.seen += 1
         if self.seen % self.every:
             return False
@@ -136,8 +141,8 @@ def _recorded(moment: Moment) -> tuple[Array, Array]:
     return rates, losses
 
 
-def mixture_value(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> float:
-    """Objective plus penalised violation of the best mixture of all recorded iterates, on what the multipliers see."""
+def best_mixture(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
+    """Objective (to minimise) and violation of the best mixture of all recorded iterates, as the multipliers see it."""
     table, (rates, losses) = moment.table, _recorded(moment)
     objective, violations = values(table, rates, losses, table.constants)
     weights = shrink_weights(objective, violations).weights
@@ -146,7 +151,8 @@ def mixture_value(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | Non
     candidates = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
     objective, violations = values(table, rates @ candidates, losses @ candidates, table.constants)
     worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-    return float((objective + PENALTY * worst).min())
+    best = int(np.argmin(objective + PENALTY * worst))
+    return float(objective[best]), float(worst[best])
 
 
 def status_of(solution: Solution, classifier: Classifier) -> Status:

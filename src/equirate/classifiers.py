@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .data import Examples
 from .errors import DataError
-from .expressions import Constraint, Expression, measurer
+from .expressions import Constraint, Expression
 from .hashing import row_hashes
+from .measuring import measurer
 from .models.base import Members, features
 from .problem import Problem
 from .scorelosses import loss_values

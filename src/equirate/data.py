@@ -15,8 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import DataError
+from .indexes import check_indexes
 from .kinds import RateKind
-from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing
+from .slices import (
+    EVERYBODY,
+    Columns,
+    Everybody,
+    Mask,
+    Slice,
+    column_of,
+    comparisons,
+    is_missing,
+    unknown_values,
+)
 
 Array = NDArray[np.float64]
 
@@ -50,6 +61,7 @@ class Examples:
         *,
         fallback: Any = None,
         two_classes: bool = False,
+        compared: bool = False,
     ) -> Examples:
         """Check labels, attributes and weights and put them together.
 
@@ -65,11 +77,15 @@ class Examples:
             The features: where they are a data frame, its columns serve as attributes not given otherwise.
         two_classes
             Whether both labels must occur (training) or not (evaluation).
+        compared
+            Whether the caller has compared the indexes of pandas inputs already.
         """
+        if not compared:
+            check_indexes({"X": fallback, "y": y, "attributes": attributes, "sample_weight": sample_weight})
         labels = binary(y, "y")
         if two_classes and labels.size and labels.min() == labels.max():
             raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
-        columns = {**_features(fallback), **attribute_columns(attributes)}
+        columns = columns_of(attributes, fallback)
         categories = _categories(fallback) | _categories(attributes)
         for name, column in columns.items():
             same_length(column, len(labels), f"attribute {name!r}")
@@ -120,18 +136,21 @@ class Examples:
         weight = self.denominator(kind, slice_)
         total = weight.sum()
         if total <= 0:
-            raise DataError(empty_message(kind, slice_))
+            raise DataError(empty_message(kind, slice_, self))
         b = self.baseline(baseline) if baseline is not None else np.zeros(len(self), dtype=np.int8)
         table = np.array(kind.contributions)[self.labels, b]
         rate = float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
         return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
-def empty_message(kind: RateKind, slice_: Slice) -> str:
-    """Say that nobody is there to measure a rate on."""
+def empty_message(kind: RateKind, slice_: Slice, examples: Examples | None = None) -> str:
+    """Say that nobody is there to measure a rate on and, with examples, which value of the slice nobody has."""
     among = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
     where = "the data" if slice_ == EVERYBODY else f"the slice {slice_!r}"
-    return f"{kind.name} cannot be measured: {where} holds no {among} with positive weight"
+    why = ""
+    if examples is not None:
+        why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
+    return f"{kind.name} cannot be measured: {where} holds no {among} with positive weight" + (why and f" ({why})")
 
 
 def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np.int8]:
@@ -201,6 +220,15 @@ def same_length(array: NDArray[Any], length: int, name: str) -> None:
         raise DataError(f"{name} has {len(array)} values, but y has {length}: they must describe the same examples")
 
 
+def scores_of(values: Any) -> Array:
+    """Check scores: one finite number per example, as an array, a series or a single column."""
+    array = _one_dimensional(to_numpy(values), "X (the scores)")
+    numbers = _numbers(array, "X (the scores)")
+    if numbers is None:
+        raise DataError(f"X must hold one score per example; got values such as {array[0]!r}")
+    return numbers
+
+
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
     native = nw.from_native(values, allow_series=True, pass_through=True)
@@ -222,6 +250,11 @@ def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[
                 column = np.where(absent, value, column)
         filled[name] = column
     return filled
+
+
+def columns_of(attributes: Any, fallback: Any = None) -> dict[str, NDArray[Any]]:
+    """Attributes as named numpy columns, with the columns of a frame of features for those not given."""
+    return {**_features(fallback), **attribute_columns(attributes)}
 
 
 def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:

@@ -1,22 +1,27 @@
 """The trade-off frontier: one batched run over constraint levels, one classifier per level.
 
-In: an estimator's settings, data and levels. Out: `Frontier`, with what each level's classifier achieves on every part
+In: a `Training`, and levels. Out: `Frontier`, with what each level's classifier achieves on every part
 of the data; it prints as a table and draws itself with error bars.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .choosing import judged_for, shifted, split
 from .classifiers import Classifier
+from .data import Examples
+from .errors import EquirateError
 from .expressions import Constraint
+from .fitting import Training
 from .problem import Problem
 from .report import Evaluation, aligned
+from .scope import sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,36 @@ class Frontier:
         ax.set_ylabel(self.objective)
         ax.legend()
         return ax
+
+
+def trace(training: Training, levels: Sequence[float], test: tuple[Any, Examples] | None) -> Frontier:
+    """Play once for all levels, choose a mixture for each, and judge all of them on every part of the data."""
+    steps = np.asarray(levels, dtype=float).ravel()
+    if not len(steps) or not np.isfinite(steps).all():
+        raise EquirateError(f"levels must be finite numbers, at least one; got {levels!r}")
+    problem = training.problem
+    if not problem.constraints:
+        raise EquirateError("a frontier needs at least one constraint to vary")
+    _, chooser = training.play(levels=steps)
+    found = []
+    for level in steps:
+        moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
+        mixture = judged_for(chooser, Problem(chooser.problem.objective, moved)).polish()
+        found.append(replace(mixture, notes={}))
+    judged = training.held() if test is None else {**training.held(), "test": test}
+    values = {}
+    for name, (X, examples) in judged.items():
+        objective, constraints = sides(examples, training.settings.weight_scope)
+        values[name] = tuple(
+            Evaluation.of(
+                problem,
+                objective,
+                classifier.positive_probability(X, examples.columns),
+                constraints_on=constraints,
+            )
+            for classifier in found
+        )
+    return Frontier(tuple(map(float, steps)), values, tuple(found), repr(problem.objective))
 
 
 def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:

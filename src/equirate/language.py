@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import parity, rates
+from .arithmetic import expression
 from .atoms import ATOMS
 from .errors import EquirateError
-from .expressions import Constraint, Expression, expression
+from .expressions import Constraint, Expression
 from .kinds import KINDS
 from .parity import Family
 from .problem import Objective, maximize, minimize

@@ -26,16 +26,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic import number
 from .data import Examples
 from .discipline import Curvature
 from .errors import DataError, EquirateWarning
-from .expressions import Constraint, Expression, number
+from .expressions import Constraint, Expression
 from .rates import column_name, f1, fpr, positive_rate, precision, tpr, win_loss_ratio
 from .slices import EVERYBODY, Attribute, Slice
 
 RateOfSlice = Callable[[Slice], Expression]
-Over = Attribute | Slice | Sequence["Attribute | Slice"]
+Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
 _COMPARE = ("rest", "pairs", "overall")
+MANY = 100
+"""Values of a numeric attribute from which on making each a group is likely a mistake."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +126,33 @@ def compared(
 
 def groups_of(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
     """Every combination of the values of some attributes, as slices."""
-    values = [[Attribute(name) == value for value in _unique(examples.column(name))] for name in names]
+    values = [[Attribute(name) == value for value in _values(name, examples)] for name in names]
     for combination in itertools.product(*values):
         yield functools.reduce(operator.and_, combination)
+
+
+def _values(name: str, examples: Examples) -> list[Any]:
+    """The values of an attribute, with a warning where they look like a quantity and not like groups."""
+    column = examples.column(name)
+    values = _unique(column)
+    if len(values) > MANY and column.dtype.kind in "iuf":
+        warnings.warn(
+            f"the attribute {name!r} has {len(values):,} different values, and each becomes a group: put it into a few "
+            f"bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < {_middle(column)!r}",
+            EquirateWarning,
+            stacklevel=2,
+        )
+    return values
+
+
+def _middle(column: NDArray[Any]) -> Any:
+    return np.sort(column)[len(column) // 2].item()
+
+
+def attributes_in(over: Any) -> list[Any]:
+    """One or several attributes or slices as a list; a plain string is the name of an attribute."""
+    parts = list(over) if isinstance(over, (list, tuple)) else [over]
+    return [Attribute(part) if isinstance(part, str) else part for part in parts]
 
 
 def _unique(column: NDArray[Any]) -> list[Any]:
@@ -149,15 +176,13 @@ def _parity(
     )
     if compare not in _COMPARE:
         raise TypeError(f"compare of {name} must be one of {', '.join(map(repr, _COMPARE))}; got {compare!r}")
-    parts = list(over) if isinstance(over, (list, tuple)) else [over]
+    parts = attributes_in(over)
     if parts and all(isinstance(part, Attribute) for part in parts):
-        names = tuple(part.name for part in parts if isinstance(part, Attribute))
+        names = tuple(part.name for part in parts)
         return [Family(name, tuple(metrics), names, tolerance, compare, intersect, min_support)]
     if not parts or not all(isinstance(part, Slice) for part in parts):
         raise TypeError(f"{name} takes attributes, as in attr('sex'), or a list of slices; got {over!r}")
-    slices = [part for part in parts if isinstance(part, Slice)]
-    if len(slices) == 1:
-        slices = [slices[0], ~slices[0]]
+    slices = parts if len(parts) > 1 else [parts[0], ~parts[0]]
     return list(compared(metrics, slices, tolerance, compare))
 
 
@@ -188,7 +213,7 @@ def _ready_made(
     Parameters
     ----------
     over
-        An attribute (all its values), a list of attributes, a slice (against everybody else) or a list of slices.
+        An attribute or its name (all its values), a list of them, a slice (against everybody else) or a list of slices.
     tolerance
         Largest difference allowed.
     compare

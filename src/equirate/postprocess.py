@@ -7,22 +7,26 @@ response is exact, so the result is the best mixture of thresholds on the data g
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .classifiers import Classifier
-from .data import Examples, to_numpy
+from .data import Examples, columns_of, fill_missing, scores_of, to_numpy
 from .errors import DataError, NotSolvedWarning
+from .judging import Judged, compare_indexes, refuse_empty, two_classes
 from .models.thresholds import Thresholds
-from .parity import groups_of
+from .parity import attributes_in, groups_of
 from .problem import Objective, Problem
-from .report import Evaluation, Report
+from .report import Evaluation
+from .saving import plain_postprocessor
 from .slices import EVERYBODY, Attribute, Slice
+from .solution import Status
 from .solving import solve
 
 Array = NDArray[np.float64]
@@ -32,23 +36,37 @@ _NOT_FITTED = (
 )
 
 
-class RatePostprocessor(ClassifierMixin, BaseEstimator):
+class RatePostprocessor(Judged):
     """Mix thresholds on a trained classifier's scores for a function of rates under constraints.
 
     Parameters
     ----------
     estimator
         A fitted classifier with ``decision_function`` or ``predict_proba``. Cloning (as in a grid search) clones it
-        too, unfitted, unless it is wrapped in ``sklearn.frozen.FrozenEstimator``.
+        too, unfitted, unless it is wrapped in ``sklearn.frozen.FrozenEstimator``. None: every method is given the
+        scores themselves in the place of X, higher for the larger label (one per example: an array, a series or a
+        column).
     objective, constraints
         As in `RateClassifier`.
     groups
-        None: one threshold for everybody, so that predicting needs no attributes. An attribute (``attr("sex")``),
-        several, or a list of slices: a threshold per group, and predicting needs ``sensitive_features``.
+        None: one threshold for everybody, so that predicting needs no attributes. An attribute (``attr("sex")`` or
+        ``"sex"``), several, or a list of slices: a threshold per group, and predicting needs ``sensitive_features``.
     n_rounds
         Rounds of the game.
+    pos_label
+        The label to call positive; the larger one by default.
+    missing
+        What to do with missing values in an attribute: ``"refuse"``, or ``"group"``, as in `RateClassifier`.
     random_state
-        Seed of stochastic predictions.
+        Seed of stochastic predictions: a whole number, or a numpy RandomState or Generator, from which `fit` draws
+        one.
+
+    Attributes
+    ----------
+    classes_, problem_, status_
+        As in `RateClassifier`.
+    train_
+        What was achieved on the data given to `fit`.
 
     Examples
     --------
@@ -72,50 +90,66 @@ class RatePostprocessor(ClassifierMixin, BaseEstimator):
         *,
         groups: Any = None,
         n_rounds: int = 300,
-        random_state: int | None = None,
+        pos_label: Any = None,
+        missing: str = "refuse",
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.estimator = estimator
         self.objective = objective
         self.constraints = constraints
         self.groups = groups
         self.n_rounds = n_rounds
+        self.pos_label = pos_label
+        self.missing = missing
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Choose the thresholds on data, preferably data that the classifier was not trained on."""
-        if isinstance(self.estimator, BaseEstimator):
-            check_is_fitted(self.estimator, msg=_NOT_FITTED)
-        scorer = Scorer(self.estimator)
-        self.classes_ = np.asarray(getattr(self.estimator, "classes_", ()))
-        if len(self.classes_) != 2:
-            raise DataError(f"the estimator must tell two classes apart; {self.estimator!r} has {len(self.classes_)}")
-        labels = self._labels(y)
-        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, two_classes=True)
+        self._check_parameters()
+        self.classes_ = self._two_classes(y)
+        scorer = self._scorer()
+        compare_indexes(X, y, sensitive_features, sample_weight)
+        examples = self._examples(self._labels(y), X, sensitive_features, sample_weight)
         self.problem_ = Problem(self.objective, self.constraints).expanded(examples)
+        refuse_empty(self.problem_, examples)
         model = Thresholds(scorer, self._slices(examples))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotSolvedWarning)  # the status says it
             solution = solve(
-                self.problem_, X, labels, examples.columns, examples.weights, model=model, n_rounds=self.n_rounds
+                self.problem_,
+                X,
+                examples.labels,
+                examples.columns,
+                examples.weights,
+                model=model,
+                n_rounds=self.n_rounds,
             )
-        self.classifier_: Classifier = solution.polish()
-        self.status_ = solution.status
-        self.train_ = Evaluation.of(self.problem_, examples, self._probability(X, examples.columns))
+        self._classifier = solution.polish()
+        self.status_: Status = solution.status
+        self.notes_ = tuple(self.status_.advice)
+        self.train_ = self._evaluation(X, examples)
         return self
 
-    def _labels(self, y: ArrayLike) -> NDArray[np.int8]:
-        """Map labels to 0 and 1; refuse what the estimator does not know."""
-        labels = to_numpy(y)
-        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-        positive = labels == self.classes_[1]
-        if not np.all(positive | (labels == self.classes_[0])):
-            raise DataError(f"y must hold the labels that the estimator was trained on: {self.classes_.tolist()}")
-        return np.asarray(positive, dtype=np.int8)
+    def _two_classes(self, y: ArrayLike) -> NDArray[Any]:
+        """The labels that the estimator tells apart or, where scores are given, those in y."""
+        if self.estimator is None:
+            labels = to_numpy(y)
+            return two_classes(labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels)
+        if isinstance(self.estimator, BaseEstimator):
+            check_is_fitted(self.estimator, msg=_NOT_FITTED)
+        Scorer(self.estimator)  # refuses what gives no scores
+        classes = np.asarray(getattr(self.estimator, "classes_", ()))
+        if len(classes) != 2:
+            raise DataError(f"the estimator must tell two classes apart; {self.estimator!r} has {len(classes)}")
+        return classes
+
+    def _scorer(self) -> Scorer:
+        return Scorer(self.estimator, 1.0 if self._positive() == self.classes_[1] else -1.0)
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:
             return (EVERYBODY,)
-        parts = list(self.groups) if isinstance(self.groups, (list, tuple)) else [self.groups]
+        parts = attributes_in(self.groups)
         if parts and all(isinstance(part, Attribute) for part in parts):
             names = tuple(part.name for part in parts)
             return tuple(group for group in groups_of(names, examples) if examples.mask(group).any())
@@ -123,53 +157,64 @@ class RatePostprocessor(ClassifierMixin, BaseEstimator):
             return tuple(parts) if len(parts) > 1 else (parts[0], ~parts[0])
         raise TypeError(f"groups must be attributes, as in attr('sex'), or slices; got {self.groups!r}")
 
-    def _probability(self, X: Any, attributes: Any) -> Array:
-        check_is_fitted(self, "classifier_")
-        return self.classifier_.positive_probability(X, attributes)
+    @property
+    def classifier_(self) -> Classifier:
+        """The mixture of thresholds that predicts."""
+        check_is_fitted(self, "_classifier")
+        return self._classifier
+
+    @property
+    def parts_(self) -> dict[str, Evaluation]:
+        """What it achieves on the data given to `fit`."""
+        return {"train": self.train_}
 
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
-        p = self._probability(X, sensitive_features)
-        return np.stack([1 - p, p], axis=1)
+        return self._by_class(self.classifier_.positive_probability(X, self._attributes(X, sensitive_features)))
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels; a mixture of thresholds draws one per row, repeatably for a given ``random_state``."""
-        check_is_fitted(self, "classifier_")
-        seed = 0 if self.random_state is None else int(self.random_state)
-        return np.asarray(self.classes_[self.classifier_.predict(X, sensitive_features, random_state=seed)])
+        classifier = self.classifier_
+        return self._named(classifier.predict(X, self._attributes(X, sensitive_features), random_state=self._draws))
 
-    def evaluate(
-        self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
-    ) -> dict[str, Any]:
-        """Return what is achieved on data, as plain numbers."""
-        return self._evaluation(X, y, sensitive_features, sample_weight).as_dict()
+    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
+        """Attributes to predict with, missing ones treated as when fitting."""
+        if self.missing == "refuse":
+            return sensitive_features
+        compare_indexes(X, None, sensitive_features, None)
+        return fill_missing(columns_of(sensitive_features, X))
 
-    def report(
-        self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
-    ) -> Report:
-        """Return the same for a person."""
-        check_is_fitted(self, "classifier_")
-        parts = {"train": self.train_, "test": self._evaluation(X, y, sensitive_features, sample_weight)}
-        return Report(repr(self.problem_), parts, self.status_.advice)
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the thresholds to one file without pickle; `equirate.load` opens it again, executing nothing.
 
-    def _evaluation(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Evaluation:
-        check_is_fitted(self, "classifier_")
-        examples = Examples.of(self._labels(y), sensitive_features, sample_weight, fallback=X)
-        return Evaluation.of(self.problem_, examples, self._probability(X, examples.columns))
+        Only for scores that are given (``estimator=None``): an estimator of another package cannot be saved without
+        pickle. Save that one in its own way, and the thresholds on its scores here.
+        """
+        super().save(path)
+
+    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return plain_postprocessor(self)
 
 
 class Scorer:
-    """Scores of a fitted classifier: its decision function, or its probability of the second class."""
+    """Scores of a fitted classifier (its decision function, or its probability of the second class), or given ones.
 
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
+    ``sign`` is -1 where the first class is the positive one.
+    """
+
+    def __init__(self, estimator: Any, sign: float = 1.0) -> None:
+        self.estimator, self.sign = estimator, sign
+        if estimator is not None and not (
+            hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
+        ):
             raise DataError(
                 f"{estimator!r} has neither decision_function nor predict_proba: there is nothing to threshold"
             )
 
     def __call__(self, X: Any) -> Array:
         """Score examples."""
+        if self.estimator is None:
+            return self.sign * scores_of(X)
         if hasattr(self.estimator, "decision_function"):
-            return np.asarray(self.estimator.decision_function(X), dtype=float)
-        return np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+            return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
+        return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]

@@ -24,24 +24,14 @@ from typing import Any, Protocol
 from scipy.special import xlogy
 
 from . import atoms
+from .arithmetic import Call, Operand, Quotient, expression, number
 from .atoms import NONNEGATIVE, Atom
 from .discipline import UNIT, Curvature, Interval
 from .errors import DisciplineError
-from .expressions import (
-    BlackBox,
-    Call,
-    Expression,
-    Loss,
-    Measure,
-    Named,
-    Quotient,
-    Rate,
-    Value,
-    call_text,
-    expression,
-    number,
-)
+from .expressions import Expression
 from .kinds import KINDS
+from .measuring import Measure, Value
+from .nodes import BlackBox, Loss, Named, Rate, call_text
 from .slices import EVERYBODY, Attribute, Slice
 
 
@@ -287,7 +277,7 @@ def kl(p: Any, expr: Any) -> Expression:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _XLogX(Expression):
+class _XLogX(Operand):
     """x log x of a constant, with its limit 0 at x = 0."""
 
     part: Expression

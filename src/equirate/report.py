@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from .certify import certify, estimate
 from .data import Examples
 from .errors import DataError
-from .expressions import Constraint, Expression, Measure, measurer
+from .expressions import Constraint, Expression
+from .measuring import Measure, measurer
 from .problem import Problem
 from .slices import EVERYBODY, Slice
 

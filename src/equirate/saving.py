@@ -1,7 +1,7 @@
-"""A fitted `RateClassifier` as plain data and back: what `files` writes and reads.
+"""A fitted estimator as plain data and back: what `files` writes and reads.
 
-In: an estimator with a linear model. Out: a dict that JSON can hold, and arrays. Problems travel as text of the
-language of rates, so nothing in a file is ever executed.
+In: a `RateClassifier` with a linear model, or a `RatePostprocessor` of given scores. Out: a dict that JSON can hold,
+and arrays. Problems and groups travel as text of the language of rates, so nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,23 @@ from .errors import EquirateError
 from .game import Start
 from .language import parse, parse_constraints, parse_objective
 from .models.linear import Linear, LinearMembers
+from .models.thresholds import ThresholdMembers, Thresholds
+from .parity import attributes_in
 from .problem import Problem
 from .report import ConstraintValue, Evaluation, SliceSize
+from .slices import EVERYBODY, Attribute, Slice
 from .solution import Status
 
+Plain = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
 
-def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """A fitted estimator as JSON-ready data and arrays, or say what cannot be saved without pickle."""
-    arrays: dict[str, NDArray[Any]] = {}
+
+# -- RateClassifier -------------------------------------------------------------------------------
+
+
+def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
+    """A fitted `RateClassifier` as JSON-ready data and arrays, or say what cannot be saved without pickle."""
+    arrays: Arrays = {}
     outputs = {}
     for name, classifier in estimator._outputs.items():
         if not isinstance(classifier.members, LinearMembers):
@@ -42,17 +51,8 @@ def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays[f"history_{name}"] = values
     if estimator._end is not None:
         arrays["end_parameters"], arrays["end_multipliers"] = estimator._end.parameters, estimator._end.multipliers
-    given = estimator.get_params(deep=False)
-    given["constraints"] = Problem(estimator.objective, estimator.constraints).constraints
-    settings = {name: _plain_setting(name, value) for name, value in given.items()}
     manifest = {
-        "kind": "RateClassifier",
-        "settings": settings,
-        "problem": {
-            "objective": _as_text(estimator.problem_.objective),
-            "constraints": [_as_text(c) for c in estimator.problem_.constraints],
-        },
-        "classes": _plain_labels(estimator.classes_),
+        **_plain_head("RateClassifier", estimator),
         "features": {
             "count": int(estimator.n_features_in_),
             "names": [str(n) for n in estimator.feature_names_in_] if hasattr(estimator, "feature_names_in_") else None,
@@ -63,7 +63,6 @@ def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             name: {part: _finite(asdict(evaluation)) for part, evaluation in parts.items()}
             for name, parts in estimator._evaluations.items()
         },
-        "notes": list(estimator.notes_),
         "configurations": [dict(c) for c in estimator.configurations_],
         "margin": estimator.margin_,
         "n_rounds": estimator.n_rounds_,
@@ -71,14 +70,9 @@ def to_plain(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return manifest, arrays
 
 
-def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-    """Rebuild a fitted estimator of a class."""
-    settings = {name: _setting(name, value) for name, value in manifest["settings"].items()}
-    estimator = kind(**settings)
-    problem = manifest["problem"]
-    constraints = [part for text in problem["constraints"] for part in parse_constraints(text)]
-    estimator.problem_ = Problem(parse_objective(problem["objective"]), constraints)
-    estimator.classes_ = _labels(manifest["classes"])
+def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
+    """Rebuild a fitted `RateClassifier`."""
+    estimator = _read_head(kind, manifest)
     count, names = manifest["features"]["count"], manifest["features"]["names"]
     estimator.n_features_in_ = int(count)
     if names is not None:
@@ -98,7 +92,6 @@ def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[
         name: {part: _evaluation(_infinite(evaluation)) for part, evaluation in parts.items()}
         for name, parts in manifest["evaluations"].items()
     }
-    estimator.notes_ = tuple(manifest["notes"])
     estimator.configurations_ = tuple(manifest["configurations"])
     estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), int(manifest["n_rounds"])
     estimator._end = None
@@ -109,12 +102,85 @@ def from_plain(kind: Callable[..., Any], manifest: dict[str, Any], arrays: dict[
     return estimator
 
 
-def _status(plain: dict[str, Any]) -> Status:
+# -- RatePostprocessor ----------------------------------------------------------------------------
+
+
+def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
+    """A fitted `RatePostprocessor` of given scores as JSON-ready data and arrays; refuses one around an estimator."""
+    if estimator.estimator is not None:
+        raise files.FileError(
+            f"the scores come from {type(estimator.estimator).__name__}, which cannot be saved without pickle: save it "
+            "in its own way, and the thresholds alone by RatePostprocessor(None, ...), which is given the scores "
+            "instead of X (when fitting and when predicting); or use joblib.dump, and open such files only if you "
+            "trust them"
+        )
+    classifier = estimator.classifier_
+    groups = classifier.members.setting.groups
+    manifest = {
+        **_plain_head("RatePostprocessor", estimator),
+        "groups": None if groups == (EVERYBODY,) else [_as_text(group) for group in groups],
+        "origin": classifier.origin,
+        "status": _finite(asdict(estimator.status_)),
+        "evaluation": _finite(asdict(estimator.train_)),
+    }
+    return manifest, {"thresholds": classifier.members.cuts, "weights": classifier.weights}
+
+
+def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
+    """Rebuild a fitted `RatePostprocessor`."""
+    estimator = _read_head(kind, manifest)
+    if estimator.estimator is not None:
+        raise files.FileError("a file holds no estimator")
+    texts = manifest["groups"]
+    groups = (EVERYBODY,) if texts is None else tuple(map(_read_slice, texts))
+    cuts, weights = arrays["thresholds"], arrays["weights"]
+    good = cuts.ndim == 2 and weights.shape == (cuts.shape[1],) and len(cuts) == len(groups)
+    if not good or cuts.dtype.kind != "f" or np.isnan(cuts).any() or not np.isfinite(weights).all():
+        raise files.FileError("the thresholds do not fit together")
+    members = ThresholdMembers(Thresholds(estimator._scorer(), groups), cuts)
+    estimator._classifier = Classifier(members, weights, estimator.problem_, str(manifest["origin"]))
+    estimator.status_ = _status(_infinite(manifest["status"]))
+    estimator.train_ = _evaluation(_infinite(manifest["evaluation"]))
+    return estimator
+
+
+# -- what both have -------------------------------------------------------------------------------
+
+
+def _plain_head(kind: str, estimator: Any) -> Plain:
+    """Kind, settings, problem, labels and notes."""
+    given = estimator.get_params(deep=False)
+    given["constraints"] = Problem(estimator.objective, estimator.constraints).constraints
+    if isinstance(given["random_state"], (np.random.RandomState, np.random.Generator)):
+        given["random_state"] = estimator.seed_  # what was drawn from it: the same predictions
+    return {
+        "kind": kind,
+        "settings": {name: _plain_setting(name, value) for name, value in given.items()},
+        "problem": {
+            "objective": _as_text(estimator.problem_.objective),
+            "constraints": [_as_text(c) for c in estimator.problem_.constraints],
+        },
+        "classes": _plain_labels(estimator.classes_),
+        "notes": list(estimator.notes_),
+    }
+
+
+def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
+    estimator = kind(**{name: _setting(name, value) for name, value in manifest["settings"].items()})
+    problem = manifest["problem"]
+    constraints = [part for text in problem["constraints"] for part in parse_constraints(text)]
+    estimator.problem_ = Problem(parse_objective(problem["objective"]), constraints)
+    estimator.classes_ = _labels(manifest["classes"])
+    estimator.notes_ = tuple(manifest["notes"])
+    return estimator
+
+
+def _status(plain: Plain) -> Status:
     tuples = {name: tuple(plain[name]) for name in ("diverged", "left_domain", "advice")}
     return Status(**{**plain, **tuples})
 
 
-def _evaluation(plain: dict[str, Any]) -> Evaluation:
+def _evaluation(plain: Plain) -> Evaluation:
     constraints = tuple(ConstraintValue(**row) for row in plain.pop("constraints"))
     slices = tuple(SliceSize(**row) for row in plain.pop("slices"))
     return Evaluation(constraints=constraints, slices=slices, **plain)
@@ -138,6 +204,8 @@ def _plain_setting(name: str, value: Any) -> Any:
         return _as_text(value)
     if name == "constraints":
         return [_as_text(part) for part in value]
+    if name == "groups":
+        return None if value is None else [_as_text(part) for part in attributes_in(value)]
     if isinstance(value, Linear):
         return {"linear": asdict(value)}
     if isinstance(value, Algorithm) and ALGORITHMS.get(value.name) == value:
@@ -156,19 +224,35 @@ def _setting(name: str, value: Any) -> Any:
         return parse_objective(value)
     if name == "constraints":
         return [part for text in value for part in parse_constraints(text)]
+    if name == "groups":
+        return None if value is None else [_read_group(text) for text in value]
     if isinstance(value, dict):
         return Linear(**value["linear"])
     return tuple(value) if isinstance(value, list) else value
 
 
-def _plain_labels(classes: NDArray[Any]) -> dict[str, Any]:
+def _read_group(text: str) -> Attribute | Slice:
+    found = parse(text)
+    if not isinstance(found, (Attribute, Slice)):
+        raise files.FileError(f"{text} is not an attribute or a slice")
+    return found
+
+
+def _read_slice(text: str) -> Slice:
+    found = _read_group(text)
+    if not isinstance(found, Slice):
+        raise files.FileError(f"{text} is not a slice")
+    return found
+
+
+def _plain_labels(classes: NDArray[Any]) -> Plain:
     values = [v.item() if isinstance(v, np.generic) else v for v in classes]
     if not all(isinstance(v, (bool, int, float, str)) for v in values):
         raise files.FileError(f"labels of type {classes.dtype} cannot be saved without pickle: use joblib.dump")
     return {"values": values, "dtype": "object" if classes.dtype == object else classes.dtype.str}
 
 
-def _labels(plain: dict[str, Any]) -> NDArray[Any]:
+def _labels(plain: Plain) -> NDArray[Any]:
     dtype = plain["dtype"]
     if dtype != "object" and np.dtype(dtype).kind not in "biufU":
         raise files.FileError(f"labels of type {dtype!r}")

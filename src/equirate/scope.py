@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .data import Examples
-from .expressions import Constraint, Expression, Loss, Rate
+from .expressions import Constraint, Expression
 from .models.base import stacked
+from .nodes import Loss, Rate
 from .problem import Objective, Problem
 from .slices import Slice, attr
 
@@ -39,6 +40,12 @@ def scoped(problem: Problem, X: Any, examples: Examples, scope: str) -> tuple[Pr
         if isinstance(c, Constraint)
     ]
     return Problem(objective, constraints), stacked(X, X), doubled
+
+
+def sides(examples: Examples, scope: str) -> tuple[Examples, Examples]:
+    """The examples with the weights that apply to the objective, and with those that apply to the constraints."""
+    plain = examples if scope == "both" else replace(examples, weights=np.ones(len(examples)))
+    return (plain if scope == "constraints" else examples, plain if scope == "objective" else examples)
 
 
 def doubled_rows(rows: NDArray[np.intp], length: int, total: int) -> NDArray[np.intp]:

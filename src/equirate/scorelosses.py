@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from .data import Examples
 from .errors import DataError
-from .expressions import Loss
+from .nodes import Loss
 
 Scores = NDArray[Any]
 Signs = NDArray[Any]

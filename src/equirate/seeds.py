@@ -1,4 +1,4 @@
-"""Random numbers that do not repeat anybody else's.
+"""Random numbers that do not repeat anybody else's, from whatever a user gives as ``random_state``.
 
 Data made up with ``default_rng(0)`` and a split drawn with ``default_rng(0)`` would use the same numbers, and the split
 would follow the data. So every use of a seed here has a stream of its own.
@@ -6,10 +6,40 @@ would follow the data. So every use of a seed here has a stream of its own.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from .errors import EquirateError
 
 _STREAMS = {"split": 0x51, "predict": 0x52, "parameters": 0x53}
 _PACKAGE = 0x65717569
+_SEEDS = 2**31 - 1
+
+
+def seed_of(random_state: Any, caller: str) -> int | None:
+    """One seed of a ``random_state`` as scikit-learn has it: a generator is drawn from once, None stays None.
+
+    Examples
+    --------
+    >>> seed_of(3, "RateClassifier"), seed_of(None, "RateClassifier")
+    (3, None)
+    >>> seed_of(np.random.default_rng(0), "RateClassifier") == seed_of(np.random.default_rng(0), "RateClassifier")
+    True
+    """
+    if random_state is None:
+        return None
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if whole and random_state >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_SEEDS))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_SEEDS))
+    raise EquirateError(
+        f"The 'random_state' parameter of {caller} must be None, a whole number of at least 0, or a numpy RandomState "
+        f"or Generator. Got {random_state!r} instead."
+    )
 
 
 def stream(use: str, seed: int | None) -> np.random.Generator:

@@ -14,6 +14,7 @@ array([False,  True])
 
 from __future__ import annotations
 
+import difflib
 import keyword
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +30,7 @@ Columns = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
 
 _TEXT, _NUMBERS = "UT", "biuf"  # kinds of numpy dtypes
+_SHOWN = 8  # values of an attribute that a message lists
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -250,9 +252,11 @@ EVERYBODY = Everybody()
 
 
 def comparisons(slice_: Slice) -> Iterator[Comparison]:
-    """Walk over the comparisons in a slice."""
+    """Walk over the comparisons in a slice; ``isin`` is one for each of its values."""
     if isinstance(slice_, Comparison):
         yield slice_
+    elif isinstance(slice_, Membership):
+        yield from (Comparison(slice_.attribute, "==", value) for value in slice_.values)
     elif isinstance(slice_, Complement):
         yield from comparisons(slice_.part)
     elif isinstance(slice_, Joined):
@@ -271,6 +275,41 @@ def column_of(columns: Columns, name: str) -> NDArray[Any]:
             hint = "; an array without a name is called 'group': pass a dict or a frame to name it"
         raise DataError(f"unknown attribute {name!r}: the attributes given are {known}{hint}")
     return columns[name]
+
+
+def unknown_values(slice_: Slice, columns: Columns) -> str:
+    """Say which values in a slice nobody has, and which there are, the most similar first; empty if all occur.
+
+    Examples
+    --------
+    >>> unknown_values(attr("race") == "Afican", {"race": np.array(["Asian", "African"])})
+    "the attribute 'race' has no value 'Afican', but 'African', 'Asian'"
+    """
+    said = []
+    for part in comparisons(slice_):
+        if part.symbol == "==" and not part.mask(columns).any():
+            values = _nearest(part.value, columns[part.attribute])
+            more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+            shown = ", ".join(map(repr, values[:_SHOWN])) + more
+            said.append(f"the attribute {part.attribute!r} has no value {part.value!r}, but {shown}")
+    return "; ".join(said)
+
+
+def _nearest(value: Any, column: NDArray[Any]) -> list[Any]:
+    """The values of a column, those most like ``value`` first."""
+    values = list(dict.fromkeys((column if column.dtype == object else np.unique(column)).tolist()))
+    if isinstance(value, str):
+        matcher = difflib.SequenceMatcher()
+        matcher.set_seq2(value.casefold())
+
+        def unlike(other: Any) -> float:
+            matcher.set_seq1(str(other).casefold())
+            return -matcher.ratio()
+
+        return sorted(values, key=unlike)
+    if column.dtype.kind in _NUMBERS:
+        return sorted(values, key=lambda other: abs(other - value))
+    return values
 
 
 def is_missing(value: Any) -> bool:

@@ -18,11 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .arithmetic import ONE
 from .canonical import CanonicalAtom, Convex, Program, Role, Row
 from .data import Examples, empty_message
 from .discipline import Curvature
 from .errors import DataError
-from .expressions import ONE, Expression, Rate, measurer
+from .expressions import Expression
+from .measuring import measurer
+from .nodes import Rate
 from .slices import Slice
 
 Array = NDArray[np.float64]

@@ -1,0 +1,88 @@
+"""What scikit-learn's validation refuses, told by the names of the columns."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import equirate as eq
+
+N = 120
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = (X[:, 0] > 0).astype(int)
+NAMES = ["age", "pay", "on time"]
+
+
+def classifier() -> eq.RateClassifier:
+    return eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, theta_step=0.1, lambda_step=0.1, random_state=0)
+
+
+def spoilt() -> np.ndarray:
+    bad = X.copy()
+    bad[:3, 1], bad[7, 2] = np.nan, np.inf
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda: spoilt(), ("1", "2")),
+        (lambda: sp.csr_matrix(spoilt()), ("1", "2")),
+        (lambda: spoilt().tolist(), ("1", "2")),
+        (lambda: pd.DataFrame(spoilt(), columns=NAMES), ("'pay'", "'on time'")),
+        (lambda: pl.DataFrame(spoilt(), schema=NAMES), ("'pay'", "'on time'")),
+        (lambda: pd.DataFrame(spoilt()), ("'1'", "'2'")),
+    ],
+    ids=["numpy", "sparse", "list", "pandas", "polars", "pandas without names"],
+)
+def test_nan_and_infinity_are_named_by_column_and_rows(make, names) -> None:
+    said = f"NaN in 3 rows of column {names[0]}, infinity in 1 row of column {names[1]}"
+    with pytest.raises(eq.DataError) as caught:
+        classifier().fit(make(), Y)
+    assert said in str(caught.value)
+    good = make()
+    good = pd.DataFrame(X, columns=good.columns) if isinstance(good, pd.DataFrame) else X
+    fitted = classifier().fit(good, Y)
+    if not isinstance(make(), pl.DataFrame):  # names were not learnt from numpy
+        with pytest.raises(eq.DataError) as caught:
+            fitted.predict(make())
+        assert said in str(caught.value)
+
+
+def test_missing_values_of_pandas_are_nan() -> None:
+    frame = pd.DataFrame({"a": X[:, 0], "n": pd.array([None, *range(N - 1)], dtype="Int64")})
+    with pytest.raises(eq.DataError, match="NaN in 1 row of column 'n'"):
+        classifier().fit(frame, Y)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_text_is_named_by_column(frame) -> None:
+    columns = {"age": X[:, 0], "sex": ["F", "M"] * (N // 2), "town": ["x"] * N}
+    with pytest.raises(eq.DataError, match=r"these columns do not: 'sex' \(such as 'F'\), 'town' \(such as 'x'\)"):
+        classifier().fit(frame(columns), Y)
+    columns.pop("town")
+    with pytest.raises(
+        eq.DataError, match=r"this column does not: 'sex' .*OneHotEncoder.*pass it as sensitive_features"
+    ):
+        classifier().fit(frame(columns), Y)
+    dates = {"age": X[:, 0], "day": pd.date_range("2020-01-01", periods=N).to_list()}
+    with pytest.raises(eq.DataError, match="this column does not: 'day'"):
+        classifier().fit(pd.DataFrame(dates), Y)
+    with pytest.raises(eq.DataError, match=r"this column does not: 1 \(such as 'F'\)"):
+        classifier().fit(np.column_stack([X[:, 0].astype(object), columns["sex"]]), Y)
+    fitted = classifier().fit(frame({"age": X[:, 0], "sex": X[:, 1]}), Y)
+    with pytest.raises(eq.DataError, match="this column does not: 'sex'"):
+        fitted.predict(frame(columns))
+
+
+def test_what_is_wrong_with_something_else_is_left_to_scikit_learn() -> None:
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        classifier().fit(X, Y[:-1])
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        classifier().fit(X, np.where(Y == 1, np.nan, 0.0))
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        classifier().fit(X[:, 0], Y)
+    with pytest.raises(TypeError, match="number"):
+        classifier().fit(np.array([[{}, 1.0]] * N, dtype=object), Y)
