@@ -43,6 +43,8 @@ class Experiment:
         Whether parts need an older model's predictions.
     only
         Data sets it runs on if none are named; empty for all.
+    rounds
+        The setting that says how many rounds its games last.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Experiment:
     once: frozenset[str] = frozenset()
     legacy: bool = False
     only: tuple[str, ...] = ()
+    rounds: str = "rounds"
 
 
 def _columns(**headings: str) -> tuple[Column, ...]:
@@ -168,6 +171,7 @@ def _table1(name: str, row: problems.Row) -> Experiment:
         (TableSpec(f"Table 1, {row.title}", columns, {}),),
         legacy=row.legacy,
         only=("compas", "crime", "adult"),
+        rounds="frontier_rounds",
     )
 
 

@@ -83,7 +83,7 @@ def _table(results: Results, experiment: Experiment, spec: TableSpec, datasets: 
 
 def _sizes(results: Results, experiment: Experiment, dataset: str) -> str:
     cells = results.of(experiment.name, dataset)
-    rounds = sorted({int(cell["settings"]["rounds"]) for cell in cells})
+    rounds = sorted({int(cell["settings"][experiment.rounds]) for cell in cells})
     return f"{len({cell['seed'] for cell in cells})} × {'/'.join(f'{number:,}' for number in rounds)}"
 
 
