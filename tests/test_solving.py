@@ -461,3 +461,12 @@ def test_theory_by_name(algorithm):
         algorithm=algorithm, lambda_step="theory", radius="theory", margin=0.1, n_rounds=5, model=Linear(radius=1.0)
     )
     assert all(0 < setting["lambda_step"] < np.inf for setting in solution.configurations)
+
+
+def test_a_misspelt_value_is_told_from_those_that_are_there():
+    rng = np.random.default_rng(0)
+    X, race = rng.normal(size=(60, 2)), rng.choice(["African", "Asian", "European"], size=60)
+    y = (X[:, 0] > 0).astype(int)
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr(eq.attr("race") == "Afican") >= 0.5])
+    with pytest.raises(eq.DataError, match="'African'"):
+        eq.solve(problem, X, y, {"race": race})

@@ -143,13 +143,11 @@ class Examples:
         return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
-def empty_message(kind: RateKind, slice_: Slice, examples: Examples | None = None) -> str:
-    """Say that nobody is there to measure a rate on and, with examples, which value of the slice nobody has."""
+def empty_message(kind: RateKind, slice_: Slice, examples: Examples) -> str:
+    """Say that nobody is there to measure a rate on, and which value of the slice nobody has."""
     among = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
     where = "the data" if slice_ == EVERYBODY else f"the slice {slice_!r}"
-    why = ""
-    if examples is not None:
-        why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
+    why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
     return f"{kind.name} cannot be measured: {where} holds no {among} with positive weight" + (why and f" ({why})")
 
 

@@ -310,7 +310,7 @@ def make_table(program: Program, examples: Examples) -> Table:
     slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in losses]
     baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
     cells = Cells.of_examples(examples, slices, baselines)
-    A, a = _rate_matrix(program.rates, cells)
+    A, a = _rate_matrix(program.rates, cells, examples)
     known = measurer(examples, np.zeros(len(examples)))
 
     def number(expr: Expression) -> float:
@@ -361,13 +361,13 @@ def make_table(program: Program, examples: Examples) -> Table:
     )
 
 
-def _rate_matrix(rates: Iterable[Rate], cells: Cells) -> tuple[sp.csr_array, Array]:
+def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tuple[sp.csr_array, Array]:
     rows, columns, values, offsets = [], [], [], []
     for k, rate in enumerate(rates):
         inside = cells.members[rate.slice] & np.isin(cells.labels, rate.kind.labels)
         total = cells.totals[inside].sum()
         if total <= 0:
-            raise DataError(empty_message(rate.kind, rate.slice))
+            raise DataError(empty_message(rate.kind, rate.slice, examples))
         chosen = np.flatnonzero(inside)
         b = (
             cells.baselines[rate.baseline][chosen]
