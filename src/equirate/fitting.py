@@ -148,7 +148,7 @@ class Training:
         settings, parts = self.settings, self.parts
         problem, X, doubled = scoped(self.problem, self.precise, self.examples, settings.weight_scope)
         rows = [doubled_rows(part, len(self.examples), len(doubled)) for part in (parts.train, parts.choose)]
-        (train_X, train), (choose_X, choose) = ((X[part], subset(doubled, part)) for part in rows)
+        (train_X, train), (choose_X, choose) = ((_taken(X, part), subset(doubled, part)) for part in rows)
         judged_on = (choose_X, choose.labels, choose.columns, choose.weights)
         line = ProgressLine(problem.objective.sense) if settings.verbose else None
         try:
@@ -207,6 +207,11 @@ class Training:
         made = {"stochastic": mixture, "deterministic": single}
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
         return Outcome(outputs, statuses, margin)
+
+
+def _taken(X: Any, rows: Rows) -> Any:
+    """Some rows of the features, in order; no copy is made of all of them."""
+    return X if len(rows) == X.shape[0] else X[rows]
 
 
 def is_linear(model: Any) -> bool:
