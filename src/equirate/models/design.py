@@ -132,36 +132,46 @@ class Design:
 
     def _compiled(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
         """Blocks of rows in threads, each with sums and slopes of its own, which are added up in order."""
-        count, wide = W.shape[1], _wide(W)
-        blocks, (weights, training) = self._cuts(wide), self._weights
-        sums = self._empty_sums(len(blocks), wide)
-        slope = np.zeros((len(blocks), len(W), wide), W.dtype)
+        tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
+        shape, (weights, training) = (len(blocks), len(tiles)), self._weights
+        sums = self._empty_sums(shape)
+        slope = np.zeros((*shape, len(W), LANES), W.dtype)
         upper, lower = (np.zeros(sums.shape) if bounds else None for _ in range(2))
         passes = kernels.compiled()
         run = passes.sweep_sparse if self.sparse else passes.sweep_dense
-        costs = _padded(up, wide, W.dtype), _padded(down, wide, W.dtype)
-        shared = (*self.features, _padded(W, wide, W.dtype), self.cells.of, weights, self.trained.of, training, *costs)
-        own = [(sums[k], *(None if b is None else b[k] for b in (upper, lower)), slope[k]) for k in range(len(blocks))]
-        threads.each(run, [(*shared, *mine, *block) for mine, block in zip(own, blocks, strict=True)])
-        bounded = None if upper is None or lower is None else (_total(upper)[:, :count], _total(lower)[:, :count])
-        return Swept(_total(sums)[:, :count].astype(float), _total(slope)[:, :count], bounded)
+        costs = list(zip(_tiles(up, W.dtype), _tiles(down, W.dtype), strict=True))
+        cells = self.cells.of, weights, self.trained.of, training
+
+        def work(k: int, start: int, stop: int) -> None:
+            for t, tile in enumerate(tiles):  # the block's rows stay in cache
+                bounded = (None, None) if upper is None or lower is None else (upper[k, t], lower[k, t])
+                run(*self.features, tile, *cells, *costs[t], sums[k, t], *bounded, slope[k, t], start, stop)
+
+        threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
+        count = W.shape[1]
+        bounded = None if upper is None or lower is None else (_joined(upper, count), _joined(lower, count))
+        return Swept(_joined(sums, count).astype(float), _joined(slope, count), bounded)
 
     def _counted(self, W: Weights) -> Array:
-        wide = _wide(W)
-        blocks = self._cuts(wide)
-        sums = self._empty_sums(len(blocks), wide)
+        tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
+        sums = self._empty_sums((len(blocks), len(tiles)))
         passes = kernels.compiled()
         run = passes.count_sparse if self.sparse else passes.count_dense
-        shared = (*self.features, _padded(W, wide, W.dtype), self.cells.of, self._weights[0])
-        threads.each(run, [(*shared, sums[k], *block) for k, block in enumerate(blocks)])
-        return _total(sums)[:, : W.shape[1]].astype(float)
 
-    def _empty_sums(self, blocks: int, wide: int) -> NDArray[Any]:
+        def work(k: int, start: int, stop: int) -> None:
+            for t, tile in enumerate(tiles):
+                run(*self.features, tile, self.cells.of, self._weights[0], sums[k, t], start, stop)
+
+        threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
+        return _joined(sums, W.shape[1]).astype(float)
+
+    def _empty_sums(self, shape: tuple[int, int]) -> NDArray[Any]:
         weights = self._weights[0]
-        return np.zeros((blocks, len(self.cells), wide), np.int32 if weights is None else weights.dtype)
+        return np.zeros((*shape, len(self.cells), LANES), np.int32 if weights is None else weights.dtype)
 
-    def _cuts(self, wide: int) -> list[tuple[int, int]]:
+    def _cuts(self, count: int) -> list[tuple[int, int]]:
         """Cut the rows into blocks, by the amount of work alone."""
+        wide = _wide(count)
         if wide not in self._known_cuts:
             self._known_cuts[wide] = self._cut_for(wide)
         return self._known_cuts[wide]
@@ -197,9 +207,9 @@ def stored_bytes(X: Any) -> int:
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes)
 
 
-def _wide(W: Weights) -> int:
-    """Columns of W, rounded up to full lanes."""
-    return -(-int(W.shape[1]) // LANES) * LANES
+def _wide(count: int) -> int:
+    """Number of columns, rounded up to full lanes."""
+    return -(-count // LANES) * LANES
 
 
 def linear_scores(X: Any, W: Weights) -> Weights:
@@ -216,7 +226,7 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     if not kernels.ready():
         scores = linear_scores(X, W)
         return scores > 0 if np.isfinite(scores).all() else None
-    passes, wide = kernels.compiled(), _wide(W)
+    passes, wide = kernels.compiled(), _wide(count)
     sparse = bool(sp.issparse(X))
     given = (X.indptr, X.indices, X.data) if sparse else (X,)
     decided = np.empty((n, wide), np.uint8)
@@ -238,8 +248,19 @@ def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
     return result
 
 
-def _total(parts: NDArray[Any]) -> NDArray[Any]:
-    return parts[0] if len(parts) == 1 else np.asarray(parts.sum(axis=0))
+def _tiles(array: Weights, dtype: Any) -> list[Weights]:
+    """Columns in groups of 16, each of them together in memory, the last one filled up with zeros."""
+    padded = _padded(array, _wide(array.shape[1]), dtype)
+    return [np.ascontiguousarray(padded[:, k : k + LANES]) for k in range(0, padded.shape[1], LANES)]
+
+
+def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
+    """(blocks, tiles, rows, 16) as (rows, columns): blocks are added up in order, tiles put side by side."""
+    total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    if len(total) == 1:
+        return np.asarray(total[0, :, :count])
+    beside: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
+    return beside[:, :count]
 
 
 def _leaner(X: Any) -> Any:
