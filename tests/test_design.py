@@ -389,6 +389,21 @@ def test_a_standardised_model_goes_on_from_where_it_was(intercept: bool) -> None
     np.testing.assert_allclose(ends[1], ends[0], atol=1e-8)  # the first round is played before the first step
 
 
+@pytest.mark.parametrize("compiled", COMPILED, indirect=True)
+def test_sparse_features_are_used_as_they_are_and_left_so(compiled: bool) -> None:
+    rows = sp.csr_array(RUN_X)
+    twice = sp.csr_array(  # every value in two halves, columns in no order
+        (np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), 2 * rows.indptr), shape=rows.shape
+    )
+    for i in range(rows.shape[0]):
+        part = slice(twice.indptr[i], twice.indptr[i + 1])
+        twice.indices[part], twice.data[part] = twice.indices[part][::-1].copy(), twice.data[part][::-1].copy()
+    kept = [array.copy() for array in (twice.data, twice.indices, twice.indptr)]
+    same_course(played("odds", twice), played("odds", RUN_X))
+    for before, after in zip(kept, (twice.data, twice.indices, twice.indptr), strict=True):
+        np.testing.assert_array_equal(after, before)
+
+
 def strided(X: Array) -> Array:
     wide = np.zeros((len(X), 2 * X.shape[1]), X.dtype)
     wide[:, ::2] = X

@@ -8,6 +8,7 @@ import pytest
 import equirate as eq
 from equirate import algorithms
 from equirate.canonical import canonicalize
+from equirate.choosing import LevelPlateaus, judged_for
 from equirate.data import Examples
 from equirate.game import Record, Rules, _Game, play, values
 from equirate.models import Finite, Linear
@@ -416,3 +417,22 @@ def test_iterates_are_thinned_to_what_memory_allows(monkeypatch):
     np.testing.assert_allclose(solution.record.stacked("rates"), full.record.stacked("rates")[kept])
     np.testing.assert_allclose(solution.record.photographs, np.array(full.record.photographs)[kept])
     assert solution.history["multipliers"].shape[0] == len(kept)
+
+
+def test_a_level_that_no_longer_improves_leaves_the_play():
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.2])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=300) > 0).astype(int)
+    settings = {"theta_step": (0.05, 0.1), "lambda_step": 0.1, "record_every": 5, "levels": [0.0, 0.8]}
+    watch = LevelPlateaus(patience=2, tolerance=1e-3, every=4)
+    solution = eq.solve(problem, X, y, n_rounds=3000, progress=watch, **settings)
+    assert set(solution.record.retired) == {0, 1, 2, 3}
+    assert solution.record.played < 3000
+    ends = {level: {solution.record.retired[c] for c in (level, level + 2)} for level in (0, 1)}
+    assert all(len(rounds) == 1 for rounds in ends.values())  # a level's configurations leave together
+    patient = eq.solve(problem, X, y, n_rounds=3000, **settings)
+    for level, room in enumerate((0.0, 0.8)):
+        found, best = (judged_for(s, eq.Problem(problem.objective, [eq.positive_rate() <= 0.2 + room])).polish()
+                       for s in (solution, patient))  # fmt: skip
+        assert solution.value_of(found)[0] <= patient.value_of(best)[0] + 0.01, level

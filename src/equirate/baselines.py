@@ -16,7 +16,7 @@ from .classifiers import Classifier
 from .data import Examples
 from .errors import AlgorithmError, DataError
 from .models.base import features
-from .models.design import Design, linear_scores
+from .models.design import Design, linear_scores, linear_slope
 from .models.linear import Linear, LinearMembers, LinearPlayer
 from .models.thresholds import ThresholdMembers, Thresholds, membership
 from .players.steps import Adam, StepRule
@@ -90,7 +90,7 @@ def _slopes(design: Design, total: float, loss: str) -> Callable[[NDArray[Any]],
     weights = (cells.weights / total).astype(design.X.dtype)[:, None]
 
     def other(W: NDArray[Any]) -> NDArray[Any]:
-        return design.slope(weights * LOSSES[loss].slope(linear_scores(design.X, W), sign))
+        return linear_slope(design.X, weights * LOSSES[loss].slope(linear_scores(design.X, W), sign))
 
     return other
 

@@ -78,7 +78,7 @@ class Plateau:
         """Return True to end the play."""
         self.seen += 1
         check = not self.seen % self.every
-        mixed = best_mixture(moment, 0.1 * self.tolerance, self.cuts) if check else None
+        mixed = mixture_so_far(moment, 0.1 * self.tolerance, self.cuts) if check else None
         if self.line is not None:
             if mixed is not None:
                 self.line.mixture = (self.line.sign * mixed[0], mixed[1])
@@ -141,7 +141,7 @@ def _recorded(moment: Moment) -> tuple[Array, Array]:
     return rates, losses
 
 
-def best_mixture(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
+def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
     """Objective (to minimise) and violation of the best mixture of all recorded iterates, as the multipliers see it."""
     table, (rates, losses) = moment.table, _recorded(moment)
     objective, violations = values(table, rates, losses, table.constants)

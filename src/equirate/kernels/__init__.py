@@ -11,6 +11,9 @@ import os
 from functools import cache
 from typing import Any
 
+LANES = 16
+"""Configurations that a compiled pass handles at once."""
+
 
 @cache
 def ready() -> bool:

@@ -13,7 +13,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
-WIDTH = 16
+from . import LANES as WIDTH
+
 _FUSE = ("contract",)
 """Allow a product and a sum to become one instruction, and nothing else of fast arithmetic."""
 

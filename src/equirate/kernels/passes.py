@@ -15,7 +15,8 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from .lanes import WIDTH, add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
+from . import LANES as WIDTH
+from .lanes import add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
 
 ENABLED = not numba.config.DISABLE_JIT
 """Vectors of 16 exist in compiled code only."""

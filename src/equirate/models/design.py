@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .. import kernels, threads
 from ..data import Examples
 from ..hashing import mixed, row_hashes
+from ..kernels import LANES
 from ..players.model import hinge_slopes
 from ..surrogates import HINGE
 from ..table import Cells
@@ -34,8 +35,6 @@ MERGED = 0.8
 """Share of rows that may be left for merging equal ones to pay."""
 MERGE_LIMIT = 50_000_000
 """Values of a dense table up to which its rows are merged: the merged table is a copy."""
-LANES = 16
-"""Configurations that a compiled pass handles at once."""
 _BLOCK_VALUES = 1 << 18
 """Scores in a block of rows of the passes in numpy, which then stay in cache."""
 _WORK = 2_000_000
@@ -60,7 +59,6 @@ class Design:
     """Rows of features with the cells that are measured and those that the model is trained on."""
 
     def __init__(self, X: Any, cells: Cells, trained: Cells) -> None:
-        self.same = trained is cells
         X = _leaner(X)
         self.cells, self.trained = cells, trained
         found = _merge(X, cells, trained)
@@ -70,17 +68,13 @@ class Design:
         self.sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
         self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
         self._known_cuts: dict[int, list[tuple[int, int]]] = {}
+        self._known_blocks: dict[int, list[tuple[slice, Cells, Cells]]] = {}
 
     @classmethod
     def of(cls, X: Any, examples: Examples) -> Design:
         """Features with the labels as cells."""
         cells = Cells.of_examples(examples, [], [])
         return cls(X, cells, cells)
-
-    def slope(self, gradient: Weights) -> Weights:
-        """Slope with respect to linear weights, from a gradient with respect to the scores."""
-        down = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down the columns
-        return np.vstack([self.X.T @ gradient, down[None]])
 
     def sweep(self, W: Weights, up: Array, down: Array, bounds: bool = False) -> Swept:
         """Measure and feel: see `Swept`. ``bounds`` asks for the sums of the hinge bounds too."""
@@ -100,7 +94,6 @@ class Design:
     # -- numpy -----------------------------------------------------------------------------------
 
     def _in_blocks(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
-        d = len(W) - 1
         sums, slope = np.zeros((len(self.cells), W.shape[1])), np.zeros_like(W)
         upper, lower = np.zeros_like(sums), np.zeros_like(sums)
         for rows, cells, trained in self._blocks(W.shape[1]):
@@ -110,23 +103,21 @@ class Design:
             if bounds:
                 upper += cells.sums(HINGE.upper(scores))
                 lower += cells.sums(HINGE.lower(scores))
-            gradient = hinge_slopes(trained, scores, up, down)
-            slope[:d] += X.T @ gradient
-            slope[d] += np.ones(len(gradient), W.dtype) @ gradient  # several times faster than a sum down the columns
+            slope += linear_slope(X, hinge_slopes(trained, scores, up, down))
         return Swept(sums, slope, (upper, lower) if bounds else None)
 
     def _blocks(self, count: int) -> list[tuple[slice, Cells, Cells]]:
-        """Rows, and the cells of just these rows; cut anew when the number of configurations changes."""
+        """Rows, and the cells of just these rows."""
         size = max(_BLOCK_VALUES // max(count, 1), 256)
-        if self.__dict__.get("_cut", (0, None))[0] != size:
+        if size not in self._known_blocks:
             n, blocks = self.X.shape[0], []
             for start in range(0, n, size):
                 stop = min(start + size, n)
                 cells = self.cells.block(start, stop)
-                trained = cells if self.same else self.trained.block(start, stop)
+                trained = cells if self.trained is self.cells else self.trained.block(start, stop)
                 blocks.append((slice(start, stop), cells, trained))
-            self._cut = (size, blocks)
-        return self._cut[1]
+            self._known_blocks = {size: blocks}  # the number of configurations only falls: older cuts are done with
+        return self._known_blocks[size]
 
     # -- compiled --------------------------------------------------------------------------------
 
@@ -219,6 +210,12 @@ def linear_scores(X: Any, W: Weights) -> Weights:
     return result
 
 
+def linear_slope(X: Any, gradient: Weights) -> Weights:
+    """Slope with respect to linear weights, intercept last, from a gradient with respect to the scores."""
+    down = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down the columns
+    return np.vstack([X.T @ gradient, down[None]])
+
+
 def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
     W = W.astype(X.dtype, copy=False)
@@ -265,11 +262,8 @@ def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
 
 def _leaner(X: Any) -> Any:
     """Features as the passes want them: CSR where most values are zero and a compiled pass makes use of that."""
-    if sp.issparse(X):
-        sparse: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
-        sparse.sum_duplicates()
-        return sparse
-    if kernels.ready() and X.size and np.count_nonzero(X) <= SPARSE * X.size:
+    sparse = bool(sp.issparse(X))
+    if not sparse and kernels.ready() and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
     return X
 

@@ -18,7 +18,7 @@ from ..players.steps import StepRule
 from ..seeds import stream
 from ..table import Cells, Table
 from .base import Array, Choice, Measured, Members, Model, Player, feature_names, features
-from .design import Design, Standard, decisions, linear_scores, stored_bytes
+from .design import Design, Standard, decisions, linear_scores, linear_slope, stored_bytes
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
@@ -120,10 +120,7 @@ class LinearPlayer(Player):
 
     def descend(self, gradient: NDArray[Any], rate: Array) -> None:
         """One matrix product, one step, one projection."""
-        slope = np.empty_like(self.W)
-        slope[:-1] = self.X.T @ gradient
-        slope[-1] = np.ones(len(gradient), gradient.dtype) @ gradient  # several times faster than a sum down columns
-        self._move(slope, rate)
+        self._move(linear_slope(self.X, gradient), rate)
 
     def _move(self, slope: NDArray[Any], rate: Array) -> None:
         if self.standard is not None:
