@@ -16,9 +16,10 @@ import equirate as eq
 
 from ..canonical import canonicalize
 from ..data import Examples
+from ..experiments.methods import by_ranks
 from ..experiments.splits import Part, Split
 from ..game import values
-from ..mixtures import best_index, shrink_weights
+from ..mixtures import shrink_weights
 from ..models.linear import LinearMembers
 from ..table import make_table
 
@@ -76,11 +77,7 @@ def chosen(problem: eq.Problem, weights: NDArray[Any], split: Split) -> eq.Class
         mixtures.append(eq.Classifier(LinearMembers(columns[:, mine[kept]], True), share, problem, "shrink"))
     if not mixtures:
         raise eq.AlgorithmError("no iterate of any configuration has a finite objective")
-    part = split.validation
-    found = [mixture.evaluate(problem, part.X, part.y, part.attributes) for mixture in mixtures]
-    sign = -1.0 if problem.objective.sense == "maximize" else 1.0
-    best = best_index(sign * np.array([f["objective"] for f in found]), np.array([f["violations"] for f in found]).T)
-    return mixtures[best]
+    return mixtures[by_ranks(mixtures, problem, split.validation)]
 
 
 def pair(problem: eq.Problem, probabilities: Any, part: Part) -> Pair:

@@ -10,7 +10,7 @@ and the configuration is then chosen on the validation part by the ranking heuri
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -67,18 +67,22 @@ def as_printed(
     A configuration all of whose iterates have an infinite objective (a group without positives) has no shrunk mixture
     and is passed over.
     """
-    part, made = bench.validation, {}
+    made = {}
     for c in sorted({c for _, c in solution.iterates}):
         with suppress(ValueError):
             made[c] = make(c)
     if not made:
         raise eq.AlgorithmError("no iterate of any configuration has a finite objective")
-    found = [classifier.evaluate(problem, part.X, part.y, part.attributes) for classifier in made.values()]
+    best = list(made)[by_ranks(list(made.values()), problem, bench.validation)]
+    return made[best], best
+
+
+def by_ranks(classifiers: Sequence[eq.Classifier], problem: eq.Problem, part: Part) -> int:
+    """Which classifier the paper's ranking heuristic takes on a part."""
+    found = [classifier.evaluate(problem, part.X, part.y, part.attributes) for classifier in classifiers]
     sign = -1.0 if problem.objective.sense == "maximize" else 1.0
     objective = sign * np.array([values["objective"] for values in found])
-    violations = np.array([values["violations"] for values in found]).T
-    best = list(made)[best_index(objective, violations)]
-    return made[best], best
+    return best_index(objective, np.array([values["violations"] for values in found]).T)
 
 
 # -- the baselines --------------------------------------------------------------------------------
