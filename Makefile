@@ -5,7 +5,7 @@ VENV ?= .venv
 
 CONSTRAINTS := constraints/dev.txt
 BIN := $(VENV)/bin
-SOURCES := src tests tools
+SOURCES := src lab tests tools examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -16,7 +16,7 @@ help: ## List the targets
 	@echo "  PYTHON=$(PYTHON) makes the environment, VENV=$(VENV) holds it; set either to change it."
 
 demo: $(VENV)/demo.stamp ## Run the demonstration
-	@$(BIN)/python -m equirate.demo
+	@$(BIN)/python -m equirate_lab.demo
 
 test: $(VENV)/dev.stamp ## Run the tests and doctests (more arguments: ARGS="-k name")
 	@$(BIN)/python -m pytest -q $(ARGS)
@@ -35,7 +35,7 @@ format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
 check: lint types test ## All of lint, types and test
 
 bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")
-	@$(BIN)/python -m equirate.cli bench all --out benchmarks --docs docs/performance.md $(ARGS)
+	@$(BIN)/python -m equirate_lab.cli bench all --out benchmarks --docs docs/performance.md $(ARGS)
 
 upgrade: ## Show the newest versions, for constraints/dev.txt
 	@rm -rf $(VENV)-upgrade
@@ -62,15 +62,15 @@ define install
 	@echo "Installing equirate and its $(1) requirements into $(VENV) (a minute or so the first time)"
 	@$(BIN)/python tools/dependency_group.py $(1) > $(VENV)/$(1).in
 	@$(BIN)/python -m pip install --disable-pip-version-check --no-input \
-	  -c $(CONSTRAINTS) -e . -r $(VENV)/$(1).in > $(VENV)/$(1).log 2>&1 \
+	  -c $(CONSTRAINTS) -e . -e lab -r $(VENV)/$(1).in > $(VENV)/$(1).log 2>&1 \
 	  || { cat $(VENV)/$(1).log >&2; echo "error: the installation failed, see above" >&2; exit 1; }
 endef
 
-$(VENV)/demo.stamp: $(VENV)/venv.stamp pyproject.toml tools/dependency_group.py
+$(VENV)/demo.stamp: $(VENV)/venv.stamp pyproject.toml lab/pyproject.toml tools/dependency_group.py
 	$(call install,demo)
 	@touch $@
 
 # The dev group includes the demo group.
-$(VENV)/dev.stamp: $(VENV)/venv.stamp pyproject.toml tools/dependency_group.py
+$(VENV)/dev.stamp: $(VENV)/venv.stamp pyproject.toml lab/pyproject.toml tools/dependency_group.py
 	$(call install,dev)
 	@touch $(VENV)/demo.stamp $@

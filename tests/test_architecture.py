@@ -12,109 +12,69 @@ import pytest
 import equirate as eq
 
 SOURCE = Path(eq.__file__).parent
-ORDER = [
-    "errors",
-    "seeds",
-    "kernels",
-    "threads",
-    "hashing",
-    "discipline",
-    "slices",
-    "kinds",
-    "atoms",
-    "indexes",
+LAB = SOURCE.parents[1] / "lab" / "src" / "equirate_lab"
+ROOMS = [
+    "_core",
     "data",
-    "measuring",
-    "expressions",
-    "arithmetic",
-    "nodes",
-    "rates",
-    "parity",
-    "clearing",
-    "refusals",
+    "language",
     "problem",
-    "canonical",
-    "table",
-    "surrogates",
-    "scorelosses",
     "mixtures",
     "players",
     "models",
     "game",
-    "algorithms",
-    "classifiers",
-    "solution",
-    "theory",
-    "solving",
-    "baselines",
-    "language",
-    "files",
-    "certify",
+    "judge",
     "report",
-    "splits",
-    "scope",
-    "choosing",
-    "fitting",
-    "frontier",
-    "saving",
-    "validating",
-    "judging",
-    "estimator",
-    "postprocess",
-    "loading",
+    "estimators",
+    "datasets",
 ]
-"""A module imports only from those before it. Parts of a package may import each other."""
-FREE = {"benchmarks", "datasets", "experiments"}
-"""Stand beside the rest: anything may be imported there."""
-
-
-def part_of(module: str) -> str:
-    return module.split(".")[0]
+"""A room imports only from those above it, and from itself."""
 
 
 def names_types_only(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def imports(path: Path) -> set[str]:
-    """Parts of the package that a file imports when it is loaded or when a function runs."""
-    package = path.relative_to(SOURCE).parent.parts
+def imported(path: Path, root: Path = SOURCE, name: str = "equirate") -> set[str]:
+    """Modules of the package that a file imports when it is loaded or when a function runs, as dotted names."""
+    here = [name, *path.relative_to(root).parent.parts]
     found = set()
     tree = ast.parse(path.read_text("utf-8"))
     for_types = {part for node in ast.walk(tree) if names_types_only(node) for part in ast.walk(node)}
     for node in set(ast.walk(tree)) - for_types:
-        if isinstance(node, ast.ImportFrom) and node.level:
-            above = package[: len(package) - node.level + 1]
-            module = [*above, *(node.module.split(".") if node.module else [])]
-            found |= {module[0]} if module else {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "equirate":
-            rest = node.module.split(".")[1:]
-            found |= {rest[0]} if rest else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("equirate.")}
-    return found
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = here[: len(here) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return {module for module in found if module.split(".")[0] == "equirate"}
 
 
 FILES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
 
 
+def test_every_module_is_in_a_room() -> None:
+    rooms = {path.relative_to(SOURCE).parts[0] for path in FILES}
+    assert rooms == set(ROOMS)
+
+
 @pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(SOURCE)) for p in FILES])
-def test_imports_point_one_way(path: Path) -> None:
-    relative = path.relative_to(SOURCE)
-    here = relative.parts[0].removesuffix(".py")
-    if here not in ORDER:
-        return
-    allowed = {*ORDER[: ORDER.index(here)], here}
-    assert imports(path) <= allowed, f"{relative} may import only what comes before it"
+def test_rooms_import_only_from_those_above(path: Path) -> None:
+    here = path.relative_to(SOURCE).parts[0]
+    allowed = set(ROOMS[: ROOMS.index(here) + 1])
+    rooms = {module.split(".")[1] for module in imported(path) if module != "equirate"}
+    assert rooms <= allowed, f"{here} may import only from {', '.join(ROOMS[: ROOMS.index(here)])}"
 
 
-def test_modules_are_known() -> None:
-    """The language of rates is complete in ORDER; what stands above the solver is not bound by it."""
-    above = {part_of(m.name) for m in pkgutil.iter_modules([str(SOURCE)])} - set(ORDER) - FREE
-    for name in ORDER[: ORDER.index("problem") + 1]:
-        path = SOURCE / f"{name}.py"
-        for file in [path] if path.exists() else (SOURCE / name).glob("*.py"):
-            assert not imports(file) & above
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_is_in_it(room: str) -> None:
+    docstring = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text("utf-8")))
+    assert docstring
+    assert docstring.splitlines()[0].endswith((".", "?"))
+
+
+def test_dir_shows_the_public_surface() -> None:
+    assert {name for name in dir(eq) if not name.startswith("_")} == {n for n in eq.__all__ if not n.startswith("_")}
 
 
 def test_no_module_hides_a_public_function() -> None:
@@ -147,18 +107,18 @@ print(equirate.f1())
     assert (out.stdout.strip(), out.returncode) == ("f1()", 0), out.stderr
 
 
-OPTIONAL = {"torch.py", "lanes.py", "passes.py"}
+OPTIONAL = {"lanes.py", "passes.py"}
 """Modules of an extra, which the core imports only where the extra is installed."""
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_the_core_imports_no_extra_when_loaded(name: str) -> None:
-    paths = [SOURCE / f"{name}.py"] if (SOURCE / f"{name}.py").exists() else (SOURCE / name).glob("*.py")
-    for path in paths:
-        for node in ast.parse(path.read_text("utf-8")).body:
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-            assert not {n.split(".")[0] for n in names} & set(EXTRAS) or path.name in OPTIONAL, path
+@pytest.mark.parametrize("path", FILES, ids=[str(p.relative_to(SOURCE)) for p in FILES])
+def test_the_core_imports_no_extra_when_loaded(path: Path) -> None:
+    if path.name in OPTIONAL or path.relative_to(SOURCE).parts[0] == "datasets":
+        return
+    for node in ast.parse(path.read_text("utf-8")).body:
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        assert not {n.split(".")[0] for n in names} & set(EXTRAS)
 
 
 PUBLIC = [

@@ -5,23 +5,26 @@ game of three players (model, slack, multipliers) whose equilibrium is the class
 "Optimizing Generalized Rate Metrics through Game Equilibrium" (2019).
 """
 
-from . import algorithms, baselines, models
-from .atoms import Atom
-from .classifiers import Classifier
-from .discipline import Curvature
-from .errors import (
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from ._core.errors import (
     AlgorithmError,
     DataError,
     DisciplineError,
     EquirateError,
     EquirateWarning,
+    FileError,
     NotSolvedWarning,
+    ParseError,
     UndefinedRateWarning,
 )
-from .estimator import RateClassifier
-from .expressions import Constraint, Expression
-from .loading import load
-from .parity import (
+from .data.slices import Slice, attr
+from .language.atoms import Atom
+from .language.curvature import Curvature
+from .language.expressions import Constraint, Expression
+from .language.parity import (
     churn_difference,
     demographic_parity,
     equal_opportunity,
@@ -29,11 +32,9 @@ from .parity import (
     f1_parity,
     predictive_parity,
 )
-from .postprocess import RatePostprocessor
-from .problem import Objective, Problem, maximize, minimize
 
 # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
-from .rates import (
+from .language.rates import (
     abs,
     accuracy,
     base_rate,
@@ -77,11 +78,32 @@ from .rates import (
     win_loss_ratio,
     wins,
 )
-from .slices import Slice, attr
-from .solution import Solution, Status
-from .solving import solve
+from .problem.problem import Objective, Problem, maximize, minimize
+from .problem.text import parse
+
+if _TYPE_CHECKING:
+    from . import models
+    from .estimators.loading import load
+    from .estimators.postprocessor import RatePostprocessor
+    from .estimators.rate_classifier import RateClassifier
+    from .game import algorithms, baselines
+    from .game.classifiers import Classifier
+    from .game.solution import Solution, Status
+    from .game.solving import solve
 
 __version__ = "0.1.0"
+
+_MODULES = {"algorithms": "game.algorithms", "models": "models", "baselines": "game.baselines"}
+_NAMES = {
+    "solve": "game.solving",
+    "Solution": "game.solution",
+    "Status": "game.solution",
+    "Classifier": "game.classifiers",
+    "RateClassifier": "estimators.rate_classifier",
+    "RatePostprocessor": "estimators.postprocessor",
+    "load": "estimators.loading",
+}
+"""What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
 __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     # slices
@@ -150,6 +172,7 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "minimize",
     "maximize",
     "Problem",
+    "parse",
     # solving
     "algorithms",
     "models",
@@ -167,8 +190,27 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "DisciplineError",
     "DataError",
     "AlgorithmError",
+    "ParseError",
+    "FileError",
     "EquirateWarning",
     "NotSolvedWarning",
     "UndefinedRateWarning",
     "__version__",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """Import what is imported late."""
+    if name in _MODULES:
+        found: _Any = _import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _NAMES:
+        found = getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public surface."""
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]

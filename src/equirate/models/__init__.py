@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import AlgorithmError
+from .._core.errors import AlgorithmError
 from .base import Members, Model, Player
 from .finite import Finite
 from .linear import Linear

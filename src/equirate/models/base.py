@@ -12,21 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..data import same_length, to_numpy
-from ..errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError
+from ..data.cells import Cells
 from ..players.steps import StepRule
-from ..slices import is_missing
-from ..table import Cells, Table
+from ..problem.table import Table
 
 Array = NDArray[np.float64]
 Choice = tuple[int, int]
 """A recorded iterate: (index of the photograph, configuration)."""
 
-
-_HOLES = "X must hold numbers, all of them: fill missing values or drop those examples"
 
 Measured = tuple[Array, tuple[Array, Array] | None]
 """Cell sums of the predictions, and of upper and lower bounds on them."""
@@ -129,110 +125,3 @@ class Model:
     def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
         """Join with training features and make the parameters of ``count`` configurations."""
         raise NotImplementedError
-
-
-def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
-    """Check features: a finite two-dimensional float array, or a CSR matrix. float32 and float64 are kept.
-
-    With ``finite=False`` the values are not looked at: whoever scores them will see.
-    """
-    if sp.issparse(X):
-        matrix: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
-        matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-    else:
-        matrix = to_numpy(X)
-        matrix = matrix.astype(matrix.dtype.newbyteorder("="), copy=False)  # float32 stays so in either byte order
-        if matrix.dtype not in (np.float32, np.float64):
-            try:
-                matrix = matrix.astype(np.float64)
-            except (TypeError, ValueError):
-                raise DataError(not_numbers(matrix, feature_names(X)) or _HOLES) from None
-    if matrix.ndim != 2:
-        raise DataError(f"X must be two-dimensional (examples, features); got shape {matrix.shape}")
-    if length is not None:
-        _same_rows(matrix, length)
-    if finite:
-        refuse_infinite(matrix, feature_names(X))
-    return matrix
-
-
-def feature_names(X: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a data frame; None for anything else."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else tuple(map(str, columns))
-
-
-def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
-    """Refuse NaN and infinity in an array or a CSR matrix, and say in which columns and in how many rows."""
-    sparse = bool(sp.issparse(matrix))
-    if _all_finite(matrix.data if sparse else matrix):
-        return
-    found = []
-    for what, test in (("NaN", np.isnan), ("infinity", np.isinf)):
-        if sparse:
-            rows = np.bincount(matrix.indices[test(matrix.data)], minlength=matrix.shape[1])
-        else:
-            rows = test(matrix).sum(axis=0)
-        found += [(int(k), int(rows[k]), what) for k in np.flatnonzero(rows)]
-    found.sort(key=lambda each: each[0])
-    said = [f"{what} in {n} row{'s' if n > 1 else ''} of column {_named(k, names)}" for k, n, what in found]
-    raise DataError(f"X has NaN or infinite values ({_some(said)}): fill them or drop those examples")
-
-
-def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str:
-    """Say which columns of an array hold something else than numbers, and what to do; empty if none does."""
-    if matrix.ndim != 2 or matrix.dtype.kind in "biufc":
-        return ""
-    guilty = [k for k in range(matrix.shape[1]) if _not_a_number(matrix[:, k]) is not None]
-    if not guilty:
-        return ""
-    said = _some([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in guilty])
-    them, these = ("it", "this column does") if len(guilty) == 1 else ("them", "these columns do")
-    return (
-        f"X must hold numbers, and {these} not: {said}. Encode {them}, for example with "
-        f"sklearn.preprocessing.OneHotEncoder, or take {them} out of X and pass {them} as sensitive_features "
-        "(RateClassifier) or attributes (solve)"
-    )
-
-
-def stacked(first: Any, second: Any) -> Any:
-    """One table of features above the other, dense or CSR."""
-    sparse = bool(sp.issparse(first))
-    return sp.vstack([first, second]).tocsr() if sparse else np.concatenate([first, second])
-
-
-def _all_finite(values: NDArray[Any]) -> bool:
-    """Whether every value is finite, without an array of answers as large as the values."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values, dtype=float)):
-            return True
-    return all(np.isfinite(values[k : k + 65536]).all() for k in range(0, len(values), 65536))
-
-
-def _same_rows(matrix: Any, length: int) -> None:
-    if matrix.shape[0] != length:
-        same_length(np.empty(matrix.shape[0]), length, "X")
-
-
-def _not_a_number(column: NDArray[Any]) -> str | None:
-    """The first value of a column that is no number, as it is written; None if there is none."""
-    try:
-        column.astype(np.float64)
-        return None
-    except (TypeError, ValueError):
-        pass
-    for value in column.tolist():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            if not is_missing(value):
-                return repr(value)
-    return None
-
-
-def _named(column: int, names: Sequence[str] | None) -> str:
-    return str(column) if names is None else repr(names[column])
-
-
-def _some(parts: Sequence[str], most: int = 5) -> str:
-    return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

@@ -18,13 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .. import kernels, threads
-from ..data import Examples
-from ..hashing import mixed, row_hashes
-from ..kernels import LANES
+from .._core import kernels, threads
+from .._core.hashing import mixed, row_hashes
+from .._core.kernels import LANES
+from ..data.cells import Cells
+from ..data.examples import Examples
 from ..players.model import hinge_slopes
-from ..surrogates import HINGE
-from ..table import Cells
+from ..players.surrogates import HINGE
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError
 from ..players.steps import StepRule
-from ..table import Table
+from ..problem.table import Table
 from .base import Array, Choice, Members, Model, Player
 
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
-from ..errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError
+from .._core.seeds import stream
+from ..data.cells import Cells
+from ..data.features import feature_names, features
 from ..players.steps import StepRule
-from ..seeds import stream
-from ..table import Cells, Table
-from .base import Array, Choice, Measured, Members, Model, Player, feature_names, features
+from ..problem.table import Table
+from .base import Array, Choice, Measured, Members, Model, Player
 from .design import Design, Standard, decisions, linear_scores, linear_slope, stored_bytes
 
 LEAST_BUDGET = 200e6
@@ -144,6 +144,9 @@ class LinearPlayer(Player):
         self._project()  # decisions do not depend on the scale
 
     def _respond_one(self, cost: Array) -> NDArray[Any]:
+        from sklearn.exceptions import ConvergenceWarning  # takes a second: only where it is used
+        from sklearn.linear_model import LogisticRegression
+
         weights, wanted, size = np.zeros((len(self.W), 1), self.W.dtype), cost < 0, np.abs(cost)
         used = size > 0
         if wanted[used].any() and not wanted[used].all():

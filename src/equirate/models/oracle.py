@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
-from ..data import same_length, to_numpy
-from ..errors import AlgorithmError
+from .._core.errors import AlgorithmError
+from ..data.examples import same_length, to_numpy
 from ..players.steps import StepRule
-from ..table import Table
+from ..problem.table import Table
 from .base import Array, Choice, Members, Model, Player
 from .finite import FiniteMembers, decisions
 
@@ -36,6 +34,8 @@ class Oracle(Model):
     estimator: Any
 
     def __post_init__(self) -> None:
+        from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
+
         if not has_fit_parameter(self.estimator, "sample_weight"):
             raise AlgorithmError(
                 f"the oracle {self.estimator!r} does not take sample_weight in fit, so it cannot weigh costs: "
@@ -74,6 +74,8 @@ class OraclePlayer(Player):
             self.decided[:, c] = decisions([self.fitted[c]], self.X, len(costs))[:, 0]
 
     def _fit(self, cost: Array) -> Any:
+        from sklearn.base import clone
+
         wanted, size = cost < 0, np.abs(cost)
         used = size > 0
         if not used.any() or not wanted[used].any():

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
-from ..data import Examples
-from ..errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError
+from ..data.examples import Examples
+from ..data.features import features
+from ..data.slices import Slice
 from ..players.steps import StepRule
-from ..slices import Slice
-from ..table import Table
-from .base import Array, Choice, Members, Model, Player, features
+from ..problem.table import Table
+from .base import Array, Choice, Members, Model, Player
 
 MOST_CELLS = 256
 
@@ -38,11 +37,13 @@ class PlugIn(Model):
         attributes. True: estimate the label only and look the groups up, so that predicting needs attributes.
     """
 
-    estimator: Any = field(default_factory=lambda: LogisticRegression(max_iter=1000))
+    estimator: Any = field(default_factory=lambda: _logistic())
     group_aware: bool = False
 
     def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
         """Fit the probabilities, once."""
+        from sklearn.base import clone  # takes a second: only where it is used
+
         X = features(X, len(table.examples))
         cells = table.cells
         if not hasattr(self.estimator, "predict_proba"):
@@ -190,3 +191,9 @@ class PlugInMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return PlugInMembers(self.posterior, self.k[:, list(indices)])
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression  # takes a second: only where it is used
+
+    return LogisticRegression(max_iter=1000)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Examples
-from ..errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError
+from ..data.examples import Examples
+from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
-from ..slices import EVERYBODY, Slice
-from ..table import Table
+from ..problem.table import Table
 from .base import Array, Choice, Members, Model, Player
 
 Scorer = Callable[[Any], Any]

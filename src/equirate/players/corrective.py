@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mixtures import Cut, best_mixture
-from ..table import Table
+from ..mixtures.programmes import Cut, best_mixture
+from ..problem.table import Table
 from .multipliers import MultiplierPlayer, State, leader
 
 Array = NDArray[np.float64]

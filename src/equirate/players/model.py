@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scorelosses import LOSSES, signs
-from ..surrogates import HINGE, Surrogate
-from ..table import Cells, Table
+from ..data.cells import Cells
+from ..problem.table import Table
+from .losses import LOSSES, signs
 from .steps import ADAM, StepRule
+from .surrogates import HINGE, Surrogate
 
 Array = NDArray[np.float64]
 

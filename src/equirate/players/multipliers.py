@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import Table
+from ..problem.table import Table
 from .slack import atom_weights
 from .steps import ADAM, StepRule
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..table import AtomGroup, Table
+from ..problem.table import AtomGroup, Table
 from .steps import ADAM, StepRule
 
 Array = NDArray[np.float64]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import kernels
-from ..errors import AlgorithmError
-from ..kernels import compiled
+from .._core import kernels
+from .._core.errors import AlgorithmError
+from .._core.kernels import compiled
 
 Array = NDArray[np.float64]
 State = dict[str, Any]

@@ -1,0 +1,1 @@
+"""The laboratory beside equirate: the paper's experiments, and benchmarks against other libraries."""

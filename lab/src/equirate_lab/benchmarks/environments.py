@@ -1,0 +1,189 @@
+"""The rivals' own virtual environments: made here, with fixed versions, and spoken to line by line.
+
+In: the name of a rival and a folder. Out: `Process`, a running script of `equirate_lab.benchmarks.rivals` that answers
+requests. A rival that cannot be installed or does not answer raises `UnavailableError` with the reason, and its
+comparisons are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..experiments.files import write_json
+from .timing import thread_variables
+
+SCRIPTS = Path(__file__).parent / "rivals"
+Python = tuple[int, int]
+
+
+class UnavailableError(Exception):
+    """A rival cannot be measured here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A library to compare with: what to install, which script to run, which versions of Python can."""
+
+    name: str
+    title: str
+    requirements: tuple[str, ...]
+    script: str
+    newest: Python = (3, 13)
+    oldest: Python = (3, 11)
+
+
+RIVALS = {
+    rival.name: rival
+    for rival in (
+        Rival(
+            "tfco",
+            "TensorFlow Constrained Optimization 0.2",
+            ("tensorflow-cpu==2.15.1", "tensorflow-constrained-optimization==0.2", "numpy==1.26.4"),
+            "run_tfco.py",
+            newest=(3, 11),
+            oldest=(3, 9),
+        ),
+        Rival(
+            "fairlearn",
+            "fairlearn 0.15.0",
+            ("fairlearn==0.15.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6", "pandas==3.1.1"),
+            "run_fairlearn.py",
+        ),
+        Rival("cooper", "cooper 1.0.1", ("cooper-optim==1.0.1", "torch==2.13.0", "numpy==2.4.6"), "run_cooper.py"),
+    )
+}
+"""PyTorch's version is exact: without one, a build for graphics cards of several gigabytes may come."""
+
+
+def interpreter_for(rival: Rival) -> str:
+    """A Python that the rival supports: this one, or another that is installed."""
+    if rival.oldest <= sys.version_info[:2] <= rival.newest:
+        return sys.executable
+    major, lowest = rival.oldest
+    for minor in range(rival.newest[1], lowest - 1, -1):
+        found = shutil.which(f"python{major}.{minor}")
+        if found:
+            return found
+    supported = " to ".join(".".join(map(str, version)) for version in (rival.oldest, rival.newest))
+    raise UnavailableError(f"{rival.title} needs Python {supported}, which is not here")
+
+
+@dataclass(frozen=True)
+class Environments:
+    """The environments in a folder, each made when it is first asked for."""
+
+    folder: Path
+    threads: int = 1
+    tell: Callable[[str], None] = lambda text: None
+
+    def python(self, rival: Rival) -> Path:
+        """The interpreter of a rival's environment; makes it if it is not there or has other versions."""
+        place = self.folder / rival.name
+        python = place / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        stamp = place / "requirements.txt"
+        wanted = "\n".join(rival.requirements) + "\n"
+        if python.exists() and stamp.exists() and stamp.read_text("utf-8") == wanted:
+            return python
+        self.tell(f"installing {rival.title} into {place}")
+        log = self.folder / f"{rival.name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *rival.requirements]
+        for command in ([interpreter_for(rival), "-m", "venv", "--clear", str(place)], pip):
+            _run(command, log, rival)
+        stamp.write_text(wanted, "utf-8")
+        return python
+
+    def start(self, rival: Rival, job: Mapping[str, Any], arrays: Mapping[str, Any]) -> Process:
+        """Start the rival's script on a job; use it in a ``with`` statement."""
+        python = self.python(rival)
+        known = json.dumps(job, sort_keys=True)
+        folder = self.folder / "jobs" / f"{rival.name}-{hashlib.sha256(known.encode()).hexdigest()[:12]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "job.json", {**job, "threads": self.threads})
+        np.savez(folder / "data.npz", **arrays)
+        return Process(rival, python, folder, self.threads)
+
+
+def _run(command: list[str], log: Path, rival: Rival) -> None:
+    with log.open("w", encoding="utf-8") as stream:
+        try:
+            code = subprocess.run(command, stdout=stream, stderr=subprocess.STDOUT, check=False).returncode
+        except OSError as error:
+            raise UnavailableError(f"{rival.title} cannot be installed: {error}") from None
+    if code:
+        lines = [line for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("ERROR")] or lines or ["nothing was said"]
+        raise UnavailableError(f"{rival.title} cannot be installed: {errors[-1].strip()} ({log} has the rest)")
+
+
+class Process:
+    """A rival at work: `ask` sends a request and waits for the answer."""
+
+    def __init__(self, rival: Rival, python: Path, folder: Path, threads: int) -> None:
+        self.rival, self.folder = rival, folder
+        self.errors = (folder / "errors.log").open("w", encoding="utf-8")
+        environment = {**os.environ, **thread_variables(threads)}
+        environment.pop("PYTHONPATH", None)
+        self.process = subprocess.Popen(
+            [str(python), str(SCRIPTS / rival.script), str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            env=environment,
+        )
+
+    def __enter__(self) -> Process:
+        try:
+            self._answer()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Send a request and return the answer."""
+        assert self.process.stdin is not None  # opened as a pipe
+        with suppress(BrokenPipeError):  # the answer says why
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        return self._answer()
+
+    def arrays(self, name: str) -> dict[str, Any]:
+        """Arrays that the rival has written."""
+        with np.load(self.folder / f"{name}.npz") as stored:
+            return {key: stored[key] for key in stored.files}
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            with suppress(BrokenPipeError):  # a request that nobody was there to read
+                if stream is not None:
+                    stream.close()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None  # opened as a pipe
+        line = self.process.stdout.readline()
+        if not line:
+            said = (self.folder / "errors.log").read_text("utf-8", errors="replace").strip().splitlines()
+            raise UnavailableError(f"{self.rival.title} stopped: {said[-1] if said else 'it said nothing'}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer

@@ -1,0 +1,35 @@
+"""The other end of `equirate_lab.benchmarks.environments`: a rival's script answers requests, one line of JSON each.
+
+In: a folder with ``job.json`` and ``data.npz`` as the only argument, and requests on standard input. Out: an answer to
+each on standard output. Whatever the rival prints goes to standard error. Arrays travel through files in the folder.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Data = dict[str, Any]
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def serve(prepare: Callable[[dict[str, Any], Data, Path], Answer]) -> None:
+    """Prepare the job of the folder, say so, and answer until there is nothing more to read."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # a library that prints must not be taken for an answer
+    folder = Path(sys.argv[1])
+    with np.load(folder / "data.npz") as stored:
+        data = {name: stored[name] for name in stored.files}
+    answer = prepare(json.loads((folder / "job.json").read_text("utf-8")), data, folder)
+    _reply(replies, {"ready": True})
+    for line in sys.stdin:
+        _reply(replies, answer(json.loads(line)))
+
+
+def _reply(stream: Any, value: dict[str, Any]) -> None:
+    stream.write(json.dumps(value) + "\n")
+    stream.flush()

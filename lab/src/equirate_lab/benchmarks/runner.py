@@ -1,0 +1,111 @@
+"""Running measurements: one result file each, so that a run that was interrupted goes on where it was.
+
+In: `Case`s and a `Ground`. Out: ``cells/PART/NAME.json`` in the folder of the results. A file that is there and
+was measured with the same settings and version is not measured again. What cannot be measured here says why.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import equirate as eq
+from equirate._core import kernels
+
+from ..experiments.files import read_json, write_json
+from .cases import Case
+from .environments import RIVALS, UnavailableError
+from .ground import Ground
+from .settings import Settings
+from .timing import limited_to
+
+
+@dataclass(frozen=True)
+class Done:
+    """One measurement is done: what a progress callback is told."""
+
+    case: Case
+    number: int
+    total: int
+    seconds: float
+    cached: bool = False
+    skipped: str | None = None
+
+    def __str__(self) -> str:
+        what = "kept from before" if self.cached else f"{self.seconds:.1f} s"
+        return f"[{self.number}/{self.total}] {self.case.part}: {self.case.title}: " + (
+            f"left out: {self.skipped}" if self.skipped else what
+        )
+
+
+Watch = Callable[[Done], None]
+
+
+def path_of(case: Case, folder: Path) -> Path:
+    """The result file of a measurement."""
+    return folder / "cells" / case.part / f"{case.name}.json"
+
+
+def run(chosen: Sequence[Case], ground: Ground, watch: Watch = lambda done: None, again: bool = False) -> None:
+    """Measure what is missing; everything, if ``again`` says so."""
+    with limited_to(ground.settings.cores):
+        for number, case in enumerate(chosen, 1):
+            start = time.monotonic()
+            known = depended_on(case, ground.settings)
+            path = path_of(case, ground.results)
+            found = None if again else read_json(path)
+            if found is not None and found.get("settings") == known and not found.get("skipped"):
+                watch(Done(case, number, len(chosen), float(found["seconds"]), cached=True))
+                continue
+            cell: dict[str, Any] = case.describe()
+            try:
+                cell |= case.measure(ground).as_dict()
+            except (UnavailableError, eq.EquirateError) as problem:  # one that fails does not end the others
+                cell |= {"comparisons": [], "quality": {}, "facts": {}, "skipped": str(problem)}
+            cell |= {"settings": known, "seconds": round(time.monotonic() - start, 2), "machine": machine(ground)}
+            write_json(path, cell)
+            watch(Done(case, number, len(chosen), cell["seconds"], skipped=cell.get("skipped")))
+
+
+def depended_on(case: Case, settings: Settings) -> dict[str, Any]:
+    """What a measurement depends on: settings and versions. A result with other values is not used."""
+    return settings.of(*case.depends) | {
+        "version": eq.__version__,
+        "compiled": kernels.ready(),
+        "requirements": [] if case.rival is None else list(RIVALS[case.rival].requirements),
+    }
+
+
+def machine(ground: Ground) -> dict[str, Any]:
+    """What the numbers depend on: processor, cores, threads, versions."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": ground.settings.cores,
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "compiled": kernels.ready(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def gathered(chosen: Sequence[Case], settings: Settings, folder: Path) -> list[dict[str, Any]]:
+    """The results in a folder that were measured with these settings, in the order of their cases."""
+    found = ((case, read_json(path_of(case, folder))) for case in chosen)
+    return [cell for case, cell in found if cell is not None and cell["settings"] == depended_on(case, settings)]

@@ -1,0 +1,235 @@
+"""The command line: arguments only. Every command is one function that hands its arguments to the package.
+
+``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks, and
+``equirate-lab datasets`` lists the data sets.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import equirate as eq
+
+app = typer.Typer(
+    name="equirate-lab",
+    help="Classifiers for the metric you are judged by, under the constraints you are held to.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+
+class Which(StrEnum):
+    """The experiments by name."""
+
+    kld = "kld"
+    fmeasure = "fmeasure"
+    table1 = "table1"
+    all = "all"
+
+
+class Part(StrEnum):
+    """The parts of the benchmarks."""
+
+    grid = "grid"
+    odds = "odds"
+    cooper = "cooper"
+    products = "products"
+    growth = "growth"
+    all = "all"
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"equirate {eq.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def equirate(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Classifiers for the metric you are judged by, under the constraints you are held to."""
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[Which, typer.Argument(help="Which of the paper's experiments.")] = Which.all,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A data set; may be repeated. By default all that are to be had.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 5,
+    rounds: Annotated[
+        int | None, typer.Option(min=10, help="Rounds of each game instead of the paper's 5,000.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few rounds and step sizes: minutes instead of hours.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="How many splits to work on side by side.")] = 1,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where results go; a run that was interrupted goes on there.")] = Path(
+        "results"
+    ),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Run the paper's experiments and show our numbers beside the printed ones."""
+    from equirate import datasets
+
+    from . import experiments
+    from .experiments.files import fill
+    from .experiments.progress import watching
+
+    _check_page(docs)
+    settings = experiments.QUICK if quick else experiments.PRINTED
+    if rounds is not None:
+        settings = settings.lasting(rounds)
+    wanted = _known(dataset or [], datasets.names())
+    directory = None if data_dir is None else str(data_dir)
+    absent = experiments.missing(wanted or datasets.names(), directory)
+    if absent and wanted:
+        _fail("\n".join(absent.values()))
+    for name in absent:
+        typer.echo(
+            f"Left out: {name}, whose file is not here; `equirate-lab datasets` says where it comes from.", err=True
+        )
+    present = [name for name in wanted or datasets.names() if name not in absent]
+    planned = experiments.plan(
+        experiments.chosen(experiment.value), present, range(seeds), settings, out, directory, everywhere=bool(wanted)
+    )
+    try:
+        with watching(planned) as watch:
+            experiments.run(planned, watch, jobs)
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {out}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    results = experiments.Results(out)
+    made = experiments.make_tables(results)
+    experiments.show(made, sys.stdout)
+    for line in results.errors():
+        typer.echo(f"Not computed: {line}", err=True)
+    places = [*results.save(), experiments.write_markdown(made, out / "tables.md")]
+    if docs is not None:
+        fill(docs, experiments.as_markdown(made))
+        places.append(docs)
+    typer.echo("\nEvery number, and the tables: " + ", ".join(map(str, places)))
+    typer.echo(f"The page, with plots: {experiments.write_page(results, out / 'index.html').resolve()}")
+
+
+@app.command("datasets")
+def list_datasets(
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
+    ] = None,
+) -> None:
+    """List the data sets: size, protected group, whether it is here, licence and source."""
+    from equirate import datasets
+    from equirate.report.text import aligned
+
+    from . import experiments
+    from .experiments.paper import DATASETS
+
+    absent = experiments.missing(datasets.names(), None if data_dir is None else str(data_dir))
+    rows = [["data set", "rows", "features", "positive", "protected", "Table 4", "here"]]
+    table = datasets.describe()
+    for row in table.to_dict("records"):
+        printed = DATASETS[row["name"]]
+        here = "bundled" if row["bundled"] else "no" if row["name"] in absent else "yes"
+        size = f"{printed.instances:,} x {printed.features}"
+        values = [f"{row['rows']:,}", str(row["features"]), f"{row['positive_rate']:.1%}", row["protected"], size, here]
+        rows.append([row["name"], *values])
+    typer.echo(aligned(rows))
+    for row in table.to_dict("records"):
+        typer.echo(f"\n{row['name']}\n  source: {row['source']}\n  licence: {row['licence']}")
+
+
+@app.command()
+def bench(
+    part: Annotated[
+        Part,
+        typer.Argument(
+            help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
+            "growth: rows, slices, configurations, iterates."
+        ),
+    ] = Part.all,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smoke run: small sizes, about a minute once the rivals are installed.")
+    ] = False,
+    threads: Annotated[int, typer.Option(min=0, help="Threads for every side; 0 for all cores.")] = 1,
+    again: Annotated[bool, typer.Option("--again", help="Measure again what is measured already.")] = False,
+    cache: Annotated[
+        Path,
+        typer.Option(help="Where the rivals are installed and results are kept; an interrupted run goes on there."),
+    ] = Path("build/bench"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
+    ] = None,
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure speed and quality beside other libraries, each installed in an environment of its own."""
+    from dataclasses import replace
+
+    from . import benchmarks
+    from .benchmarks.progress import watching
+    from .experiments import show
+
+    _check_page(docs)
+    settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
+    parts = benchmarks.PARTS if part is Part.all else (part.value,)
+    try:
+        with watching() as (watch, tell):
+            results = benchmarks.bench(parts, cache, settings=settings, again=again, watch=watch, tell=tell)
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    show(benchmarks.make_tables(results), sys.stdout)
+    for line in benchmarks.skipped_lines(results):
+        typer.echo(f"Left out: {line}", err=True)
+    places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
+    typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
+    for name in wanted:
+        if name not in names:
+            raise typer.BadParameter(
+                f"there is no data set {name!r}; there are {', '.join(names)}", param_hint="--dataset"
+            )
+    return wanted
+
+
+def _check_page(docs: Path | None) -> None:
+    """Refuse a page without a place for tables before anything is computed."""
+    from .experiments.files import check_page
+
+    if docs is not None:
+        try:
+            check_page(docs)
+        except (OSError, ValueError) as error:
+            raise typer.BadParameter(str(error), param_hint="--docs") from None
+
+
+def _fail(message: str) -> None:
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

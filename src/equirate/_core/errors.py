@@ -1,0 +1,47 @@
+"""Every error and warning that equirate raises on purpose.
+
+All errors are ``ValueError``s, so code that guards a fit with ``except ValueError`` keeps working.
+A message names the thing in the user's own notation, then the rule, then the fix.
+"""
+
+from __future__ import annotations
+
+
+class EquirateError(ValueError):
+    """Base class of the errors of this package."""
+
+
+class DisciplineError(EquirateError):
+    """A problem that no algorithm here can solve as it is written."""
+
+
+class DataError(EquirateError):
+    """Data that does not fit the problem: wrong lengths, missing values, empty slices, and so on."""
+
+
+class AlgorithmError(EquirateError):
+    """An algorithm, a model or a step rule that does not fit the problem or each other."""
+
+
+class ParseError(EquirateError):
+    """Text that is not in the language of rates."""
+
+
+class FileError(EquirateError):
+    """A file that cannot be written, or that is not what it claims to be."""
+
+
+class EquirateWarning(UserWarning):
+    """Base class of the warnings of this package."""
+
+
+class NotSolvedWarning(EquirateWarning):
+    """The run ended, but not with what was asked for: infeasible, diverged, interrupted, out of domain."""
+
+
+class UndefinedRateWarning(EquirateWarning):
+    """A ratio was 0/0 on the data at hand and was counted as 0."""
+
+
+for _public in [each for each in list(globals().values()) if isinstance(each, type)]:
+    _public.__module__ = "equirate"  # where users find them, and what a traceback shows

@@ -1,0 +1,64 @@
+"""Indexes of pandas inputs: examples are matched by their place, so indexes that disagree are told.
+
+In: features, labels, attributes and weights as the user gave them, by name. Out: nothing, a warning or a refusal.
+`data` and `judging` call this at the border.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import narwhals as nw
+
+from .._core.errors import DataError, EquirateWarning
+
+
+def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
+    """Compare the indexes of pandas inputs by name: examples are matched by place, not by index.
+
+    The same index in another order would mix the examples up and is refused; indexes with different values get a
+    warning.
+    """
+    found = [pair for name, values in given.items() for pair in _indexes(name, values)]
+    different = []
+    for name, index in found[1:]:
+        first, other = found[0]
+        if len(index) != len(other) or index.equals(other):  # lengths are refused elsewhere
+            continue
+        if Counter(index) == Counter(other):
+            raise DataError(
+                f"{first} and {name} have the same index in another order ({_ends(other)} and {_ends(index)}), but "
+                f"examples are matched by place: bring {name} into the order of {first} with .loc[{first}.index], or, "
+                "if the places are right, drop the index with .reset_index(drop=True)"
+            )
+        different.append(f"{name} ({_ends(index)})")
+    if different:
+        first, other = found[0]
+        warnings.warn(
+            f"{first} ({_ends(other)}) and {', '.join(different)} have different indexes: examples are matched by "
+            "place, not by index. If the places are right, drop the index with .reset_index(drop=True)",
+            EquirateWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def _indexes(name: str, values: Any) -> Iterator[tuple[str, Any]]:
+    """Indexes of a pandas frame or series, or of those in a dict of attributes, with what to call them."""
+    if isinstance(values, Mapping):
+        for key, column in values.items():
+            yield from _indexes(f"attribute {str(key)!r}", column)
+        return
+    try:
+        native = nw.from_native(values, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError:  # features may share a name
+        native = nw.from_native(values.iloc[:, 0], series_only=True)
+    index = nw.maybe_get_index(native) if isinstance(native, (nw.DataFrame, nw.Series)) else None
+    if index is not None:
+        yield name, index
+
+
+def _ends(index: Any) -> str:
+    return ", ".join(map(str, index[:3])) + (", ..." if len(index) > 3 else "")

@@ -1,0 +1,101 @@
+"""Cells: examples with the same label, slice memberships and baseline predictions, which every rate treats alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .examples import Examples
+from .slices import Slice
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A partition of the examples: who is in which cell, and what the cells share."""
+
+    of: NDArray[np.int32]
+    """Cell of each example."""
+    weights: Array
+    """Weight of each example."""
+    totals: Array
+    """Weight of each cell."""
+    labels: NDArray[np.int8]
+    """Label of each cell."""
+    members: dict[Slice, NDArray[np.bool_]]
+    """Which cells lie inside a slice."""
+    baselines: dict[str, NDArray[np.int8]]
+    """Baseline prediction of each cell."""
+
+    def __len__(self) -> int:
+        """Count the cells."""
+        return len(self.totals)
+
+    @classmethod
+    def of_examples(cls, examples: Examples, slices: Iterable[Slice], baselines: Iterable[str]) -> Cells:
+        """Partition examples by label, membership of slices, and baseline predictions."""
+        slices, names = list(dict.fromkeys(slices)), list(dict.fromkeys(baselines))
+        bits = [examples.labels.astype(bool), *(examples.baseline(name).astype(bool) for name in names)]
+        packed = []
+        pending = bits + [examples.mask(s) for s in slices]
+        for start in range(0, len(pending), 8):
+            packed.append(np.packbits(np.stack(pending[start : start + 8], axis=1), axis=1)[:, 0])
+        keys = np.ascontiguousarray(np.stack(packed, axis=1))
+        if keys.shape[1] == 1:
+            _, first, of = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+        else:
+            joined = keys.view(np.dtype((np.void, keys.shape[1])))[:, 0]
+            _, first, of = np.unique(joined, return_index=True, return_inverse=True)
+        of = of.reshape(-1)
+        totals = np.bincount(of, weights=examples.weights, minlength=len(first)).astype(float)
+        return cls(
+            of.astype(np.int32),
+            examples.weights,
+            totals,
+            examples.labels[first],
+            {s: examples.mask(s)[first] for s in slices},
+            {name: examples.baseline(name)[first] for name in names},
+        )
+
+    @cached_property
+    def adder(self) -> sp.csr_array:
+        """(cells, examples): adds weighted examples up, cell by cell."""
+        order = np.argsort(self.of, kind="stable")
+        pointers = np.concatenate([[0], np.cumsum(np.bincount(self.of, minlength=len(self)))])
+        return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.of)))
+
+    def block(self, start: int, stop: int) -> Cells:
+        """The same cells with some of the examples (``totals`` stay those of all)."""
+        return replace(self, of=self.of[start:stop], weights=self.weights[start:stop])
+
+    @cached_property
+    def unweighted(self) -> bool:
+        """Whether every example has weight 1."""
+        return bool((self.weights == 1).all())
+
+    @cached_property
+    def _indicator(self) -> NDArray[np.float32] | None:
+        """(cells, examples), where counting by a dense product is faster than by a sparse one, and exact."""
+        if not self.unweighted or len(self) > 64 or len(self.of) >= 2**24:
+            return None
+        indicator: NDArray[np.float32] = (np.arange(len(self))[:, None] == self.of).astype(np.float32)
+        return indicator
+
+    def sums(self, values: NDArray[Any]) -> Array:
+        """Add weighted values (examples, configurations) up, cell by cell."""
+        if values.dtype == bool:
+            if self._indicator is not None:  # whole numbers below 2^24 are exact in single precision
+                return np.asarray(self._indicator @ values.astype(np.float32), dtype=float)
+            values = values.view(np.int8)
+        return np.asarray(self.adder @ values, dtype=float)
+
+    def spread(self, coefficients: Array) -> Array:
+        """Give each example its weight times its cell's coefficient."""
+        return coefficients[self.of] * self.weights[:, None]

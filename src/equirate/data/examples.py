@@ -1,0 +1,376 @@
+"""The border: labels, attributes and weights come in as users have them, and are checked once.
+
+In: anything array-like, pandas or polars frames, dicts. Out: `Examples`, which knows labels (0/1), weights
+and attribute columns, and measures a linear rate on given predictions. Everything past this module trusts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import DataError
+from .alignment import check_indexes
+from .kinds import RateKind
+from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing, unknown_values
+
+Array = NDArray[np.float64]
+
+_ORDERED = ("<", "<=", ">", ">=")
+
+UNNAMED = "group"
+"""Name of an attribute given as a bare array or an unnamed series."""
+_LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Labels, weights and attributes of a sample, checked.
+
+    Use `Examples.of` to make one.
+    """
+
+    labels: NDArray[np.int8]
+    weights: Array
+    columns: Columns
+    categories: frozenset[str] = frozenset()
+    _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
+    _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        y: ArrayLike,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        fallback: Any = None,
+        two_classes: bool = False,
+        compared: bool = False,
+    ) -> Examples:
+        """Check labels, attributes and weights and put them together.
+
+        Parameters
+        ----------
+        y
+            Labels: 0/1, False/True or -1/1.
+        attributes
+            A data frame, a dict of arrays, a series or an array (then its name is ``"group"``).
+        sample_weight
+            Non-negative weights, one per example; None for equal weights.
+        fallback
+            The features: where they are a data frame, its columns serve as attributes not given otherwise.
+        two_classes
+            Whether both labels must occur (training) or not (evaluation).
+        compared
+            Whether the caller has compared the indexes of pandas inputs already.
+        """
+        if not compared:
+            check_indexes({"X": fallback, "y": y, "attributes": attributes, "sample_weight": sample_weight})
+        labels = binary(y, "y")
+        if two_classes and labels.size and labels.min() == labels.max():
+            raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
+        columns = columns_of(attributes, fallback)
+        categories = _categories(fallback) | _categories(attributes)
+        for name, column in columns.items():
+            same_length(column, len(labels), f"attribute {name!r}")
+        return cls(labels, _weights(sample_weight, len(labels)), columns, categories)
+
+    def __len__(self) -> int:
+        """Count the examples."""
+        return len(self.labels)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
+        if name not in self._checked:
+            self._checked[name] = _complete(column_of(self.columns, name), name)
+        return self._checked[name]
+
+    def mask(self, slice_: Slice) -> Mask:
+        """Which examples belong to a slice; refuses unknown attributes and missing values by name."""
+        if slice_ not in self._masks:
+            if isinstance(slice_, Everybody):
+                self._masks[slice_] = np.ones(len(self), dtype=bool)
+            else:
+                for part in comparisons(slice_):
+                    text = part.attribute in self.categories and self.column(part.attribute).dtype.kind not in "biuf"
+                    if text and part.symbol in _ORDERED:
+                        raise DataError(
+                            f"cannot evaluate the slice {slice_!r}: {part.attribute!r} holds categories, whose order "
+                            "is not that of their names; list them, as in .isin([...]), or give numbers"
+                        )
+                self._masks[slice_] = slice_.mask({name: self.column(name) for name in sorted(slice_.attributes)})
+        return self._masks[slice_]
+
+    def baseline(self, name: str) -> NDArray[np.int8]:
+        """Return another model's 0/1 predictions, held in an attribute."""
+        try:
+            return binary(self.column(name), f"the baseline {name!r}", only_01=True)
+        except DataError as error:
+            if name not in self.columns:
+                raise
+            raise DataError(f"{error}; give the other model's 0/1 predictions in that attribute") from None
+
+    def denominator(self, kind: RateKind, slice_: Slice) -> Array:
+        """Return each example's weight in the denominator of a rate."""
+        inside = self.mask(slice_) & np.isin(self.labels, kind.labels)
+        return np.where(inside, self.weights, 0.0)
+
+    def measure(self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array) -> float:
+        """Return the exact value of a linear rate on predictions (0/1, or probabilities of predicting 1)."""
+        weight = self.denominator(kind, slice_)
+        total = weight.sum()
+        if total <= 0:
+            raise DataError(empty_message(kind, slice_, self))
+        b = self.baseline(baseline) if baseline is not None else np.zeros(len(self), dtype=np.int8)
+        table = np.array(kind.contributions)[self.labels, b]
+        rate = float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
+        return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
+
+
+def empty_message(kind: RateKind, slice_: Slice, examples: Examples) -> str:
+    """Say that nobody is there to measure a rate on, and which value of the slice nobody has."""
+    among = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
+    where = "the data" if slice_ == EVERYBODY else f"the slice {slice_!r}"
+    why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
+    return f"{kind.name} cannot be measured: {where} holds no {among} with positive weight" + (why and f" ({why})")
+
+
+def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np.int8]:
+    """Turn 0/1, False/True or (unless ``only_01``) -1/1 into int8 0/1, or refuse by name."""
+    array = _one_dimensional(to_numpy(values), name)
+    if array.size == 0:
+        raise DataError(f"{name} is empty")
+    allowed = "0 and 1" if only_01 else "0 and 1 (or False/True, or -1/1)"
+    numbers = _numbers(array, name)
+    if numbers is None:
+        found = sorted({str(v) for v in array.tolist()})
+        shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
+        hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
+        raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
+    found_values = np.unique(numbers)
+    if set(found_values) <= {0.0, 1.0}:
+        return numbers.astype(np.int8)
+    if not only_01 and set(found_values) <= {-1.0, 1.0}:
+        return (numbers > 0).astype(np.int8)
+    shown = ", ".join(f"{v:g}" for v in found_values[:5]) + (", ..." if len(found_values) > 5 else "")
+    raise DataError(f"{name} must hold {allowed}; got the values {shown}")
+
+
+def predictions_of(values: ArrayLike, length: int) -> Array:
+    """Check predictions: 0/1 (or -1/1), or probabilities of predicting 1."""
+    array = _one_dimensional(to_numpy(values), "y_pred")
+    same_length(array, length, "y_pred")
+    numbers = _numbers(array, "y_pred")
+    allowed = "y_pred must hold 0/1 predictions or probabilities of predicting 1, all in [0, 1]"
+    if numbers is None:
+        raise DataError(f"{allowed}; got values such as {array[0]!r}")
+    if set(np.unique(numbers)) <= {-1.0, 1.0}:
+        return np.asarray(numbers > 0, dtype=float)
+    if numbers.min() < 0 or numbers.max() > 1:
+        raise DataError(f"{allowed}; they range from {numbers.min():g} to {numbers.max():g}")
+    return numbers
+
+
+def _one_dimensional(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Refuse tables; a single column counts as one-dimensional."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional; got shape {array.shape}")
+    return array
+
+
+def _numbers(array: NDArray[Any], name: str) -> Array | None:
+    """Turn an array into floats, all finite; None if it does not hold numbers."""
+    if array.dtype == object:
+        missing = sum(map(is_missing, array))
+        if missing:
+            raise DataError(f"{name} has {missing} missing values")
+        if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array):
+            return None
+    elif array.dtype.kind not in "biuf":
+        return None
+    numbers = array.astype(float)
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{name} has NaN or infinite values")
+    return numbers
+
+
+def same_length(array: NDArray[Any], length: int, name: str) -> None:
+    """Refuse arrays whose length differs from the labels'."""
+    if len(array) != length:
+        raise DataError(f"{name} has {len(array)} values, but y has {length}: they must describe the same examples")
+
+
+def scores_of(values: Any) -> Array:
+    """Check scores: one finite number per example, as an array, a series or a single column."""
+    array = _one_dimensional(to_numpy(values), "X (the scores)")
+    numbers = _numbers(array, "X (the scores)")
+    if numbers is None:
+        raise DataError(f"X must hold one score per example; got values such as {array[0]!r}")
+    return numbers
+
+
+def to_numpy(values: Any) -> NDArray[Any]:
+    """Turn a series, a list or an array into a numpy array."""
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(native, (nw.Series, nw.DataFrame)):
+        return np.asarray(native.to_numpy())
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"cannot make an array of a {type(values).__name__}: {error}") from None
+
+
+def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[Any]]:
+    """Give missing values of text and category columns a value of their own; columns of numbers stay as they are."""
+    filled = {}
+    for name, column in columns.items():
+        if column.dtype == object:
+            absent = np.fromiter((is_missing(v) for v in column), dtype=bool, count=len(column))
+            if absent.any() and all(isinstance(v, str) for v in column[~absent]):
+                column = np.where(absent, value, column)
+        filled[name] = column
+    return filled
+
+
+def columns_of(attributes: Any, fallback: Any = None) -> dict[str, NDArray[Any]]:
+    """Attributes as named numpy columns, with the columns of a frame of features for those not given."""
+    return {**_features(fallback), **attribute_columns(attributes)}
+
+
+def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
+    """Turn whatever holds attributes into named numpy columns."""
+    if attributes is None:
+        return {}
+    if isinstance(attributes, Mapping):
+        return {str(name): _column(values, str(name)) for name, values in attributes.items()}
+    try:
+        columns = _frame_columns(attributes)
+    except nw.exceptions.DuplicateError:
+        raise DataError("the frame of attributes has two columns with the same name") from None
+    if columns:
+        return columns
+    native = nw.from_native(attributes, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return {str(native.name) if native.name not in (None, "") else UNNAMED: to_numpy(attributes)}
+    array = to_numpy(attributes)
+    if array.ndim == 1:
+        return {UNNAMED: array}
+    if array.ndim == 2:
+        names = [UNNAMED] if array.shape[1] == 1 else [f"{UNNAMED}_{k}" for k in range(array.shape[1])]
+        return {name: array[:, k] for k, name in enumerate(names)}
+    raise DataError(
+        "attributes must be a data frame, a dict of arrays, a series or a one- or two-dimensional array; "
+        f"got {type(attributes).__name__} of shape {array.shape}"
+    )
+
+
+def _categories(source: Any) -> frozenset[str]:
+    """Names of the columns that hold categories, which numpy would compare by the alphabet."""
+    if source is None:
+        return frozenset()
+    if isinstance(source, Mapping):
+        return frozenset(str(name) for name, values in source.items() if _is_categorical(values))
+    try:
+        native = nw.from_native(source, eager_only=True, allow_series=True, pass_through=True)
+        kinds = dict(native.schema) if isinstance(native, nw.DataFrame) else {}
+    except nw.exceptions.DuplicateError:  # refused, or not used, elsewhere
+        return frozenset()
+    if isinstance(native, nw.DataFrame):
+        return frozenset(str(name) for name, kind in kinds.items() if isinstance(kind, (nw.Categorical, nw.Enum)))
+    if isinstance(native, nw.Series) and _is_categorical(source):
+        return frozenset({str(native.name) if native.name not in (None, "") else UNNAMED})
+    return frozenset()
+
+
+def _is_categorical(values: Any) -> bool:
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(native, nw.Series):
+        return isinstance(native.dtype, (nw.Categorical, nw.Enum))
+    return hasattr(values, "categories") and hasattr(values, "codes")  # pandas.Categorical
+
+
+def _frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
+    native = nw.from_native(frame, eager_only=True, pass_through=True) if frame is not None else None
+    if not isinstance(native, nw.DataFrame):
+        return {}
+    return {str(name): native.get_column(name).to_numpy() for name in native.columns}
+
+
+def _features(fallback: Any) -> dict[str, NDArray[Any]]:
+    try:
+        return _frame_columns(fallback)
+    except nw.exceptions.DuplicateError:  # features may share a name; then none of them serves as an attribute
+        return {}
+
+
+def _column(values: Any, name: str) -> NDArray[Any]:
+    array = to_numpy(values)
+    if array.ndim != 1:
+        raise DataError(f"attribute {name!r} must be one-dimensional; got shape {array.shape}")
+    return array
+
+
+def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
+    if sample_weight is None:
+        return np.ones(length)
+    array = _one_dimensional(to_numpy(sample_weight), "sample_weight")
+    same_length(array, length, "sample_weight")
+    weights = _numbers(array, "sample_weight")
+    if weights is None:
+        raise DataError(f"sample_weight must hold numbers; got values such as {array[0]!r}")
+    if weights.min() < 0:
+        raise DataError(f"sample_weight must not be negative; the smallest is {weights.min():g}")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if total <= 0:
+        raise DataError("sample_weight sums to zero: at least one example must count")
+    if not np.isfinite(total):
+        raise DataError("sample_weight sums to infinity: scale the weights down")
+    return weights
+
+
+def _complete(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """Refuse missing values; give an object column of all text or all numbers the dtype of its values."""
+    if column.dtype != object:
+        missing = int((column != column).sum()) if column.dtype.kind in "fcmM" else 0
+    else:
+        codes, values = _encoded(column, name)
+        absent = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+        missing = int(absent[codes].sum())
+        column = _typed(values)[codes] if not missing else column
+    if missing:
+        raise DataError(
+            f"attribute {name!r} has {missing} missing values: fill them, drop those examples, or give the missing "
+            "ones a value of their own (RateClassifier(missing='group') does that for text)"
+        )
+    return column
+
+
+def _encoded(column: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Number the distinct values of an object column: each is looked at once, however many examples there are."""
+    index: dict[Any, int] = {}
+    try:
+        codes = np.array([index.setdefault(value, len(index)) for value in column.tolist()], dtype=np.intp)
+    except TypeError:
+        raise DataError(f"attribute {name!r} holds values that are no numbers, text or dates") from None
+    values = np.empty(len(index), dtype=object)
+    values[:] = list(index)
+    return codes, values
+
+
+def _typed(values: NDArray[Any]) -> NDArray[Any]:
+    """Give text (unless very long) and numbers their own dtype; leave anything else as it is."""
+    plain = values.tolist()
+    if all(isinstance(value, str) for value in plain):
+        return values.astype(str) if max(map(len, plain), default=0) <= _LONGEST_TEXT else values
+    if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in plain):
+        return np.array(plain)
+    return values

@@ -1,0 +1,1 @@
+"""The scikit-learn estimators, how they choose, their frontier and their files."""

@@ -1,0 +1,227 @@
+"""Choosing among recorded iterates: for shifted constraints, with a margin that passes a test, or one alone.
+
+In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `estimator` calls this.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import NotSolvedWarning
+from ..data.examples import Examples
+from ..game.classifiers import Classifier
+from ..game.loop import Moment, values
+from ..game.solution import Solution, Status
+from ..game.solving import ProgressLine
+from ..judge.certify import certify, estimate
+from ..language.expressions import Constraint
+from ..mixtures.programmes import PENALTY, Cut, polish_weights, shrink_weights
+from ..problem.canonical import canonicalize
+from ..problem.problem import Problem
+from ..problem.table import make_table
+
+Array = NDArray[np.float64]
+
+MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
+"""Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
+
+
+def judged_for(solution: Solution, problem: Problem) -> Solution:
+    """The same iterates on the same data, judged for another problem with the same rates."""
+    judge = make_table(canonicalize(problem), solution.judge.examples)
+    known = {rate.key: k for k, rate in enumerate(solution.judge.program.rates)}
+    rates = solution.rates[:, [known[rate.key] for rate in judge.program.rates]]
+    return replace(solution, problem=problem, judge=judge, rates=rates)
+
+
+def shifted(constraint: Constraint, margin: float) -> Constraint:
+    """The constraint with ``margin`` to spare."""
+    right = constraint.right - margin if constraint.symbol == "<=" else constraint.right + margin
+    return Constraint(constraint.left, constraint.symbol, right)
+
+
+def best_single(solution: Solution, tolerance: float) -> Classifier:
+    """The single iterate with the best objective among those whose violation is as small as can be had."""
+    rates, losses = solution._of_iterates(solution.iterates)
+    objective, violations = solution._values(rates, losses)
+    worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+    worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
+    good = worst <= max(float(worst.min()), tolerance)
+    weights = np.zeros(len(objective))
+    weights[int(np.argmin(np.where(good, objective, np.inf)))] = 1.0
+    return solution._classifier(solution.iterates, weights, "best")
+
+
+@dataclass(eq=False)
+class Plateau:
+    """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
+
+    Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
+    without an improvement of more than ``tolerance`` (objective and violation together) the play ends.
+    """
+
+    patience: int
+    tolerance: float
+    every: int = 10
+    line: ProgressLine | None = None
+    best: float = np.inf
+    calm: int = 0
+    seen: int = 0
+    cuts: list[Cut] = field(default_factory=list)
+
+    def __call__(self, moment: Moment) -> bool:
+        """Return True to end the play."""
+        self.seen += 1
+        check = not self.seen % self.every
+        mixed = mixture_so_far(moment, 0.1 * self.tolerance, self.cuts) if check else None
+        if self.line is not None:
+            if mixed is not None:
+                self.line.mixture = (self.line.sign * mixed[0], mixed[1])
+            self.line(moment)
+        if mixed is None:
+            return False
+        value = mixed[0] + PENALTY * mixed[1]
+        self.calm = 0 if value < self.best - self.tolerance else self.calm + 1
+        self.best = min(self.best, value)
+        return self.calm >= self.patience
+
+
+@dataclass(eq=False)
+class LevelPlateaus:
+    """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
+
+    Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
+    after ``patience`` checks without an improvement of more than ``tolerance`` its configurations retire. The play ends
+    with the last level.
+    """
+
+    patience: int
+    tolerance: float
+    every: int = 10
+    line: ProgressLine | None = None
+    seen: int = 0
+    best: dict[int, float] = field(default_factory=dict)
+    calm: dict[int, int] = field(default_factory=dict)
+
+    def __call__(self, moment: Moment) -> bool | NDArray[np.intp]:
+        """Return the configurations that are done."""
+        if self.line is not None:
+            self.line(moment)
+        self.seen += 1
+        if self.seen % self.every:
+            return False
+        assert moment.levels is not None  # the run is over levels
+        objective, violations = values(moment.table, *_recorded(moment), moment.table.constants)
+        levels, of = np.unique(moment.levels, axis=1, return_inverse=True)
+        done = []
+        for k in np.unique(of[moment.active]):
+            result = shrink_weights(objective, violations - levels[:, [k]])
+            value = float(objective @ result.weights + PENALTY * result.smallest_violation)
+            better = value < self.best.get(k, np.inf) - self.tolerance
+            self.calm[k] = 0 if better else self.calm.get(k, 0) + 1
+            self.best[k] = min(self.best.get(k, np.inf), value)
+            if self.calm[k] >= self.patience:
+                done.append(k)
+        return moment.active[np.isin(of[moment.active], done)]
+
+
+def _recorded(moment: Moment) -> tuple[Array, Array]:
+    """Rates and losses of every iterate recorded so far, (quantity, iterates)."""
+    record = moment.record
+    parts = ((record.rates, record.actives), (record.losses, record.actives))
+    rates, losses = (
+        np.concatenate([part[:, active] for part, active in zip(found, actives, strict=True)], axis=1)
+        for found, actives in parts
+    )
+    return rates, losses
+
+
+def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
+    """Objective (to minimise) and violation of the best mixture of all recorded iterates, as the multipliers see it."""
+    table, (rates, losses) = moment.table, _recorded(moment)
+    objective, violations = values(table, rates, losses, table.constants)
+    weights = shrink_weights(objective, violations).weights
+    rows = table.rows_from_rates(rates, losses)
+    polished = polish_weights(table, rows, weights, tolerance=max(tolerance, 1e-6), cuts=cuts)
+    candidates = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
+    objective, violations = values(table, rates @ candidates, losses @ candidates, table.constants)
+    worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+    best = int(np.argmin(objective + PENALTY * worst))
+    return float(objective[best]), float(worst[best])
+
+
+def status_of(solution: Solution, classifier: Classifier) -> Status:
+    """The solution's status with one classifier's own objective and violation, in place of the best mixture's."""
+    objective, violation = solution.value_of(classifier)
+    feasible = violation <= solution.tolerance
+    advice = solution.status.advice
+    if not feasible and solution.status.feasible:
+        advice = (
+            *advice,
+            f"no single classifier was found with a violation below {violation:.4g}: a mixture meets them",
+        )
+    return replace(
+        solution.status,
+        objective=objective,
+        violation=max(violation, 0.0),
+        feasible=feasible,
+        gap=None,
+        advice=advice,
+    )
+
+
+def split(problem: Problem) -> list[Constraint]:
+    """The constraints with ``abs`` and ``max`` taken apart."""
+    return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
+
+
+def careful(
+    chooser: Solution, problem: Problem, on: tuple[Any, Examples], test: tuple[Any, Examples], confidence: float
+) -> tuple[Classifier, float]:
+    """Learn then test: mixtures with ever smaller margins, tested in that order on a part of their own.
+
+    Testing in a fixed order, most careful first, and stopping at the first failure keeps the chance of accepting a
+    mixture that breaks a constraint below 1 - confidence, whatever the mixtures were fitted to.
+
+    Parameters
+    ----------
+    chooser
+        The iterates, judged on ``on``.
+    on, test
+        Features and examples that mixtures are chosen on, and that they are tested on.
+
+    Returns
+    -------
+    The mixture with the smallest margin that passed, and that margin in standard errors.
+    """
+    parts, plain = split(problem), chooser.polish()
+    played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
+    probability = plain.positive_probability(on[0], on[1].columns)
+    larger = np.sqrt(len(on[1]) / len(test[1]))  # errors on the part that is tested on, by its size alone
+    errors = [larger * estimate(part.residual, on[1], probability).error for part in parts]
+
+    def with_margin(margin: float) -> Classifier:
+        tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
+        return judged_for(chooser, Problem(chooser.problem.objective, tight)).polish() if margin else plain
+
+    accepted: tuple[Classifier, float] | None = None
+    for margin in MARGINS:
+        mixture = with_margin(margin)
+        verdicts = certify(parts, test[1], mixture.positive_probability(test[0], test[1].columns), confidence)
+        if not all(verdict.verdict == "pass" for verdict in verdicts):
+            break
+        accepted = mixture, margin
+    if accepted is not None:
+        return accepted
+    warnings.warn(
+        f"no margin up to {MARGINS[0]:g} standard errors makes every constraint hold at {confidence:.0%} confidence: "
+        "the most careful mixture is used; give more data or loosen the constraints",
+        NotSolvedWarning,
+        stacklevel=2,
+    )
+    return with_margin(MARGINS[0]), MARGINS[0]

@@ -1,0 +1,145 @@
+"""The trade-off frontier: one batched run over constraint levels, one classifier per level.
+
+In: a `Training`, and levels. Out: `Frontier`, with what each level's classifier achieves on every part
+of the data; it prints as a table and draws itself with error bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateError
+from ..data.examples import Examples
+from ..game.classifiers import Classifier
+from ..language.expressions import Constraint
+from ..problem.problem import Problem
+from ..report.text import Evaluation, aligned
+from .choosing import judged_for, shifted, split
+from .fitting import Training
+from .scope import sides
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What can be had at each level of the constraints.
+
+    Attributes
+    ----------
+    levels
+        How far every constraint may be overstepped (negative: how much tighter it is) at each point.
+    parts
+        For train, validation and test: one `Evaluation` per level, judged against the constraints as they were written.
+    classifiers
+        One classifier per level, for the features as given.
+    """
+
+    levels: tuple[float, ...]
+    parts: Mapping[str, Sequence[Evaluation]]
+    classifiers: tuple[Classifier, ...]
+    objective: str
+
+    def table(self) -> list[dict[str, float]]:
+        """One dict of numbers per level."""
+        rows = []
+        for k, level in enumerate(self.levels):
+            row = {"level": level}
+            for part, evaluations in self.parts.items():
+                e = evaluations[k]
+                row |= {f"objective_{part}": e.objective, f"violation_{part}": signed_violation(e)}
+            rows.append(row)
+        return rows
+
+    def __str__(self) -> str:
+        header = ["level", *(f"{what}, {part}" for part in self.parts for what in ("objective", "violation"))]
+        rows = [[f"{row['level']:+.4g}", *(f"{v:.4f}" for k, v in row.items() if k != "level")] for row in self.table()]
+        return f"{self.objective}\n{aligned([header, *rows])}"
+
+    __repr__ = __str__
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw objective against largest violation, with error bars on each part; returns the axes."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError("plots need matplotlib: pip install 'equirate[plot]'") from None
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        for part, evaluations in self.parts.items():
+            x = [signed_violation(e) for e in evaluations]
+            y = [e.objective for e in evaluations]
+            worst = [max(e.constraints, key=lambda c: c.violation, default=None) for e in evaluations]
+            x_error = _bars([(0.0, 0.0, 0.0) if w is None else (w.low, w.violation, w.high) for w in worst])
+            y_error = _bars([(e.low, e.objective, e.high) for e in evaluations])
+            bars = {"xerr": x_error, "yerr": y_error} if part == list(self.parts)[-1] else {}
+            ax.errorbar(x, y, marker="o", capsize=2, alpha=0.9, label=part, **bars)
+        ax.axvline(0.0, color="grey", linewidth=1, linestyle=":")
+        ax.set_xlabel("largest violation of the constraints as written")
+        ax.set_ylabel(self.objective)
+        ax.legend()
+        return ax
+
+
+def trace(training: Training, levels: Sequence[float], test: tuple[Any, Examples] | None) -> Frontier:
+    """Play once for all levels, choose a mixture for each, and judge all of them on every part of the data."""
+    steps = np.asarray(levels, dtype=float).ravel()
+    if not len(steps) or not np.isfinite(steps).all():
+        raise EquirateError(f"levels must be finite numbers, at least one; got {levels!r}")
+    problem = training.problem
+    if not problem.constraints:
+        raise EquirateError("a frontier needs at least one constraint to vary")
+    _, chooser = training.play(levels=steps)
+    found = []
+    for level in steps:
+        moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
+        mixture = judged_for(chooser, Problem(chooser.problem.objective, moved)).polish()
+        found.append(replace(mixture, notes={}))
+    judged = training.held() if test is None else {**training.held(), "test": test}
+    values = {}
+    for name, (X, examples) in judged.items():
+        objective, constraints = sides(examples, training.settings.weight_scope)
+        values[name] = tuple(
+            Evaluation.of(
+                problem,
+                objective,
+                classifier.positive_probability(X, examples.columns),
+                constraints_on=constraints,
+            )
+            for classifier in found
+        )
+    return Frontier(tuple(map(float, steps)), values, tuple(found), repr(problem.objective))
+
+
+def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:
+    """Lengths of error bars below and above; none where an end is not finite."""
+    low, value, high = np.array(intervals).T
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.maximum([value - low, high - value], 0.0), nan=0.0, posinf=0.0)
+
+
+def signed_violation(evaluation: Evaluation) -> float:
+    """Largest signed violation; negative if every constraint holds with room to spare."""
+    return max((c.violation for c in evaluation.constraints), default=0.0)
+
+
+def plot_history(history: Mapping[str, Any], problem: Problem, axes: Any = None) -> Any:
+    """Draw objective, largest violation and the constraints' multipliers over the rounds; returns the three axes."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'equirate[plot]'") from None
+    if axes is None:
+        _, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained")
+    count = sum(len(c.split()) for c in problem.constraints if isinstance(c, Constraint))
+    rounds, multipliers = history["round"], history["multipliers"][:, 1 : 1 + count]
+    series = (history["objective"], history["violation"], multipliers.sum(axis=1))
+    labels = (repr(problem.objective), "largest violation", "sum of the constraints' multipliers")
+    for ax, values, label in zip(axes, series, labels, strict=True):
+        ax.plot(rounds, values, linewidth=0.8, alpha=0.7)
+        ax.set_xlabel("round")
+        ax.set_ylabel(label)
+    return axes

@@ -1,0 +1,230 @@
+"""What `RateClassifier` and `RatePostprocessor` share: the border for labels and attributes, and judging on data.
+
+In: features, labels, attributes and weights as users have them. Out: numbers, certificates and reports of what a fitted
+classifier achieves for its problem. Labels of any two values become 0 and 1 here, and predictions become labels again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.errors import DataError, EquirateError
+from .._core.seeds import seed_of
+from ..data.alignment import check_indexes
+from ..data.examples import Examples, empty_message, fill_missing, to_numpy
+from ..game.classifiers import Classifier
+from ..judge.certify import Certificate, certify
+from ..language.expressions import Constraint
+from ..problem.problem import Objective, Problem
+from ..report.text import Evaluation, Report
+from . import files
+from .scope import sides
+
+Array = NDArray[np.float64]
+MISSING = ("refuse", "group")
+
+
+class Judged(ClassifierMixin, BaseEstimator):
+    """A classifier for a problem, with everything by which it is judged.
+
+    A subclass has the parameters below and, when fitted, ``classes_``, ``problem_``, ``notes_``, ``classifier_`` and
+    ``parts_``; it says how features are checked (`_features`) and how it is saved (`_plain`).
+    """
+
+    objective: Objective
+    constraints: Any
+    pos_label: Any
+    missing: str
+    random_state: Any
+    weight_scope: str = "both"
+    classes_: NDArray[Any]
+    problem_: Problem
+    notes_: Sequence[str]
+
+    @property
+    def classifier_(self) -> Classifier:
+        """The mixture, or the single classifier, that predicts."""
+        raise NotImplementedError
+
+    @property
+    def parts_(self) -> dict[str, Evaluation]:
+        """What it achieves on the parts of the training data."""
+        raise NotImplementedError
+
+    def _features(self, X: Any) -> Any:
+        """New features, checked where the classifier itself does not do that."""
+        return X
+
+    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything to save, as JSON-ready data and arrays."""
+        raise NotImplementedError
+
+    # -- the border ------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        """Refuse what cannot be, and take a seed from ``random_state``."""
+        if not isinstance(self.objective, Objective):
+            raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
+        one_of(self, "missing", MISSING)
+        self.seed_ = seed_of(self.random_state, type(self).__name__)
+
+    @property
+    def _draws(self) -> int:
+        """Seed of stochastic predictions; a generator was drawn from once, when fitting."""
+        drawn = isinstance(self.random_state, (np.random.RandomState, np.random.Generator))
+        return seed_of(getattr(self, "seed_", None) if drawn else self.random_state, type(self).__name__) or 0
+
+    def _positive(self) -> Any:
+        if self.pos_label is None:
+            return self.classes_[1]
+        if self.pos_label not in self.classes_:
+            raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
+        return self.pos_label
+
+    def _negative(self) -> Any:
+        return self.classes_[0] if self.classes_[1] == self._positive() else self.classes_[1]
+
+    def _labels(self, y: ArrayLike) -> NDArray[np.int8]:
+        """Labels as 0 and 1; refuses those that are not in ``classes_``."""
+        labels = to_numpy(y)
+        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        positive = labels == self._positive()
+        unknown = labels[~(positive | (labels == self._negative()))]
+        if unknown.size:
+            found = sorted({str(label) for label in unknown.tolist()})
+            raise DataError(
+                f"y holds labels that were not in training: {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}; "
+                f"the labels that the estimator was trained on are {self.classes_.tolist()}"
+            )
+        return np.asarray(positive, dtype=np.int8)
+
+    def _examples(
+        self, labels: NDArray[np.int8], X: Any, sensitive_features: Any, sample_weight: ArrayLike | None
+    ) -> Examples:
+        """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
+        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True)
+        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
+        for name in Problem(self.objective, self.constraints).baselines():
+            column = columns.get(name)
+            if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
+                columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
+        return Examples(examples.labels, examples.weights, columns, examples.categories)
+
+    def _judged(
+        self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+    ) -> tuple[Any, Examples]:
+        """Features and examples to judge on."""
+        compare_indexes(X, y, sensitive_features, sample_weight)
+        return self._features(X), self._examples(self._labels(y), X, sensitive_features, sample_weight)
+
+    def _named(self, decided: NDArray[np.int_]) -> NDArray[Any]:
+        """Decisions, 0 and 1, as labels."""
+        return np.where(decided == 1, np.array([self._positive()]), np.array([self._negative()]))
+
+    def _by_class(self, p: Array) -> Array:
+        """Probabilities of the positive class as a column for each of ``classes_``."""
+        return np.stack([p, 1 - p] if self.classes_[0] == self._positive() else [1 - p, p], axis=1)
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def _evaluation(
+        self, X: Any, examples: Examples, confidence: float = 0.95, classifier: Classifier | None = None
+    ) -> Evaluation:
+        """What a classifier achieves, each side of the problem with the weights that apply to it."""
+        classifier = self.classifier_ if classifier is None else classifier
+        predictions = classifier.positive_probability(X, examples.columns)
+        objective, constraints = sides(examples, self.weight_scope)
+        return Evaluation.of(self.problem_, objective, predictions, confidence, constraints)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> dict[str, Any]:
+        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
+        check_is_fitted(self, "classifier_")
+        return self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
+
+    def certify(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> list[Certificate]:
+        """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell."""
+        check_is_fitted(self, "classifier_")
+        features, examples = self._judged(X, y, sensitive_features, sample_weight)
+        constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
+        predictions = self.classifier_.positive_probability(features, examples.columns)
+        return certify(constraints, sides(examples, self.weight_scope)[1], predictions, confidence)
+
+    def report(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+    ) -> Report:
+        """Return the same for a person: asked, and achieved on the training data and the data given."""
+        check_is_fitted(self, "classifier_")
+        parts = dict(self.parts_)
+        if X is not None:
+            if y is None:
+                raise DataError("report needs y with X")
+            parts["test"] = self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence)
+        positive = self._positive()
+        label = repr(positive.item() if isinstance(positive, np.generic) else positive)
+        return Report(repr(self.problem_), parts, self.notes_, label)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
+        check_is_fitted(self, "classifier_")
+        files.write(path, *self._plain())
+
+
+def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
+    """Refuse a parameter that is not one of some words."""
+    value = getattr(estimator, name)
+    if value not in allowed:
+        raise EquirateError(
+            f"The {name!r} parameter of {type(estimator).__name__} must be one of {', '.join(map(repr, allowed))}. "
+            f"Got {value!r} instead."
+        )
+
+
+def two_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The two labels in y, sorted; refuses fewer and more."""
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    classes: NDArray[Any] = np.unique(y)
+    if kind not in ("binary", "multiclass") or len(classes) > 2:
+        raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
+    if len(classes) < 2:
+        raise DataError(f"y has one class only ({classes[0]!r}): a classifier needs examples of both labels")
+    return classes
+
+
+def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+    """Compare the indexes of what an estimator was given, under the names that its methods give it."""
+    given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    check_indexes(given, stacklevel=5)
+
+
+def refuse_empty(problem: Problem, examples: Examples) -> None:
+    """Refuse rates that nobody is there to measure on."""
+    for rate in problem.rates():
+        if not examples.denominator(rate.kind, rate.slice).any():
+            raise DataError(empty_message(rate.kind, rate.slice, examples))

@@ -1,0 +1,349 @@
+"""`RateClassifier`: the scikit-learn estimator that trains for a metric under constraints and says what it kept.
+
+In: an objective, constraints and a table of data. Out: a fitted classifier that predicts without attributes, and
+numbers and reports of what was asked and what was achieved. This module is the estimator's surface; the steps of its
+``fit`` are in `fitting`, judging is in `judging`, and the mathematics is in the modules below those.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.errors import DataError, NotSolvedWarning
+from ..game.classifiers import Classifier
+from ..game.loop import Start
+from ..game.solution import Solution, Status
+from ..problem.problem import Objective, Problem
+from ..report.text import Evaluation
+from .fitting import Outcome, Parts, Settings, Training, is_linear
+from .frontier import Frontier, plot_history, trace
+from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .saving import plain_classifier
+from .scope import SCOPES
+from .validating import validated
+
+Array = NDArray[np.float64]
+OUTPUTS = ("stochastic", "deterministic", "hashed")
+GRID = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
+class RateClassifier(Judged):
+    """Train a classifier for a function of rates, subject to constraints on others.
+
+    Parameters
+    ----------
+    objective
+        Made with `equirate.minimize` or `equirate.maximize`.
+    constraints
+        Constraints, ready-made lists of them, or both.
+    algorithm
+        A name from `equirate.algorithms`, or ``"auto"``.
+    model
+        ``"linear"``, a scikit-learn classifier (used as an oracle), a list of classifiers, or a model of
+        `equirate.models`.
+    output
+        ``"stochastic"``: a sparse mixture, drawn anew for each row; ``"hashed"``: the same mixture, each x always
+        decided the same way; ``"deterministic"``: the best single iterate.
+    n_rounds
+        Rounds of the game at most.
+    theta_step, lambda_step
+        Step sizes of model and multipliers; every pair is a configuration, all played side by side.
+    validation
+        Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
+        together, or on the held-out part alone where the model may fit its own too well (any model but a linear one
+        with 30 training examples per feature); 0 chooses on the training data.
+    two_sets
+        Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
+        generalise even where the model overfits.
+    confidence
+        None, or a level such as 0.95: keep a margin so that every constraint holds on new data with that confidence.
+        The margin is the smallest that passes a test on a part of its own.
+    scale
+        Standardise the features inside; the fitted weights are for the features as given.
+    weight_scope
+        What ``sample_weight`` applies to: ``"both"``, ``"objective"`` or ``"constraints"``.
+    pos_label
+        The label to call positive; the larger one by default.
+    missing
+        What to do with missing values in an attribute that a slice looks at: ``"refuse"``, or ``"group"`` to make them
+        a group of their own with the value ``"missing"`` (attributes with text or categories only).
+    tolerance
+        Violations up to this size count as met.
+    patience
+        Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+    warm_start
+        Continue from the previous fit instead of starting anew.
+    random_state
+        Seed of the split and of stochastic predictions: a whole number, or a numpy RandomState or Generator, from
+        which `fit` draws one.
+    verbose
+        Show progress: round, and objective and violation of the best mixture so far.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+    members_, weights_
+        The mixture: deterministic classifiers and their probabilities.
+    status_
+        Whether the output meets the constraints on the data it was chosen on, how sure we are, and what to try if not.
+    problem_
+        The problem, with ready-made constraints written out for the groups in the data.
+    history_
+        Arrays over recorded rounds and configurations: objective, violation, multipliers, slacks.
+    seed_
+        The seed that ``random_state`` came to; None if there was none.
+
+    Examples
+    --------
+    >>> import numpy as np, equirate as eq
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = (X[:, 0] + 0.5 * rng.normal(size=600) > 0.8).astype(int)
+    >>> clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2], n_rounds=300, random_state=0)
+    >>> clf.fit(X, y).predict(X[:3]).shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        constraints: Any = (),
+        *,
+        algorithm: Any = "auto",
+        model: Any = "linear",
+        output: str = "stochastic",
+        n_rounds: int = 1000,
+        theta_step: float | Sequence[float] = GRID,
+        lambda_step: float | Sequence[float] = GRID,
+        validation: float = 0.25,
+        two_sets: bool = False,
+        confidence: float | None = None,
+        scale: bool = True,
+        weight_scope: str = "both",
+        pos_label: Any = None,
+        missing: str = "refuse",
+        tolerance: float = 1e-3,
+        patience: int | None = 5,
+        warm_start: bool = False,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.constraints = constraints
+        self.algorithm = algorithm
+        self.model = model
+        self.output = output
+        self.n_rounds = n_rounds
+        self.theta_step = theta_step
+        self.lambda_step = lambda_step
+        self.validation = validation
+        self.two_sets = two_sets
+        self.confidence = confidence
+        self.scale = scale
+        self.weight_scope = weight_scope
+        self.pos_label = pos_label
+        self.missing = missing
+        self.tolerance = tolerance
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- fitting ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X
+            Features: numpy, pandas, polars or scipy.sparse, all numeric.
+        y
+            Labels with two values of any kind.
+        sensitive_features
+            Attributes that slices and baselines refer to: data frame, dict of arrays, series or array, with the
+            examples in the same places as in X. Not needed to predict.
+        sample_weight
+            Non-negative weights.
+        """
+        training = self._training(X, y, sensitive_features, sample_weight)
+        solution, chooser = training.play(start=self._continued(training.X.shape[1]))
+        self._keep(training, solution, training.choose(chooser))
+        return self
+
+    def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
+        """Check everything once, map the labels to 0 and 1, and split."""
+        self._check_parameters()
+        one_of(self, "output", OUTPUTS)
+        one_of(self, "weight_scope", SCOPES)
+        settings = Settings.of(self)
+        features, checked_y = validated(self, X, y, reset=True)
+        self.classes_ = two_classes(checked_y)
+        compare_indexes(X, y, sensitive_features, sample_weight)
+        examples = self._examples(self._labels(checked_y), X, sensitive_features, sample_weight)
+        problem = Problem(self.objective, self.constraints).expanded(examples)
+        refuse_empty(problem, examples)
+        parts = Parts.of(settings, problem, examples, features.shape[1], self.seed_)
+        return Training(settings, problem, features, examples, parts)
+
+    def _continued(self, width: int) -> Start | None:
+        """Where the previous fit ended."""
+        end: Start | None = getattr(self, "_end", None)
+        if not self.warm_start or end is None:
+            return None
+        if len(end.parameters) != width + 1:
+            raise DataError(
+                f"cannot continue: the previous fit had {len(end.parameters) - 1} features, X has {width}; "
+                "set warm_start=False"
+            )
+        return end
+
+    def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
+        """Remember the result, and what it achieves on each part."""
+        self.problem_ = training.problem
+        self._outputs, self._statuses, self.margin_ = outcome.outputs, outcome.statuses, outcome.margin
+        self.history_ = solution.history
+        self.configurations_ = solution.configurations
+        self.n_rounds_ = solution.record.played
+        self._end = None
+        if is_linear(self.model) and getattr(self.model, "intercept", True):
+            self._end = solution.record.end()
+        held = training.held()
+        self._evaluations = {
+            name: {part: self._evaluation(*rows, classifier=classifier) for part, rows in held.items()}
+            for name, classifier in self._outputs.items()
+        }
+        self._tell()
+
+    def _tell(self) -> None:
+        notes = list(self.status_.advice)
+        last = list(self.parts_.values())[-1]
+        if last.positive_rate in (0.0, 1.0):
+            notes.append(
+                f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
+                "leave nothing else, or the model has too little to go by"
+            )
+        self.notes_ = tuple(dict.fromkeys(notes))
+        if not self.status_.feasible:
+            warnings.warn(
+                f"the constraints are not met: largest violation {self.status_.violation:.4g}; "
+                "see report() and status_",
+                NotSolvedWarning,
+                stacklevel=4,
+            )
+
+    # -- predicting ------------------------------------------------------------------------------
+
+    @property
+    def classifier_(self) -> Classifier:
+        """The mixture, or the single classifier, that predicts."""
+        kind = self._kind
+        return self._outputs[kind]
+
+    @property
+    def _kind(self) -> str:
+        check_is_fitted(self, "_outputs")
+        return "deterministic" if self.output == "deterministic" else "stochastic"
+
+    @property
+    def status_(self) -> Status:
+        """What was reached on the data that the output was chosen on."""
+        kind = self._kind
+        return self._statuses[kind]
+
+    @property
+    def parts_(self) -> dict[str, Evaluation]:
+        """What the output achieves on the parts of the training data."""
+        kind = self._kind
+        return self._evaluations[kind]
+
+    @property
+    def members_(self) -> Any:
+        """The deterministic classifiers of the mixture."""
+        return self.classifier_.members
+
+    @property
+    def weights_(self) -> Array:
+        """Their probabilities."""
+        return self.classifier_.weights
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels. A stochastic output draws a member per row, repeatably for a ``random_state``."""
+        classifier, X = self.classifier_, self._features(X)
+        if self.output == "hashed":
+            return self._named(classifier.predict_hashed(X))
+        return self._named(classifier.predict(X, random_state=self._draws))
+
+    def predict_pmf(self, X: Any) -> Array:
+        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
+        return self._by_class(self.classifier_.positive_probability(self._features(X)))
+
+    @available_if(lambda self: self.output == "deterministic" and is_linear(self.model))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    def decision_function(self, X: Any) -> Array:
+        """Score of ``classes_[1]``, above 0 where it is predicted; for a deterministic output."""
+        scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)
+        return -scores if self.classes_[0] == self._positive() else scores
+
+    def to_deterministic(self) -> RateClassifier:
+        """Return a fitted copy that predicts with the best single iterate."""
+        check_is_fitted(self, "_outputs")
+        copy = type(self)(**self.get_params(deep=False))
+        copy.__dict__.update({name: value for name, value in self.__dict__.items() if name.endswith("_")})
+        for name in ("_outputs", "_end", "_statuses", "_evaluations"):
+            setattr(copy, name, getattr(self, name))
+        copy.output = "deterministic"
+        return copy
+
+    def _features(self, X: Any) -> Any:
+        return validated(self, X, reset=False)
+
+    # -- telling ---------------------------------------------------------------------------------
+
+    def plot_history(self, axes: Any = None) -> Any:
+        """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
+        check_is_fitted(self, "_outputs")
+        return plot_history(self.history_, self.problem_, axes)
+
+    def frontier(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        levels: Sequence[float],
+        test: tuple[Any, ...] | None = None,
+    ) -> Frontier:
+        """Train once for many levels of the constraints and return the whole trade-off curve.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`. The estimator itself is not changed.
+        levels
+            How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
+        test
+            ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
+        """
+        worker = clone(self)
+        training = worker._training(X, y, sensitive_features, sample_weight)
+        return trace(training, levels, None if test is None else worker._judged(*test))
+
+    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return plain_classifier(self)

@@ -1,0 +1,68 @@
+"""Weights that apply to the objective only, or to the constraints only.
+
+A rate has one weight per example, so a problem whose objective and constraints weigh examples differently is put on two
+copies of the examples: the objective is restricted to the first copy and its weights, the constraints to the second.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.examples import Examples
+from ..data.features import stacked
+from ..data.slices import Slice, attr
+from ..language.expressions import Constraint, Expression
+from ..language.nodes import Loss, Rate
+from ..problem.problem import Objective, Problem
+
+SCOPES = ("both", "objective", "constraints")
+COLUMN = "copy of the examples"
+
+
+def scoped(problem: Problem, X: Any, examples: Examples, scope: str) -> tuple[Problem, Any, Examples]:
+    """Double the examples so that ``sample_weight`` applies to the objective or to the constraints alone."""
+    if scope == "both" or (examples.weights == examples.weights[0]).all():
+        return problem, X, examples
+    plain = np.ones(len(examples))
+    weights = [examples.weights, plain] if scope == "objective" else [plain, examples.weights]
+    columns = {name: np.concatenate([column, column]) for name, column in examples.columns.items()}
+    columns[COLUMN] = np.repeat(["objective", "constraints"], len(examples))
+    doubled = Examples(np.concatenate([examples.labels] * 2), np.concatenate(weights), columns)
+    first, second = attr(COLUMN) == "objective", attr(COLUMN) == "constraints"
+    objective = Objective(problem.objective.sense, restricted(problem.objective.expr, first))
+    constraints = [
+        Constraint(restricted(c.left, second), c.symbol, restricted(c.right, second))
+        for c in problem.constraints
+        if isinstance(c, Constraint)
+    ]
+    return Problem(objective, constraints), stacked(X, X), doubled
+
+
+def sides(examples: Examples, scope: str) -> tuple[Examples, Examples]:
+    """The examples with the weights that apply to the objective, and with those that apply to the constraints."""
+    plain = examples if scope == "both" else replace(examples, weights=np.ones(len(examples)))
+    return (plain if scope == "constraints" else examples, plain if scope == "objective" else examples)
+
+
+def doubled_rows(rows: NDArray[np.intp], length: int, total: int) -> NDArray[np.intp]:
+    """Rows of the first copy, and the same rows of the second where there is one."""
+    return rows if length == total else np.concatenate([rows, rows + length])
+
+
+def restricted(expr: Expression, slice_: Slice) -> Expression:
+    """The same expression with every rate and loss measured inside a slice only; names stay."""
+    if isinstance(expr, (Rate, Loss)):
+        return replace(expr, slice=expr.slice & slice_)
+    node: Any = expr  # every node is a dataclass
+    changed: Expression = replace(node, **{f.name: _inside(getattr(node, f.name), slice_) for f in fields(node)})
+    return changed
+
+
+def _inside(value: Any, slice_: Slice) -> Any:
+    if isinstance(value, Expression):
+        return restricted(value, slice_)
+    return tuple(_inside(part, slice_) for part in value) if isinstance(value, tuple) else value

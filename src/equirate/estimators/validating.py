@@ -1,0 +1,43 @@
+"""Features at scikit-learn's border: what `validate_data` checks, refused in our words.
+
+In: an estimator and features (and labels) as users have them. Out: a float array or a CSR matrix, finite. What
+scikit-learn refuses without saying where, text and NaN, is refused by the name of the column.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from .._core.errors import DataError
+from ..data.examples import to_numpy
+from ..data.features import feature_names, not_numbers, refuse_infinite
+
+
+def validated(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:
+    """Validate features, or features and labels, as scikit-learn does; ``reset`` learns the names of the columns."""
+    options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
+    options["ensure_min_samples"] = 2 if y else 1
+    try:
+        checked = validate_data(estimator, X, *y, ensure_all_finite=False, **options)
+    except (TypeError, ValueError) as error:
+        refusal = _refusal(X, error)
+        if not refusal:
+            raise
+        raise DataError(refusal) from error
+    refuse_infinite(checked[0] if y else checked, feature_names(X))
+    return checked
+
+
+def _refusal(X: Any, error: Exception) -> str:
+    """Say which columns hold something else than numbers, where that is what was refused."""
+    names = feature_names(X)
+    if sp.issparse(X) or (isinstance(error, TypeError) and names is None):
+        return ""
+    try:
+        return not_numbers(to_numpy(X), names)
+    except ValueError:  # what is no table at all is told by scikit-learn
+        return ""

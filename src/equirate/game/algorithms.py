@@ -1,0 +1,157 @@
+"""Table 2 of the paper: every algorithm is three players.
+
+| algorithm        | problem    | slack        | multipliers        | model   | output as its theorem has it |
+|------------------|------------|--------------|--------------------|---------|------------------------------|
+| frank_wolfe      | P1, smooth | -            | FTL, true          | BR      | uniform mixture              |
+| spade            | P1         | BR           | OGD, surrogate     | OGD     | average parameters           |
+| nemsis           | P1, smooth | -            | FTL, surrogate     | OGD     | average parameters           |
+| oracle           | P1, P2     | BR           | OGD, true          | BR      | uniform mixture              |
+| surrogate        | P1, P2     | BR           | OGD, true          | OGD     | uniform mixture              |
+| spade_plus       | P2         | BR           | OGD, surrogate     | OGD     | average parameters           |
+| coco             | P2, smooth | -            | outer OGD, true    | BR      | its inner weights            |
+| slack_ratios     | P3         | OGD          | OGD, true          | OGD     | uniform mixture              |
+| biconvex         | P3         | BR, OGD on u | OGD, true          | OGD     | uniform mixture              |
+| proxy_lagrangian | P1, P2     | OGD          | swap regret, true  | OGD     | objective's share            |
+| corrective       | P1, P2     | BR           | duals of mixtures  | BR      | the best mixture             |
+
+(P1) is a convex objective alone, (P2) has convex constraints, (P3) ratios. Any mixture of affine and convex parts in
+objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
+the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
+row is not the paper's: multipliers that solve the mixture programme every round need few answers of a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from .._core.errors import AlgorithmError
+from ..language.curvature import Curvature
+from ..players import model as model_player
+from ..players import slack as slack_player
+from ..players.corrective import Corrective
+from ..players.multipliers import Ascent, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
+from ..problem.canonical import Program, RatioForm
+from ..problem.problem import Problem
+
+
+class Output(Enum):
+    """How the iterates become the classifier that the theorem is about."""
+
+    UNIFORM = "uniform"
+    AVERAGE = "average"
+    BEST = "best mixture"
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Three players, the kind of problem they can solve, and the output that is proven good."""
+
+    name: str
+    slack: slack_player.SlackPlayer
+    multipliers: MultiplierPlayer
+    model: model_player.ModelPlayer
+    constraints: bool = True
+    ratios: bool = False
+    smooth_only: bool = False
+    black_boxes: bool = True
+    output: Output = Output.UNIFORM
+    form: RatioForm = RatioForm.SLACK
+
+    @property
+    def responds(self) -> bool:
+        """Whether the model best-responds rather than descends."""
+        return isinstance(self.model, model_player.BestResponse)
+
+    def refusal(self, program: Program) -> str | None:
+        """Say why the algorithm cannot solve a program, or None if it can."""
+        if program.n_constraints and not self.constraints:
+            return (
+                f"{self.name} solves problems without constraints; this one has {program.n_constraints}. "
+                "Use surrogate, oracle, spade_plus or coco"
+            )
+        if program.has_ratios and not self.ratios:
+            ratio = next(a for a in program.atoms if a.form.name == "ratio" or a.direct is not None)
+            return f"{self.name} solves convex problems; {ratio.text} is a ratio. Use slack_ratios or biconvex"
+        boxes = [atom for atom in program.atoms if atom.form.grid]
+        if boxes and not self.black_boxes:
+            return f"{self.name} needs gradients; {boxes[0].text} is a black box. Use surrogate or oracle"
+        rough = program.rough()
+        if rough and self.smooth_only:
+            return f"{self.name} needs smooth functions; {rough[0].text} is not. Use surrogate or oracle"
+        if program.has_losses and self.responds:
+            loss = program.rows[0].losses[0][0]
+            return f"{self.name} best-responds to rates only and cannot minimise {loss!r}. Use surrogate"
+        return None
+
+    def check(self, program: Program) -> None:
+        """Refuse a program that does not fit."""
+        reason = self.refusal(program)
+        if reason is not None:
+            raise AlgorithmError(reason)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_BR, _OGD, _IMPLIED = slack_player.BestResponse(), slack_player.Descent(), slack_player.Implied()
+_RESPOND, _DESCEND, _DESCEND_ROWS = model_player.BestResponse(), model_player.Descent(), model_player.Descent(net=False)
+
+frank_wolfe = Algorithm("frank_wolfe", _IMPLIED, FollowTheLeader(), _RESPOND,
+                        constraints=False, smooth_only=True, black_boxes=False)  # fmt: skip
+spade = Algorithm("spade", _BR, Ascent(surrogate=True), _DESCEND_ROWS, constraints=False, output=Output.AVERAGE)
+nemsis = Algorithm("nemsis", _IMPLIED, FollowTheLeader(surrogate=True), _DESCEND_ROWS,
+                   constraints=False, smooth_only=True, black_boxes=False, output=Output.AVERAGE)  # fmt: skip
+oracle = Algorithm("oracle", _BR, Ascent(), _RESPOND)
+surrogate = Algorithm("surrogate", _BR, Ascent(), _DESCEND)
+spade_plus = Algorithm("spade_plus", _BR, Ascent(surrogate=True), _DESCEND_ROWS, output=Output.AVERAGE)
+coco = Algorithm("coco", _IMPLIED, OuterAscent(), _RESPOND, smooth_only=True, black_boxes=False)
+slack_ratios = Algorithm("slack_ratios", _OGD, Ascent(), _DESCEND, ratios=True, black_boxes=False)
+biconvex = Algorithm("biconvex", _BR, Ascent(), _DESCEND, ratios=True, form=RatioForm.BICONVEX)
+proxy_lagrangian = Algorithm("proxy_lagrangian", _OGD, SwapRegret(), _DESCEND, black_boxes=False)
+corrective = Algorithm("corrective", _BR, Corrective(), _RESPOND, black_boxes=False, output=Output.BEST)
+
+ALGORITHMS = {
+    a.name: a
+    for a in (
+        frank_wolfe,
+        spade,
+        nemsis,
+        oracle,
+        surrogate,
+        spade_plus,
+        coco,
+        slack_ratios,
+        biconvex,
+        proxy_lagrangian,
+        corrective,
+    )
+}
+
+
+def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
+    """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
+
+    Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``. For a model
+    without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes; ``slack_ratios``,
+    ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients are refused.
+    """
+    if isinstance(algorithm, Algorithm):
+        chosen = algorithm
+    elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
+        chosen = ALGORITHMS[algorithm]
+    elif algorithm == "auto":
+        convex = surrogate if descends else oracle if problem.has_black_boxes else corrective
+        chosen = slack_ratios if problem.curvature is Curvature.RATIO else convex
+    else:
+        names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
+        raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")
+    if descends or chosen.responds:
+        return chosen
+    if chosen.multipliers.surrogate or chosen == surrogate:
+        raise AlgorithmError(
+            f"{chosen.name} descends on surrogate rates, which a model without gradients does not have: "
+            "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"
+        )
+    return replace(chosen, model=_RESPOND)

@@ -1,0 +1,183 @@
+"""The four classifiers that the paper compares with: UncError, logistic regression, UncF1 and PostShift.
+
+Each returns a `Classifier`, so it is judged like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import AlgorithmError, DataError
+from ..data.examples import Examples
+from ..data.features import features
+from ..data.slices import Slice
+from ..models.design import Design, linear_scores, linear_slope
+from ..models.linear import Linear, LinearMembers, LinearPlayer
+from ..models.thresholds import ThresholdMembers, Thresholds, membership
+from ..players.losses import LOSSES, signs
+from ..players.steps import Adam, StepRule
+from .classifiers import Classifier
+
+Array = NDArray[np.float64]
+
+
+def unconstrained(
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    loss: str = "hinge_loss",
+    n_rounds: int = 2500,
+    steps: float | Sequence[float] = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
+    rule: StepRule = Adam(),  # noqa: B008  # a frozen setting, not state
+    model: Linear = Linear(),  # noqa: B008  # a frozen setting, not state
+    validation: tuple[Any, ArrayLike] | None = None,
+) -> Classifier:
+    """Minimise an ordinary loss, without constraints: the paper's UncError (hinge) and logistic regression.
+
+    All step sizes run side by side; the one with the smallest error (on ``validation`` if given) is kept.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> float((unconstrained(X, y, n_rounds=200).predict(X) == y).mean()) > 0.95
+    True
+    """
+    if loss not in LOSSES:
+        raise AlgorithmError(f"the loss must be one of {', '.join(map(repr, LOSSES))}; got {loss!r}")
+    rates = np.atleast_1d(np.asarray(steps, dtype=float))
+    if not rates.size or not (rates > 0).all() or n_rounds < 1:
+        raise AlgorithmError(f"steps must be positive and n_rounds at least 1; got {steps!r} and {n_rounds!r}")
+    examples = Examples.of(y, None, sample_weight, two_classes=True)
+    X = features(X, len(examples))
+    player = LinearPlayer(model, X, examples.weights, rule, [0] * len(rates))
+    feel = _slopes(Design.of(X, examples), examples.weights.sum(), loss)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(n_rounds):
+            player.step(rates, feel(player.raw))
+    finite = player.finite()
+    if not finite.any():
+        raise AlgorithmError(f"every step size of {steps!r} diverged: take smaller steps")
+    members = LinearMembers(player.photograph()[:, finite], player.shifts)
+    judge_X, judge_y = (X, y) if validation is None else validation
+    judged = Examples.of(judge_y, None, sample_weight if validation is None else None)
+    scores = members.scores(features(judge_X, len(judged)))
+    error = judged.weights @ ((scores > 0) != judged.labels[:, None])
+    value = judged.weights @ LOSSES[loss].value(scores, signs(judged.labels, scores.dtype))
+    best = int(np.lexsort((value, error))[0])
+    return Classifier(members.take([best]), np.ones(1), None, "unconstrained")
+
+
+def _slopes(design: Design, total: float, loss: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return the slope of an average loss as a function of linear weights (features and intercept, columns)."""
+    cells = design.cells
+    positive = cells.labels.astype(bool)[:, None]
+    if loss == "hinge_loss":  # bounds the error rate: up where the label is 0, down where it is 1
+
+        def hinge(W: NDArray[Any]) -> NDArray[Any]:
+            ones = np.full((len(cells), W.shape[1]), 1 / total)
+            return design.sweep(W, np.where(positive, 0.0, ones), np.where(positive, -ones, 0.0)).slope
+
+        return hinge
+    sign = signs(cells.labels[cells.of], design.X.dtype)
+    weights = (cells.weights / total).astype(design.X.dtype)[:, None]
+
+    def other(W: NDArray[Any]) -> NDArray[Any]:
+        return linear_slope(design.X, weights * LOSSES[loss].slope(linear_scores(design.X, W), sign))
+
+    return other
+
+
+def unc_error(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+    """UncError: minimise the hinge loss, whatever the constraints. Options as in `unconstrained`."""
+    return unconstrained(X, y, sample_weight, loss="hinge_loss", **options)
+
+
+def logistic(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+    """Logistic regression by the same optimiser. Options as in `unconstrained`."""
+    return unconstrained(X, y, sample_weight, loss="log_loss", **options)
+
+
+def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+    """UncF1: UncError with the threshold that maximises the F-measure on the training data."""
+    base = unc_error(X, y, sample_weight, **options)
+    examples = Examples.of(y, None, sample_weight, two_classes=True)
+    assert isinstance(base.members, LinearMembers)  # made by unconstrained
+    scores = base.members.scores(X)[:, 0]
+    threshold = best_f1_threshold(scores, examples)
+    W = base.members.W.copy()
+    if not base.members.intercept:
+        W = np.vstack([W, np.zeros((1, 1), W.dtype)])
+    W[-1] -= threshold
+    return Classifier(LinearMembers(W, True), np.ones(1), None, "unc_f1")
+
+
+def best_f1_threshold(scores: NDArray[Any], examples: Examples) -> float:
+    """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores."""
+    order = np.argsort(-scores, kind="stable")
+    s, w, y = scores[order].astype(float), examples.weights[order], examples.labels[order]
+    tp, predicted = np.cumsum(w * y), np.cumsum(w)
+    f1 = 2 * tp / (predicted + (w * y).sum())
+    last = np.append(s[1:] < s[:-1], True)  # a threshold cannot part equal scores
+    best = int(np.argmax(np.where(last, f1, -1.0)))
+    below = s[best + 1] if best + 1 < len(s) else s[best] - 2.0
+    return float((s[best] + below) / 2)
+
+
+def group_thresholds(members: LinearMembers, cuts: Mapping[Slice, float]) -> ThresholdMembers:
+    """One linear score with a threshold for each group: needs the attributes when predicting."""
+    setting = Thresholds(partial(_first_score, members), tuple(cuts))
+    return ThresholdMembers(setting, np.array(list(cuts.values()))[:, None])
+
+
+def _first_score(members: LinearMembers, X: Any) -> NDArray[Any]:
+    return members.scores(X)[:, 0]
+
+
+def post_shift(
+    X: Any,
+    y: ArrayLike,
+    attributes: Any,
+    groups: Sequence[Slice],
+    rate: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    **options: Any,
+) -> Classifier:
+    """PostShift: a threshold per group on logistic regression, so that each group's positive rate is ``rate``.
+
+    ``rate`` defaults to the overall base rate. Groups must not overlap and must cover everybody.
+    """
+    examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=True)
+    p = float(examples.weights @ examples.labels / examples.weights.sum()) if rate is None else rate
+    if not 0 <= p <= 1:
+        raise DataError(f"the rate of post_shift must lie in [0, 1]; got {rate!r}")
+    membership(groups, examples)  # refuses groups that overlap or leave somebody out
+    base = logistic(X, y, sample_weight, **options)
+    assert isinstance(base.members, LinearMembers)  # made by unconstrained
+    scores = base.members.scores(X)[:, 0].astype(float)
+    cuts = {}
+    for group in groups:
+        inside = examples.mask(group) & (examples.weights > 0)
+        if not inside.any():
+            raise DataError(f"the slice {group!r} is empty in the data")
+        cuts[group] = _quantile_cut(scores[inside], examples.weights[inside], p)
+    return Classifier(group_thresholds(base.members, cuts), np.ones(1), None, "post_shift")
+
+
+def _quantile_cut(scores: Array, weights: Array, rate: float) -> float:
+    """The threshold above which a share of the weight lies that is as near to ``rate`` as can be."""
+    order = np.argsort(-scores, kind="stable")
+    s, w = scores[order], weights[order]
+    reached = np.append(0.0, np.cumsum(w) / w.sum())
+    parted = np.concatenate([[True], s[1:] < s[:-1], [True]])  # a threshold cannot part equal scores
+    k = int(np.argmin(np.where(parted, np.abs(reached - rate), np.inf)))  # how many to accept
+    above = s[k - 1] if k else s[0] + 2.0
+    below = s[k] if k < len(s) else s[-1] - 2.0
+    return float((above + below) / 2)

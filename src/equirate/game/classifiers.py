@@ -1,0 +1,143 @@
+"""Classifiers made of recorded iterates: a mixture, of which a deterministic classifier is the case of one member.
+
+In: `Members` and weights. Out: probabilities, repeatable stochastic decisions, hashed decisions (each x always decided
+the same way), and the exact value of any expression or problem on any data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import DataError
+from .._core.hashing import row_hashes
+from .._core.seeds import stream
+from ..data.examples import Examples
+from ..data.features import features
+from ..language.expressions import Constraint, Expression
+from ..language.measuring import measurer
+from ..models.base import Members
+from ..players.losses import loss_values
+from ..problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+FEW = 16
+"""Members up to which a mixture is added up one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classifier:
+    """A distribution over deterministic classifiers.
+
+    Attributes
+    ----------
+    members
+        The deterministic classifiers.
+    weights
+        Their probabilities.
+    problem
+        The problem it was trained for, if any.
+    origin
+        How it was made: ``"uniform"``, ``"shrink"``, ``"best"``, ``"average"``, ``"polish"``.
+    chosen
+        The recorded iterates that the members are: (recorded round, configuration).
+    """
+
+    members: Members
+    weights: Array
+    problem: Problem | None = None
+    origin: str = ""
+    chosen: tuple[tuple[int, int], ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether there is only one member."""
+        return len(self.members) == 1
+
+    def positive_probability(self, X: Any, attributes: Any = None) -> Array:
+        """Probability of predicting 1, example by example."""
+        decided = self.members.decide(X, attributes)
+        if len(self.weights) > FEW:
+            return snapped(decided @ self.weights)
+        total = np.zeros(len(decided))
+        for member, weight in zip(decided.T, self.weights, strict=True):  # no array of numbers for all members
+            total += weight * member
+        return snapped(total)
+
+    def predict_pmf(self, X: Any, attributes: Any = None) -> Array:
+        """Probability of predicting 0 and 1 (examples, 2). Not a calibrated probability of the label."""
+        p = self.positive_probability(X, attributes)
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X: Any, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
+        """Predict 0 or 1; a mixture draws one member per example, independently of all others.
+
+        The i-th example gets the i-th draw of ``random_state`` (None: fresh draws): the same call repeats itself and
+        more examples at the end change nothing, but an example that moves to another place gets another draw.
+        """
+        decided = self.members.decide(X, attributes)
+        if self.is_deterministic:
+            return decided[:, 0].astype(int)
+        return self._pick(decided, stream("predict", random_state).random(len(decided)))
+
+    def predict_hashed(self, X: Any, attributes: Any = None) -> NDArray[np.int_]:
+        """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
+
+        Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
+        """
+        decided = self.members.decide(X, attributes)
+        return self._pick(decided, hashed_uniform(features(X)))
+
+    def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
+        member = np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
+        return decided[np.arange(len(decided)), member].astype(int)
+
+    def evaluate(
+        self,
+        what: Expression | Constraint | Problem | None,
+        X: Any,
+        y: ArrayLike,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Exact values on data: a number for an expression or constraint, a dict for a problem (default: its own).
+
+        The dict has ``objective`` and ``violations`` (signed, one per constraint, positive where broken).
+        """
+        what = self.problem if what is None else what
+        if what is None:
+            raise DataError("this classifier has no problem of its own: give what to evaluate")
+        examples = Examples.of(y, attributes, sample_weight, fallback=X)
+        terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
+        values = loss_values(terms, examples, self.members.scores(X, attributes)) @ self.weights if terms else ()
+        losses = {term.key: value for term, value in zip(terms, values, strict=True)}
+        measure = measurer(examples, self.positive_probability(X, attributes), losses)
+        if isinstance(what, Expression):
+            return float(what.value(measure))
+        if isinstance(what, Constraint):
+            return float(what.residual.value(measure))
+        problem = what.expanded(examples)
+        objective = float(problem.objective.expr.value(measure))
+        violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
+        return {"objective": objective, "violations": violations}
+
+    def __repr__(self) -> str:
+        kind = "deterministic" if self.is_deterministic else f"mixture of {len(self.members)}"
+        return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
+
+
+def snapped(probabilities: Array) -> Array:
+    """Take rounding off 0 and 1: a logarithm would make much of it."""
+    low: Array = np.where(probabilities < 1e-12, 0.0, probabilities)
+    return np.where(low > 1 - 1e-12, 1.0, low)
+
+
+def hashed_uniform(X: Any) -> Array:
+    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows."""
+    return np.asarray((row_hashes(X) >> np.uint64(11)) * 2.0**-53)

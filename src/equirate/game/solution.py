@@ -1,0 +1,410 @@
+"""What a run has reached: the recorded iterates, their exact rates, and the classifiers that can be made of them.
+
+In: the record of a play. Out: `Solution`, with ``.uniform() .average() .shrink() .best() .polish()``, each a
+`Classifier`; the history as arrays; and a `Status` that says what was reached, how sure we are, and what to try.
+``solution.on(X, y, ...)`` judges the same iterates on other data, so that selection can happen on a validation part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import AlgorithmError
+from ..data.examples import Examples
+from ..mixtures.programmes import best_index, polish_weights, shrink_weights
+from ..models.base import Player
+from ..models.finite import FinitePlayer
+from ..players.losses import loss_values
+from ..players.multipliers import Ascent, SwapRegret
+from ..players.slack import BestResponse, Implied
+from ..problem.problem import Problem
+from ..problem.table import Table, make_table
+from .algorithms import Algorithm, Output
+from .classifiers import Classifier, snapped
+from .loop import Record, Rules, values
+
+Array = NDArray[np.float64]
+_BLOCK = 512
+_SAME = 1e-6
+"""Violations that differ by less are told apart by the objective."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What was reached and how sure we are.
+
+    Attributes
+    ----------
+    objective, violation
+        Of the best mixture of the iterates on the data they were trained on, in the user's own terms.
+    feasible
+        Whether the largest violation is at most ``tolerance``.
+    lower_bound
+        No mixture that meets the constraints does better than this (minimised objective: for a maximised one, with the
+        sign turned). Known for a finite list of classifiers on the training data, where slack and model answer best.
+    gap
+        Minimised objective minus lower bound; None where there is no bound or the constraints are not met.
+    smallest_violation
+        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
+    lambda_regret, theta_regret
+        Average regret of the players over the rounds played by the best configuration, on the training data;
+        ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
+        list (exact). None where the record does not tell.
+    advice
+        What to try if this is not good enough.
+    """
+
+    objective: float
+    violation: float
+    feasible: bool
+    tolerance: float
+    smallest_violation: float
+    lower_bound: float | None
+    gap: float | None
+    lambda_regret: float | None
+    theta_regret: float | None
+    rounds: int
+    interrupted: bool
+    diverged: tuple[int, ...]
+    left_domain: tuple[int, ...]
+    advice: tuple[str, ...]
+
+    def __str__(self) -> str:
+        head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
+        lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
+        if self.gap is not None:
+            lines.append(f"at most {max(self.gap, 0.0):.2g} from the optimum over mixtures")
+        if self.interrupted:
+            lines.append("interrupted: this is what was reached so far")
+        return "\n".join(lines + [f"- {line}" for line in self.advice])
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The result of `equirate.solve`.
+
+    Attributes
+    ----------
+    problem, algorithm, table, record, rules
+        What was solved, how, and everything that was recorded.
+    configurations
+        One dict per configuration: step sizes, level, seed.
+    judge
+        The table of the data that mixtures are chosen on: the training data, or what `on` was given.
+    rates
+        (recorded rounds, rates, configurations): exact rates of every iterate on the judging data; ``losses`` likewise.
+    """
+
+    problem: Problem
+    algorithm: Algorithm
+    table: Table
+    record: Record
+    rules: Rules
+    player: Player
+    configurations: tuple[dict[str, Any], ...]
+    judge: Table
+    rates: Array
+    losses: Array
+    tolerance: float = 1e-3
+
+    # -- values ----------------------------------------------------------------------------------
+
+    @cached_property
+    def iterates(self) -> list[tuple[int, int]]:
+        """Every recorded iterate: (recorded round, configuration)."""
+        return [(t, int(c)) for t, active in enumerate(self.record.actives) for c in active]
+
+    def _values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
+        """Minimised objective and signed violations (split constraints), in the user's own terms."""
+        return values(self.judge, snapped(rates), losses, self.judge.constants)
+
+    def _of_iterates(self, chosen: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+        """(rates, chosen) and (losses, chosen): exact values of some iterates."""
+        if not chosen:
+            return np.zeros((self.rates.shape[1], 0)), np.zeros((self.losses.shape[1], 0))
+        t, c = np.array(chosen).T
+        return self.rates[t, :, c].T, self.losses[t, :, c].T
+
+    @cached_property
+    def history(self) -> dict[str, Array]:
+        """Arrays over recorded rounds and configurations: objective, violation, multipliers, slacks, lagrangian.
+
+        ``objective`` is in the user's own sense; ``violation`` is the largest, at least 0.
+        """
+        T, _, C = self.rates.shape
+        flat = [np.moveaxis(array, 1, 0).reshape(array.shape[1], T * C) for array in (self.rates, self.losses)]
+        objective, violations = self._values(*flat)
+        if self.problem.objective.sense == "maximize":
+            objective = -objective
+        worst = np.maximum(violations, 0).max(axis=0, initial=0.0)
+        dropped = np.isnan(self.rates).any(axis=1)
+        return {
+            "round": np.array(self.record.rounds),
+            "objective": np.where(dropped, np.nan, objective.reshape(T, C)),
+            "violation": np.where(dropped, np.nan, worst.reshape(T, C)),
+            "multipliers": self.record.stacked("multipliers"),
+            "slacks": self.record.stacked("slacks"),
+            "lagrangian": self.record.stacked("lagrangian"),
+        }
+
+    def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
+        """Judge the same iterates on other data: mixtures made from the result are chosen there."""
+        examples = Examples.of(y, attributes, sample_weight, fallback=X)
+        judge = make_table(self.judge.program, examples)
+        judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
+        terms = self.problem.losses()
+        measure = self.player.measurer(X, judge.cells, attributes)
+        for start in range(0, len(self.iterates), _BLOCK):
+            block = self.iterates[start : start + _BLOCK]
+            members = self.record.members(self.player, block)
+            t, c = np.array(block).T
+            judged[t, :, c] = judge.rates(measure(members)).T
+            if terms:
+                lost[t, :, c] = loss_values(terms, examples, members.scores(X, attributes)).T
+        return replace(self, judge=judge, rates=judged, losses=lost)
+
+    # -- classifiers -----------------------------------------------------------------------------
+
+    def uniform(self, configuration: int | None = None) -> Classifier:
+        """The mixture that the theorem is about: equal weights, or the algorithm's own (COCO, proxy-Lagrangian)."""
+        return self._classifier(*self._shares(configuration), "uniform")
+
+    def average(self, configuration: int | None = None) -> Classifier:
+        """The deterministic classifier with averaged parameters (SPADE, SPADE+ and NEMSIS)."""
+        chosen, weights = self._shares(configuration)
+        members = self.player.average(self.record.photographs, self.record.local(chosen), weights)
+        return Classifier(members, np.ones(1), self.problem, "average")
+
+    def output(self, configuration: int | None = None) -> Classifier:
+        """The classifier that the algorithm's own theorem is about."""
+        if self.algorithm.output is Output.BEST:
+            return self.polish(configuration)
+        return self.average(configuration) if self.algorithm.output is Output.AVERAGE else self.uniform(configuration)
+
+    def shrink(self, configuration: int | None = None) -> Classifier:
+        """The paper's sparse mixture: a linear programme over each iterate's own objective and violations."""
+        chosen = self.iterates if configuration is None else self._of(configuration)
+        objective, violations = self._values(*self._of_iterates(chosen))
+        result = shrink_weights(objective, violations)
+        return self._classifier(chosen, result.weights, "shrink", result.smallest_violation)
+
+    def best(self, configuration: int | None = None) -> Classifier:
+        """The single best iterate, by the larger of its ranks in objective and violation."""
+        chosen = self.iterates if configuration is None else self._of(configuration)
+        objective, violations = self._values(*self._of_iterates(chosen))
+        weights = np.zeros(len(chosen))
+        weights[best_index(objective, violations)] = 1.0
+        return self._classifier(chosen, weights, "best")
+
+    def polish(self, configuration: int | None = None) -> Classifier:
+        """The best mixture of the iterates for the problem itself, at least as good as `shrink` and `best`.
+
+        For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both;
+        with black boxes, the better of the two.
+        """
+        if configuration is None:
+            return self._polished
+        return self._polish(self._of(configuration))
+
+    @cached_property
+    def _polished(self) -> Classifier:
+        return self._polish(self.iterates)
+
+    def _polish(self, chosen: Sequence[tuple[int, int]]) -> Classifier:
+        rates, losses = self._of_iterates(chosen)
+        objective, violations = self._values(rates, losses)
+        shrunk = shrink_weights(objective, violations)
+        candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
+        rows, smallest = self.judge.rows_from_rates(rates, losses), None
+        ratios = self.judge.program.has_ratios
+        for start in candidates[: 2 if ratios else 1]:
+            polished = polish_weights(self.judge, rows, start)
+            if polished is not None:
+                candidates.append(polished.weights)
+                smallest = None if ratios else polished.smallest_violation
+        k, worst = self._pick(rates, losses, candidates)
+        return self._classifier(chosen, candidates[k], "polish", worst if smallest is None else min(smallest, worst))
+
+    def best_configuration(self) -> int:
+        """The configuration whose theorem's mixture is best by ranks."""
+        alive = sorted({c for _, c in self.iterates})
+        parts = [(self._of_iterates(chosen), weights) for chosen, weights in map(self._shares, alive)]
+        rates, losses = (np.stack([part[k] @ weights for part, weights in parts], axis=1) for k in (0, 1))
+        return alive[best_index(*self._values(rates, losses))]
+
+    def _shares(self, configuration: int | None) -> tuple[list[tuple[int, int]], Array]:
+        """Iterates of a configuration and their weights in the mixture that the theorem is about."""
+        c = self.best_configuration() if configuration is None else configuration
+        chosen = self._of(c)
+        shares = np.array([self.record.shares[t][c] for t, _ in chosen])
+        return chosen, shares / shares.sum()
+
+    def _of(self, configuration: int) -> list[tuple[int, int]]:
+        if not 0 <= configuration < len(self.configurations):
+            raise AlgorithmError(f"there is no configuration {configuration}: there are {len(self.configurations)}")
+        chosen = [(t, c) for t, c in self.iterates if c == configuration]
+        if not chosen:
+            raise AlgorithmError(f"configuration {configuration} diverged before anything was recorded: see the status")
+        return chosen
+
+    def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> tuple[int, float]:
+        """Of several mixtures, the one with the smallest violation, then the smallest objective; and its violation."""
+        weights = np.stack(candidates, axis=1)
+        objective, violations = self._values(rates @ weights, losses @ weights)
+        worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+        worst = np.where(np.isnan(worst) | np.isnan(objective), np.inf, worst)
+        k = int(np.argmin(np.where(worst <= worst.min() + _SAME, objective, np.inf)))
+        return k, float(worst[k])
+
+    def _classifier(
+        self, chosen: Sequence[tuple[int, int]], weights: Array, origin: str, smallest: float = 0.0
+    ) -> Classifier:
+        support = np.flatnonzero(weights > 0)
+        picked = tuple(chosen[int(k)] for k in support)
+        members = self.record.members(self.player, picked)
+        kept = weights[support] / weights[support].sum()
+        return Classifier(members, kept, self.problem, origin, picked, {"smallest_violation": smallest})
+
+    def value_of(self, classifier: Classifier) -> tuple[float, float]:
+        """Objective (in the user's sense) and largest signed violation of a mixture of iterates on the judging data."""
+        if not classifier.chosen:
+            raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
+        mixed = [(part @ classifier.weights)[:, None] for part in self._of_iterates(classifier.chosen)]
+        objective, violations = self._values(*mixed)
+        sign = -1.0 if self.problem.objective.sense == "maximize" else 1.0
+        return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+
+    # -- status ----------------------------------------------------------------------------------
+
+    @cached_property
+    def status(self) -> Status:
+        """What was reached on the judging data, and what to try if that is not good."""
+        best = self.polish()
+        objective, violation = self.value_of(best)
+        bound = self._lower_bound()
+        minimised = -objective if self.problem.objective.sense == "maximize" else objective
+        feasible = violation <= self.tolerance
+        record = self.record
+        return Status(
+            objective=objective,
+            violation=max(violation, 0.0),
+            feasible=feasible,
+            tolerance=self.tolerance,
+            smallest_violation=float(best.notes["smallest_violation"]),
+            lower_bound=bound,
+            gap=minimised - bound if feasible and bound is not None else None,
+            lambda_regret=self._lambda_regret(),
+            theta_regret=self._theta_regret(),
+            rounds=record.played,
+            interrupted=record.interrupted,
+            diverged=tuple(sorted(record.diverged)),
+            left_domain=tuple(sorted(record.left_domain)),
+            advice=tuple(self._advice(feasible, best)),
+        )
+
+    def _lower_bound(self) -> float | None:
+        """Best dual value: exact where the slack answers best and the model is a finite list."""
+        program, algorithm = self.table.program, self.algorithm
+        plain = self.rules.levels is None and not self.rules.two_sets
+        exact = isinstance(self.player, FinitePlayer) and algorithm.responds and plain
+        convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
+        answered = isinstance(algorithm.slack, (BestResponse, Implied))
+        played = not isinstance(algorithm.multipliers, SwapRegret)  # who also plays the objective's multiplier
+        if not (exact and convex and answered and played and self.judge.examples is self.table.examples):
+            return None
+        bound = float(np.nanmax(self.record.dual_bound))
+        return bound if np.isfinite(bound) else None
+
+    def _rounds_of(self, configuration: int) -> int:
+        dropped = self.record.diverged.get(configuration)  # before it played that round
+        return self.record.played if dropped is None else dropped - 1
+
+    def _lambda_regret(self) -> float | None:
+        """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
+        player, record = self.algorithm.multipliers, self.record
+        if not isinstance(player, Ascent):
+            return None
+        c = self.best_configuration()
+        top = record.residual_sum[1:, c].max(initial=0.0)
+        regret = record.residual_sum[0, c] + player.radius * top - record.lagrangian_sum[c]
+        return _finite(regret / self._rounds_of(c))
+
+    def _theta_regret(self) -> float | None:
+        """How much better one fixed classifier would have done on average against the multipliers that were played."""
+        table, record, c = self.table, self.record, self.best_configuration()
+        direct = len(table.program.rows) > table.program.n_multipliers
+        if direct or table.program.has_losses or self.rules.levels is not None:  # parts of L2 that are not summed up
+            return None
+        average = record.multiplier_sum[:, c] / self._rounds_of(c)
+        if isinstance(self.player, FinitePlayer):
+            rows = table.rows(self.player.cell_sums)
+        else:
+            t, configuration = np.array(self.iterates).T
+            rates = record.stacked("rates")[t, :, configuration].T
+            rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
+        return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
+
+    def _advice(self, feasible: bool, best: Classifier) -> list[str]:
+        record, advice = self.record, []
+        if record.interrupted:
+            advice.append(
+                f"interrupted after {record.played} of {self.rules.n_rounds} rounds: run on for a better result"
+            )
+        for c, t in sorted(record.diverged.items()):
+            setting = self.configurations[c]
+            advice.append(f"configuration {c} ({describe(setting)}) diverged by round {t}: take smaller steps")
+        if record.left_domain:
+            c, t = min(record.left_domain.items(), key=lambda item: item[1])
+            advice.append(
+                f"surrogate rates left the domain of an atom (configuration {c}, round {t}): {self.algorithm.name} "
+                "has no guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or "
+                "Linear(radius=...)"
+            )
+        if not feasible:
+            advice.append(
+                f"no mixture of the recorded iterates {'was found to have' if self._hard else 'has'} a violation below "
+                f"{best.notes['smallest_violation']:.4g}: play more rounds, try larger lambda steps or a richer model, "
+                "or loosen the constraints"
+            )
+        elif (answer := self._degenerate(best)) is not None:
+            advice.append(
+                f"every rate is that of the classifier that says {answer} to everybody: check the constraints against "
+                "each other"
+            )
+        return advice
+
+    @property
+    def _hard(self) -> bool:
+        """Whether the best mixture is only searched for."""
+        program = self.judge.program
+        return program.has_ratios or any(atom.form.grid for atom in program.atoms)
+
+    def _degenerate(self, best: Classifier) -> int | None:
+        """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""
+        mixed = self._of_iterates(best.chosen)[0] @ best.weights
+        sums = np.stack([np.zeros(len(self.judge.cells)), self.judge.cells.totals], axis=1)
+        constant = self.judge.rates(sums)
+        return next((k for k in (0, 1) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9)), None)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Solution: {self.algorithm.name}, {self.record.played} rounds, {len(self.configurations)} "
+            f"configurations, {len(self.iterates)} recorded iterates>\n{self.status}"
+        )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def describe(setting: dict[str, Any]) -> str:
+    """Show a configuration's settings."""
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
+    )

@@ -1,0 +1,133 @@
+r"""The constants of the paper's theorems: radius of the multipliers and step sizes, from the problem and the data.
+
+In: a `Table`, an `Algorithm`, the number of rounds. Out: numbers. `solve` calls this for ``"theory"``.
+
+Only couplings and constraints have multipliers here (affine parts get no slack), so L, the Lipschitz constant of the
+theorems in the sup-norm, is the largest sum of the couplings' multipliers :math:`|\partial\psi/\partial\xi_s|` over the
+box of reachable values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError
+from ..data.features import features
+from ..models.base import Model
+from ..models.linear import Linear
+from ..players.model import Descent
+from ..players.multipliers import Ascent, OuterAscent
+from ..problem.table import AtomGroup, Table
+from .algorithms import Algorithm
+
+Array = NDArray[np.float64]
+
+
+def lipschitz(table: Table, row: int) -> float:
+    """L of one row (0: the objective): bound on the sum of the couplings' multipliers per unit of the row's own."""
+    bound = np.zeros(table.program.n_multipliers)
+    bound[row] = 1.0
+    for group in reversed(table.groups):  # outer atoms give inner ones their weight
+        weight = (table.atom_weights.T @ bound)[group.atoms]
+        bound[table.couplings.start + group.slacks] = weight * _steepest(table, group)
+    return float(bound[table.couplings].sum())
+
+
+def _steepest(table: Table, group: AtomGroup) -> Array:
+    """Largest |slope| of every argument (arguments, atoms): it lies where the argument and the others are extreme."""
+    lo, hi = table.lo[group.slacks], table.hi[group.slacks]
+    steepest = np.zeros(lo.shape)
+    for k in range(len(lo)):
+        for own in (lo, hi):
+            for others in (lo, hi):
+                point = others.copy()
+                point[k] = own[k]
+                with np.errstate(all="ignore"):
+                    slope = np.abs(group.form.gradient(point[..., None])[k, ..., 0])
+                steepest[k] = np.fmax(steepest[k], slope)
+    return steepest
+
+
+def row_ranges(table: Table) -> tuple[Array, Array]:
+    """Smallest and largest values of the signed rows, atoms included, over all predictions and slacks."""
+    low, high = (np.array(end, dtype=float) for end in table.reach(np.arange(table.program.n_multipliers)))
+    if any(group.direct is not None for group in table.groups):  # a ratio N / D with 0 <= N <= D, up to its sign
+        least, most = -np.ones(len(table.program.atoms)), np.ones(len(table.program.atoms))
+    else:
+        falling = table.sense[table.couplings] < 0  # an atom moves with the sense of its slacks
+        ends = np.where(falling, table.hi, table.lo), np.where(falling, table.lo, table.hi)
+        least, most = table.atom_values(np.stack(ends, axis=1)).T
+    return low + table.atom_weights @ least, high + table.atom_weights @ most
+
+
+def residual_bounds(table: Table) -> Array:
+    """Bound on every residual that a multiplier sees: constraints, then couplings."""
+    low, high = row_ranges(table)
+    sense = table.sense[table.couplings]
+    slacks = np.sort(np.stack([sense * table.lo, sense * table.hi]), axis=0)
+    low[table.couplings] -= slacks[1]
+    high[table.couplings] -= slacks[0]
+    return np.maximum(np.abs(low), np.abs(high))[1:]
+
+
+def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float | None) -> float:
+    """kappa: L without constraints, (L + 1) T^(1/4) for the surrogate, else 2 (L + 1) B_g / gamma.
+
+    B_g is the objective's range. Where the objective has atoms of its own, their multipliers come on top.
+    """
+    own = lipschitz(table, 0)
+    if not table.program.n_constraints:
+        return max(own, 1e-6)
+    L = max(lipschitz(table, 1 + j) for j in range(table.program.n_constraints))
+    if not algorithm.responds and not algorithm.multipliers.surrogate:
+        return own + (L + 1) * float(np.sqrt(np.sqrt(rounds)))
+    if margin is None or not 0 < margin < np.inf:
+        raise AlgorithmError(
+            'radius="theory" needs margin=...: by how much every constraint can be met with room to spare '
+            f"(the theorem's gamma), a positive number; got {margin!r}"
+        )
+    low, high = row_ranges(table)
+    return 2 * (own + (L + 1) * float(high[0] - low[0]) / margin)
+
+
+def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
+    """eta_lambda = kappa / (B_lambda sqrt(2 T)); for swap regret sqrt(m log m / (T B^2)), B in the sup-norm.
+
+    COCO steps once per inner run and on the constraints alone. Multipliers that see surrogate rates get the steps
+    that fit the true ones: surrogate rates have no bound of their own.
+    """
+    bounds, player = residual_bounds(table), algorithm.multipliers
+    if isinstance(player, OuterAscent):
+        bounds, rounds = bounds[: table.program.n_constraints], max(player.runs(rounds), 1)
+    if isinstance(player, (Ascent, OuterAscent)):
+        return player.radius / (max(float(np.linalg.norm(bounds)), 1e-9) * float(np.sqrt(2 * rounds)))
+    m = max(table.program.n_multipliers, 2)
+    return float(np.sqrt(m * np.log(m) / rounds)) / max(float(bounds.max(initial=0.0)), 1e-9)
+
+
+def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, X: Any) -> float:
+    r"""eta_theta = B_Theta / (B_theta sqrt(2 T)), with B_Theta the radius of the model's ball.
+
+    :math:`B_\theta`, the bound on the gradient of the surrogate Lagrangian, is
+    :math:`\max_\lambda \sum_i |k_i(\lambda)| \, s \, \|x_i\|` with k the coefficients of the predictions and s the
+    surrogate's steepest slope.
+    """
+    if not isinstance(model, Linear) or model.radius is None:
+        raise AlgorithmError('theta_step="theory" needs a bounded model: model=Linear(radius=...)')
+    assert isinstance(algorithm.model, Descent)  # a model that responds takes no steps
+    X = features(X, len(table.examples))
+    sparse = sp.issparse(X)
+    squares = np.asarray((X.power(2) if sparse else X**2).sum(axis=1), dtype=np.float64).ravel()
+    norms = np.sqrt(squares + (1.0 if model.intercept else 0.0))
+    lengths = table.cells.sums(norms[:, None])[:, 0]
+    slope = algorithm.model.surrogate.slope_bound
+    rows = slope * np.asarray(abs(table.matrix) @ lengths)[: table.program.n_multipliers]
+    losses = sum(float(np.abs(coefficient) @ lengths) for coefficient in table.loss.values())  # slopes of at most 1
+    player = algorithm.multipliers
+    weight = player.radius if isinstance(player, (Ascent, OuterAscent)) else 1.0
+    steepest = rows[0] + losses + weight * rows[1:].max(initial=0.0) + model.penalty * model.radius
+    return float(model.radius / (max(float(steepest), 1e-9) * np.sqrt(2 * rounds)))

@@ -1,0 +1,1 @@
+"""Judging: how sure we are of a rate, and what follows for a constraint."""

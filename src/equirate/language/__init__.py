@@ -1,0 +1,1 @@
+"""The language of rates: curvature, atoms, expressions, the catalogue of rates, parity, rewrites and refusals."""

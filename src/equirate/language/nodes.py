@@ -1,0 +1,207 @@
+"""Nodes that are written by name: linear rates, losses, black boxes, and metrics with a definition.
+
+In: a kind and a slice, a function, or a definition, from the catalogue in `rates`. Out: expressions. Rates and losses
+are the leaves that only data can give a value; a new kind of node that no operator makes goes here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..data.examples import Examples
+from ..data.kinds import RateKind
+from ..data.slices import EVERYBODY, Slice
+from .arithmetic import Operand, or_whole
+from .curvature import REALS, UNIT, Curvature, Interval
+from .expressions import Expression, Term
+from .measuring import Measure, Value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rate(Operand):
+    """A linear rate: a kind, on a slice, perhaps against a baseline model."""
+
+    kind: RateKind
+    slice: Slice = EVERYBODY
+    baseline: str | None = None
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Affine; constant for a rate that no prediction changes."""
+        moves = any(slope for row in self.kind.contributions for slope, _ in row)
+        return Curvature.AFFINE if moves else Curvature.CONSTANT
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Every rate lies in [0, 1]."""
+        return UNIT
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Kind, slice and baseline."""
+        return ("rate", self.kind.name, self.slice, self.baseline)
+
+    @property
+    def outcomes(self) -> tuple[Hashable, tuple[float, ...]]:
+        """The slice's examples with the kind's labels; a contribution for each label, baseline and prediction."""
+        contributions = (pair for label in self.kind.labels for pair in self.kind.contributions[label])
+        values = tuple(slope * prediction + offset for slope, offset in contributions for prediction in (1, 0))
+        return (self.slice, self.kind.labels, self.baseline), values
+
+    def rates(self) -> Iterator[Rate]:
+        """Itself."""
+        yield self
+
+    def value(self, measure: Measure) -> Value:
+        """Measure it."""
+        return measure(self)
+
+    def measured(self, examples: Examples, predictions: Any) -> Value:
+        """Return the exact value on predictions."""
+        return examples.measure(self.kind, self.slice, self.baseline, predictions)
+
+    def __repr__(self) -> str:
+        arguments = (self.slice,) if self.baseline is None else (self.baseline, self.slice)
+        return call_text(self.kind.name, *arguments)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Loss(Operand):
+    """An ordinary loss of the scores, averaged over a slice: a term of the objective."""
+
+    name: str
+    slice: Slice = EVERYBODY
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Convex in the scores."""
+        return Curvature.CONVEX
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Losses are not negative."""
+        return Interval(0.0, math.inf)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Name and slice."""
+        return ("loss", self.name, self.slice)
+
+    def losses(self) -> Iterator[Loss]:
+        """Itself."""
+        yield self
+
+    def value(self, measure: Measure) -> Value:
+        """Measure it: that takes scores."""
+        return measure(self)
+
+    def measured(self, examples: Examples, predictions: Any) -> NoReturn:
+        """Refuse: predictions are not enough."""
+        raise TypeError(
+            f"{self!r} is a function of scores, not of predictions, so it cannot be evaluated on y_pred: "
+            f"use sklearn.metrics.{self.name} on scores"
+        )
+
+    def __repr__(self) -> str:
+        return call_text(self.name, self.slice)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BlackBox(Operand):
+    """Any monotone function of a few rates, known only through its values."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Expression, ...]
+    increasing: tuple[bool, ...]
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Nothing is known."""
+        return Curvature.UNKNOWN
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Nothing is known."""
+        return REALS
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The function object itself, and the arguments."""
+        function = self.function if isinstance(self.function, Hashable) else id(self.function)
+        return ("black_box", function, self.increasing, *(argument.key for argument in self.arguments))
+
+    def value(self, measure: Measure) -> Value:
+        """Call the function."""
+        return np.asarray(self.function(*(argument.value(measure) for argument in self.arguments)), dtype=float)[()]
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", repr(self.function))
+        return f"black_box({name}, {', '.join(map(repr, self.arguments))}, increasing={list(self.increasing)})"
+
+
+def has_black_box(part: Expression) -> bool:
+    """Whether a function of the user's own stands anywhere in an expression."""
+    return isinstance(part, BlackBox) or any(map(has_black_box, part.children))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Named(Operand):
+    """A metric with a name of its own, defined by another expression.
+
+    ``within`` is what is known of its range beyond what the definition tells.
+    """
+
+    name: str
+    definition: Expression
+    within: Interval = REALS
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """As defined."""
+        return self.definition.curvature
+
+    @cached_property
+    def interval(self) -> Interval:
+        """As defined, and as known."""
+        return self.definition.interval & self.within
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The definition."""
+        return (self.definition,)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The definition's."""
+        return self.definition.key
+
+    def terms(self) -> Iterator[Term]:
+        """Terms of the definition."""
+        return self.definition.terms()
+
+    def pieces(self, upper: bool) -> tuple[Expression, ...]:
+        """Pieces of the definition; the name where it does not split."""
+        return or_whole(self, self.definition.pieces(upper))
+
+    def value(self, measure: Measure) -> Value:
+        """Evaluate the definition."""
+        return self.definition.value(measure)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def call_text(name: str, *arguments: Any) -> str:
+    """Write a call as users do: everybody is no argument."""
+    return f"{name}({', '.join(repr(argument) for argument in arguments if argument != EVERYBODY)})"

@@ -1,0 +1,260 @@
+"""Ready-made constraints: parity of a rate between groups.
+
+Given slices, each function returns a list of plain constraints. Given an attribute, the values are only known
+with the data, so the list holds one `Family` that `Problem.expanded` turns into plain constraints then.
+
+Examples
+--------
+>>> from equirate import attr
+>>> women = attr("sex") == "Female"
+>>> equal_opportunity([women, ~women], tolerance=0.05)
+[abs(tpr(sex == 'Female') - tpr(~(sex == 'Female'))) <= 0.05]
+>>> equalized_odds(attr("race"), tolerance=0.1)
+[equalized_odds(race, tolerance=0.1)]
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError, EquirateWarning
+from ..data.examples import Examples
+from ..data.slices import EVERYBODY, Attribute, Slice
+from .arithmetic import number
+from .curvature import Curvature
+from .expressions import Constraint, Expression
+from .rates import column_name, f1, fpr, positive_rate, precision, tpr, win_loss_ratio
+
+RateOfSlice = Callable[[Slice], Expression]
+Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
+_COMPARE = ("rest", "pairs", "overall")
+MANY = 100
+"""Values of a numeric attribute from which on making each a group is likely a mistake."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named function of a slice, such as precision, perhaps with arguments of its own."""
+
+    function: Callable[..., Expression]
+    arguments: tuple[str, ...] = ()
+
+    def __call__(self, slice_: Slice) -> Expression:
+        """Return the metric of a slice."""
+        return self.function(*self.arguments, slice_)
+
+
+@dataclass(frozen=True, repr=False)
+class Family:
+    """Parity over the values of attributes: a constraint per group, once the data tell which groups there are."""
+
+    name: str
+    metrics: tuple[Metric, ...]
+    attributes: tuple[str, ...]
+    tolerance: float
+    compare: str
+    intersect: bool
+    min_support: float
+
+    @property
+    def curvature(self) -> Curvature:
+        """Curvature of the rates compared."""
+        total = Curvature.CONSTANT
+        for metric in self.metrics:
+            total = total + metric(EVERYBODY).curvature
+        return total
+
+    def expanded(self, examples: Examples) -> list[Constraint]:
+        """Return one constraint per group, or per pair of groups, of the data."""
+        sets = [self.attributes] if self.intersect else [(name,) for name in self.attributes]
+        return [part for names in sets for part in self._over(names, examples)]
+
+    def _over(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
+        groups: list[Slice] = []
+        small: list[Slice] = []
+        for group in groups_of(names, examples):
+            mask = examples.mask(group)
+            if mask.any():
+                share = float(examples.weights[mask].sum() / examples.weights.sum())
+                support = share if self.min_support < 1 else int(mask.sum())
+                (groups if support >= self.min_support else small).append(group)
+        if small:
+            shown = ", ".join(map(repr, small[:5])) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
+            warnings.warn(f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2)
+        if len(groups) < 2:
+            raise DataError(
+                f"{self!r} needs at least two groups with enough examples in {' and '.join(map(repr, names))}; "
+                f"found {len(groups)}"
+            )
+        return compared(self.metrics, groups, self.tolerance, self.compare)
+
+    def __repr__(self) -> str:
+        shown = [", ".join(map(repr, map(Attribute, self.attributes)))]
+        if len(self.attributes) > 1:
+            shown[0] = f"[{shown[0]}]"
+        shown.insert(0, repr(self.metrics[0].arguments[0]) if self.metrics[0].arguments else "")
+        extra = [f"tolerance={self.tolerance!r}"]
+        extra += [f"compare={self.compare!r}"] if self.compare != "rest" else []
+        extra += ["intersect=True"] if self.intersect else []
+        extra += [f"min_support={self.min_support!r}"] if self.min_support else []
+        return f"{self.name}({', '.join(part for part in shown + extra if part)})"
+
+
+def compared(
+    metrics: Sequence[RateOfSlice], groups: Sequence[Slice], tolerance: float, compare: str
+) -> list[Constraint]:
+    """Constrain the metrics of some groups to lie within a tolerance of each other."""
+    if compare == "pairs":
+        pairs = list(itertools.combinations(groups, 2))
+    elif compare == "overall":
+        pairs = [(group, EVERYBODY) for group in groups]
+    elif len(groups) == 2:
+        pairs = [(groups[0], groups[1])]
+    else:
+        pairs = [(group, ~group) for group in groups]
+    return [abs(metric(a) - metric(b)) <= tolerance for metric in metrics for a, b in pairs]
+
+
+def groups_of(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
+    """Every combination of the values of some attributes, as slices."""
+    values = [[Attribute(name) == value for value in _values(name, examples)] for name in names]
+    for combination in itertools.product(*values):
+        yield functools.reduce(operator.and_, combination)
+
+
+def _values(name: str, examples: Examples) -> list[Any]:
+    """The values of an attribute, with a warning where they look like a quantity and not like groups."""
+    column = examples.column(name)
+    values = _unique(column)
+    if len(values) > MANY and column.dtype.kind in "iuf":
+        warnings.warn(
+            f"the attribute {name!r} has {len(values):,} different values, and each becomes a group: put it into a few "
+            f"bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < {_middle(column)!r}",
+            EquirateWarning,
+            stacklevel=2,
+        )
+    return values
+
+
+def _middle(column: NDArray[Any]) -> Any:
+    return np.sort(column)[len(column) // 2].item()
+
+
+def attributes_in(over: Any) -> list[Any]:
+    """One or several attributes or slices as a list; a plain string is the name of an attribute."""
+    parts = list(over) if isinstance(over, (list, tuple)) else [over]
+    return [Attribute(part) if isinstance(part, str) else part for part in parts]
+
+
+def _unique(column: NDArray[Any]) -> list[Any]:
+    if column.dtype == object:
+        return sorted(set(column.tolist()), key=lambda value: (str(type(value)), value))
+    return list(np.unique(column))
+
+
+def _parity(
+    name: str,
+    metrics: Sequence[Metric],
+    over: Over,
+    tolerance: float,
+    compare: str,
+    intersect: bool,
+    min_support: float,
+) -> list[Constraint | Family]:
+    tolerance, min_support = (
+        _nonnegative(value, f"the {what} of {name}")
+        for what, value in (("tolerance", tolerance), ("min_support", min_support))
+    )
+    if compare not in _COMPARE:
+        raise TypeError(f"compare of {name} must be one of {', '.join(map(repr, _COMPARE))}; got {compare!r}")
+    parts = attributes_in(over)
+    if parts and all(isinstance(part, Attribute) for part in parts):
+        names = tuple(part.name for part in parts)
+        return [Family(name, tuple(metrics), names, tolerance, compare, intersect, min_support)]
+    if not parts or not all(isinstance(part, Slice) for part in parts):
+        raise TypeError(f"{name} takes attributes, as in attr('sex'), or a list of slices; got {over!r}")
+    slices = parts if len(parts) > 1 else [parts[0], ~parts[0]]
+    return list(compared(metrics, slices, tolerance, compare))
+
+
+def _nonnegative(value: float, what: str) -> float:
+    found = number(value, f"a number for {what}")
+    if found < 0:
+        raise TypeError(f"{what} must be a number >= 0; got {value!r}")
+    return found
+
+
+def _ready_made(
+    name: str, summary: str, *functions: Callable[..., Expression]
+) -> Callable[..., list[Constraint | Family]]:
+    def constraints(
+        over: Over,
+        *,
+        tolerance: float,
+        compare: str = "rest",
+        intersect: bool = False,
+        min_support: float = 0,
+    ) -> list[Constraint | Family]:
+        metrics = [Metric(function) for function in functions]
+        return _parity(name, metrics, over, tolerance, compare, intersect, min_support)
+
+    constraints.__name__ = constraints.__qualname__ = name
+    constraints.__doc__ = f"""{summary} Returns a list of constraints.
+
+    Parameters
+    ----------
+    over
+        An attribute or its name (all its values), a list of them, a slice (against everybody else) or a list of slices.
+    tolerance
+        Largest difference allowed.
+    compare
+        ``"rest"``: each group against everybody else; ``"pairs"``: every pair; ``"overall"``: each against all.
+    intersect
+        With several attributes: compare the combinations of their values, not each attribute by itself.
+    min_support
+        Leave out groups with fewer examples (a number >= 1) or a smaller share of the weight (below 1), with a warning.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.{name}(eq.attr("sex"), tolerance=0.05)
+    [{name}(sex, tolerance=0.05)]
+    """
+    return constraints
+
+
+demographic_parity = _ready_made("demographic_parity", "Equal positive rates, up to a tolerance.", positive_rate)
+equal_opportunity = _ready_made("equal_opportunity", "Equal true positive rates, up to a tolerance.", tpr)
+equalized_odds = _ready_made("equalized_odds", "Equal true and false positive rates, up to a tolerance.", tpr, fpr)
+predictive_parity = _ready_made("predictive_parity", "Equal precision, up to a tolerance.", precision)
+f1_parity = _ready_made("f1_parity", "Equal F-measure, up to a tolerance.", f1)
+
+
+def churn_difference(
+    baseline: str | Attribute,
+    over: Over,
+    *,
+    tolerance: float,
+    compare: str = "rest",
+    intersect: bool = False,
+    min_support: float = 0,
+) -> list[Constraint | Family]:
+    """Equal win-loss ratios against a baseline model, up to a tolerance; arguments as in the other parities.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> eq.churn_difference("old_model", eq.attr("sex"), tolerance=0.1)
+    [churn_difference('old_model', sex, tolerance=0.1)]
+    """
+    metrics = [Metric(win_loss_ratio, (column_name(baseline, "churn_difference"),))]
+    return _parity("churn_difference", metrics, over, tolerance, compare, intersect, min_support)

@@ -1,0 +1,243 @@
+"""Refusals: what the game cannot be played for is said before any training, with the rewrite that would work.
+
+In: the objective's expression, or a constraint. Out: nothing, or a `DisciplineError` that walks to the smallest
+offending part, names the rule and suggests the rewrite. `problem` asks; a new check is a method of `_Check`, and its
+advice stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from .._core.errors import DisciplineError
+from .arithmetic import Call, Negative, Product, Quotient, Sum
+from .atoms import ABS, MAX, MIN
+from .clearing import cleared
+from .curvature import REALS, Curvature, Interval, Monotonicity
+from .expressions import Constraint, Expression
+from .nodes import Loss, Named, Rate, has_black_box
+
+_AFFINE = (Curvature.CONSTANT, Curvature.AFFINE)
+_ONCE = Interval(1, 1)
+_ROUNDING = 1e-12
+
+
+def check_objective(expr: Expression, maximising: bool) -> None:
+    """Refuse an expression that cannot be minimised or maximised."""
+    if expr.curvature is Curvature.CONSTANT:
+        raise DisciplineError(f"the objective {expr!r} does not depend on any prediction")
+    verb, good = ("maximise", "concave") if maximising else ("minimise", "convex")
+    check = _Check(expr, f"cannot {verb} this objective: it is not {good}.", maximising)
+    check.run(-expr if maximising else expr)
+
+
+def check_constraint(constraint: Constraint) -> None:
+    """Refuse a constraint with a part that cannot be kept, neither as it is nor multiplied through."""
+    for part in constraint.split():
+        if cleared(part.residual) is None:
+            heading = f"cannot keep this constraint: {part.residual!r} <= 0 is not convex."
+            _Check(constraint, heading).run(part.residual)
+
+
+def _signed(expr: Expression, sign: Interval = _ONCE) -> Iterator[tuple[Interval, Expression]]:
+    """Walk over the parts of a sum, each with the range of its factor; a named metric is kept whole if it can be."""
+    if isinstance(expr, Sum):
+        for direction, part in expr.parts:
+            yield from _signed(part, sign if direction > 0 else -sign)
+    elif isinstance(expr, Negative):
+        yield from _signed(expr.part, -sign)
+    elif isinstance(expr, Product) and expr.scaling is not None:
+        constant, part = expr.scaling
+        yield from _signed(part, sign * constant.interval)
+    elif isinstance(expr, Quotient) and expr.right.curvature is Curvature.CONSTANT:
+        known = expr.right.interval
+        yield from _signed(expr.left, sign if known.lo >= 0 else -sign if known.hi <= 0 else REALS)
+    elif isinstance(expr, Named) and expr.curvature not in (Curvature.CONVEX, Curvature.CONCAVE):
+        yield from _signed(expr.definition, sign)
+    elif expr.curvature is not Curvature.CONSTANT and (sign.lo, sign.hi) != (0, 0):
+        yield sign, expr
+
+
+@dataclass(frozen=True)
+class _Check:
+    """The refusals for one objective or constraint, ``whole``, which is shown on top of every message."""
+
+    whole: Expression | Constraint
+    heading: str
+    maximising: bool = False
+
+    @property
+    def bounding(self) -> bool:
+        """Whether this is about a constraint."""
+        return isinstance(self.whole, Constraint)
+
+    def run(self, minimised: Expression) -> None:
+        """Look at each part of an expression that is to be minimised or kept at or below zero."""
+        for sign, part in _signed(minimised):
+            if isinstance(part, Rate):
+                continue
+            self.inside(part, wanted=Curvature.CONVEX.scaled(sign))
+            if isinstance(part, Loss):
+                self.loss(part, sign)
+            elif sign.lo < 0 < sign.hi:
+                self.refuse(f"the sign of the factor of {part!r} is not known", "Use a factor of known sign.")
+            elif part.curvature.scaled(sign) is Curvature.CONCAVE:
+                self.wrong_sign(part)
+
+    def loss(self, part: Loss, sign: Interval) -> None:
+        """Losses are minimised, in the objective."""
+        if self.bounding:
+            self.refuse(
+                f"{part!r} is a loss of the scores, not a rate",
+                f"Move it to the objective, with a weight: minimize(... + 0.1 * {part!r}).",
+            )
+        if sign.lo < 0:
+            advice = (
+                f"Subtract it: maximize(... - {part!r})" if self.maximising else f"Add it: minimize(... + {part!r})"
+            )
+            self.refuse(f"{part!r} enters so that a larger loss is better", f"{advice}.")
+
+    def wrong_sign(self, part: Expression) -> None:
+        """A convex part where a concave one is wanted, or the other way round."""
+        what = part.curvature.value
+        reason = f"{part!r} is {what}, and enters with the wrong sign"
+        if self.bounding:
+            side = ">=" if part.curvature is Curvature.CONCAVE else "<="
+            advice = f"A {what} expression can only be bounded with {side}: do that, or bound a rate inside it."
+            self.refuse(reason, advice)
+        instead = _replacement(part)
+        if instead is not None:
+            self.refuse(reason, f"Use {instead} in its place: affine, and it moves in the same direction.")
+        can, write = ("minimised", "minimize") if part.curvature is Curvature.CONVEX else ("maximised", "maximize")
+        self.refuse(reason, f"A {what} function can only be {can}: write {write}({part!r}).")
+
+    def inside(self, part: Expression, wanted: Curvature = Curvature.UNKNOWN) -> None:
+        """Walk to the smallest part that is not disciplined; ``wanted`` is the curvature that would do here."""
+        if isinstance(part, Product) and part.scaling is None:
+            self.product(part, wanted)
+        for child in part.children:
+            self.inside(child)
+        if isinstance(part, Quotient) and part.curvature is Curvature.RATIO:
+            self.ratio(part)
+        if isinstance(part, Call):
+            self.call(part)
+        if isinstance(part, Quotient) and part.curvature is Curvature.UNKNOWN:
+            divided = f"{part.left.curvature.value} by {part.right.curvature.value}"
+            self.refuse(
+                f"{part!r} divides {divided}; a ratio needs affine parts",
+                "Divide rates and sums of rates only, or bound numerator and denominator separately.",
+            )
+        if isinstance(part, Sum) and part.curvature is Curvature.UNKNOWN and not has_black_box(part):
+            self.refuse(
+                f"{part!r} mixes convex, concave or ratio parts, so its curvature is unknown",
+                "Inside a function, add parts of one curvature only.",
+            )
+
+    def product(self, part: Product, wanted: Curvature) -> None:
+        """A product of parts that all depend on the predictions."""
+        factors = list(_factors(part))
+        shown = ", ".join(map(repr, factors))
+        two_rates = len(factors) == 2 and all(isinstance(factor, Rate) for factor in factors)
+        reason = (
+            "a product of two rates has unknown curvature"
+            if two_rates
+            else f"{part!r} is a product of expressions that all depend on the predictions"
+        )
+        advice = "Multiply by constants only; geo_mean(a, b) ranks like a * b, and a weighted sum often serves as well."
+        if wanted is Curvature.CONVEX and len({factor.key for factor in factors}) == 1 and len(factors) == 2:
+            advice = f"Write square({factors[0]!r})."
+        elif all(factor.curvature is Curvature.AFFINE and factor.interval.lo >= 0 for factor in factors):
+            if wanted is Curvature.CONVEX:
+                advice = f"Write norm({shown}): convex, and small where all of them are small."
+            else:
+                root = " Take the same root of the bound." if self.bounding else ""
+                advice = f"Write geo_mean({shown}): concave, and it ranks classifiers the same way.{root}"
+        self.refuse(reason, advice)
+
+    def ratio(self, part: Quotient) -> None:
+        """A ratio whose denominator can be zero or negative."""
+        left, right = part.left, part.right
+        low = right.interval.lo
+        if low < -_ROUNDING:
+            self.refuse(
+                f"the denominator {right!r} has the range {right.interval}",
+                "Use a denominator that cannot be negative: a rate, a sum of rates, "
+                f"or a shifted one, such as {1 - low:g} + {right!r}.",
+                "a ratio's denominator can be negative.",
+            )
+        if low <= 0 and part.floor is None and not _bounded(part):
+            self.refuse(
+                f"{part!r} grows without bound as {right!r} approaches 0",
+                f"For a bound on the ratio, multiply through: {left!r} <= bound * {right.wrapped()}, "
+                f"which is affine. Otherwise promise a floor: ratio({left!r}, {right!r}, floor=0.01).",
+                "a ratio's denominator can be zero.",
+            )
+
+    def call(self, part: Call) -> None:
+        """An atom outside its domain, of a loss, of a ratio, or of the wrong curvature."""
+        atom = part.atom
+        for loss in part.losses():
+            self.refuse(f"{loss!r} is a loss of the scores and stands inside {atom.name}", f"Add {loss!r} as it is.")
+        for argument, direction in zip(part.arguments, part.monotonicity, strict=True):
+            if argument.interval not in atom.domain.widened(_ROUNDING):
+                self.refuse(
+                    f"{atom.name} needs an argument in {atom.domain}, "
+                    f"but {argument!r} has the range {argument.interval}",
+                    f"Shift it, as in {atom.name}({1 - argument.interval.lo:g} + {argument!r}), "
+                    "or use a rate that cannot be negative.",
+                    "an atom is used outside its domain.",
+                )
+            if direction is Monotonicity.NONE and not atom.even:
+                self.refuse(
+                    f"{atom.name} neither rises nor falls over {argument.interval}, the range of {argument!r}",
+                    "Use an atom that moves in one direction there, or declare it even if it is.",
+                )
+        if part.curvature is Curvature.UNKNOWN:
+            self.composition(part)
+
+    def composition(self, part: Call) -> None:
+        """An atom of arguments that it does not go with."""
+        name = part.atom.name
+        inner = next(a for a in part.arguments if a.curvature not in _AFFINE)
+        if has_black_box(inner):
+            self.refuse(f"{name} of a black box has unknown curvature", f"Put {name} into the black box's function.")
+        reason = f"{name} of a {inner.curvature.value} expression has unknown curvature"
+        replacement = _replacement(part)
+        if part.atom in (ABS, MAX, MIN) or replacement is None:
+            bound = f"{part!r} >= 0.9" if part.atom is MIN else f"{part!r} <= 0.1"
+            if part.atom not in (ABS, MAX, MIN):
+                bound = f"abs({inner!r}) <= 0.1"
+            advice = f"Bound it in a constraint of its own, such as {bound}, which is taken apart by itself."
+            self.refuse(reason, advice)
+        if inner.curvature is Curvature.RATIO:
+            same = "it ranks classifiers the same way" if len(part.arguments) == 1 else "it moves in the same direction"
+            self.refuse(reason, f"Use {replacement} itself: {same}.")
+        self.refuse(reason, f"Give {name} affine arguments, such as {next(inner.rates())!r}.")
+
+    def refuse(self, reason: str, advice: str, heading: str | None = None) -> NoReturn:
+        """Say what failed in the user's notation, the rule, and the fix."""
+        raise DisciplineError(f"{heading or self.heading}\n  {self.whole!r}\n  └─ {reason}\n  {advice}")
+
+
+def _bounded(part: Quotient) -> bool:
+    """Whether numerator and denominator vanish together, so that the ratio is bounded."""
+    most = 1000 * max(1.0, abs(part.left.interval.lo), abs(part.left.interval.hi))
+    return all((most * part.right + sign * part.left).interval.lo >= 0 for sign in (1, -1))
+
+
+def _replacement(part: Expression) -> str | None:
+    """Write the sum of an atom's arguments, each with the atom's direction; None where a direction is not known."""
+    if not isinstance(part, Call) or Monotonicity.NONE in part.monotonicity:
+        return None
+    pairs = zip(part.arguments, part.monotonicity, strict=True)
+    return repr(sum(argument if direction > 0 else -argument for argument, direction in pairs))
+
+
+def _factors(part: Expression) -> Iterator[Expression]:
+    if isinstance(part, Product) and part.scaling is None:
+        yield from _factors(part.left)
+        yield from _factors(part.right)
+    elif part.curvature is not Curvature.CONSTANT:
+        yield part

@@ -1,0 +1,1 @@
+"""The programmes over columns: which mixture of recorded classifiers is best."""

@@ -1,0 +1,387 @@
+r"""Canonical form plus data: cells, row matrices and the coefficients of any multipliers.
+
+Examples with the same label, slice memberships and baseline predictions form a *cell*; they have the same
+coefficients up to their weight. With the cell sums :math:`q_c = \sum_{i \in c} w_i \hat y_i`, every row of the
+program is :math:`v = b + B q` (signed by its sense), and the multipliers' coefficient on :math:`\hat y_i` is
+:math:`w_i (B^\top m)_{c(i)}`. A round therefore costs O(n) for the cell sums, whatever the number of rates,
+groups and constraints. This is the only thing between rates and data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._core.errors import DataError
+from ..data.cells import Cells
+from ..data.examples import Examples, empty_message
+from ..language.arithmetic import ONE
+from ..language.curvature import Curvature
+from ..language.expressions import Expression
+from ..language.measuring import measurer
+from ..language.nodes import Rate
+from .canonical import CanonicalAtom, Convex, Program, Role, Row
+
+Array = NDArray[np.float64]
+Matrix = Any
+"""A dense array, or a scipy CSR array where that is smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtomGroup:
+    """All atoms of one form and nesting depth, treated at once: indices into atoms, slacks and rows."""
+
+    form: Convex
+    atoms: NDArray[np.intp]
+    slacks: NDArray[np.intp]
+    """(arguments, atoms)"""
+    direct: NDArray[np.intp] | None
+    offset: Array
+    floors: Array
+    """Smallest denominator in biconvex form."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A program with its data: see the module's docstring for the notation."""
+
+    program: Program
+    examples: Examples
+    cells: Cells
+    rate_matrix: Matrix
+    rate_offset: Array
+    """Rates are rate_offset + rate_matrix @ q."""
+    rows_of_rates: Matrix
+    rows_constant: Array
+    """Signed rows are rows_constant + rows_of_rates @ R."""
+    matrix: Matrix
+    offset: Array
+    """Signed rows are offset + matrix @ q."""
+    sense: Array
+    atom_weights: Array
+    """(multiplier rows, atoms): signed coefficients of atoms in rows, all >= 0."""
+    atom_matrix: Matrix
+    """The same, sparse where there are many."""
+    groups: tuple[AtomGroup, ...]
+    """Inner atoms first."""
+    lo: Array
+    hi: Array
+    """Box of reachable values of each slack."""
+    loss: dict[str, Array]
+    """Per-cell coefficient of each ordinary loss in the objective."""
+    loss_factors: Array
+    """Factor of each distinct loss in the objective."""
+    scale: tuple[Matrix, Array]
+    """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
+
+    @cached_property
+    def positive(self) -> Matrix:
+        """Transposed positive part of ``matrix``."""
+        return _compact(_parts(self.matrix)[0].T)
+
+    @cached_property
+    def negative(self) -> Matrix:
+        """Transposed negative part of ``matrix``."""
+        return _compact(_parts(self.matrix)[1].T)
+
+    @cached_property
+    def n_slacks(self) -> int:
+        """Number of slacks."""
+        return len(self.lo)
+
+    @cached_property
+    def couplings(self) -> slice:
+        """Rows that couple slacks to rates."""
+        first = 1 + self.program.n_constraints
+        return slice(first, first + self.n_slacks)
+
+    @cached_property
+    def constraints(self) -> slice:
+        """Rows of the constraints."""
+        return slice(1, 1 + self.program.n_constraints)
+
+    @cached_property
+    def coupling_sense(self) -> Array:
+        """Senses of the couplings, as a column."""
+        return self.sense[self.couplings, None]
+
+    @cached_property
+    def nonlinear(self) -> NDArray[np.bool_]:
+        """Which constraints have atoms in them."""
+        return np.asarray(self.atom_weights[self.constraints].any(axis=1))
+
+    @cached_property
+    def needy(self) -> NDArray[np.intp]:
+        """Rows of the constraints with atoms in them."""
+        return 1 + np.flatnonzero(self.nonlinear)
+
+    @cached_property
+    def n_direct(self) -> int:
+        """Number of direct rows."""
+        return len(self.program.rows) - self.program.n_multipliers
+
+    @cached_property
+    def constants(self) -> dict[tuple[Any, ...], float]:
+        """Values of the rates that no prediction changes, such as base_rate()."""
+        zeros = np.zeros(len(self.examples))
+        return {
+            rate.key: self.examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
+            for rate in self.program.problem.rates()
+            if rate.curvature is Curvature.CONSTANT
+        }
+
+    def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Smallest and largest values of signed rows over all predictions."""
+        totals = self.cells.totals
+        return self.offset[rows] + self.negative.T[rows] @ totals, self.offset[rows] + self.positive.T[rows] @ totals
+
+    def rates(self, sums: Array) -> Array:
+        """Exact rates from cell sums."""
+        rates: Array = self.rate_offset[:, None] + self.rate_matrix @ sums
+        return rates
+
+    def rows(self, sums: Array, levels: Array | None = None) -> Array:
+        """Signed row values from cell sums; ``levels`` (J, configurations) shift the constraints."""
+        values: Array = self.offset[:, None] + _chained(self._chain, sums)
+        if levels is not None:
+            matrix, offset = self.scale
+            values[self.constraints] -= levels * (offset[:, None] + matrix @ sums)
+        return values
+
+    @cached_property
+    def _chain(self) -> tuple[Matrix, ...]:
+        """``matrix`` as a product, last factor first: through the rates where that is less work.
+
+        A rate of everybody in many rows fills the product, but neither factor.
+        """
+        through = (self.rate_matrix, self.rows_of_rates)
+        return through if sum(map(_work, through)) < _work(self.matrix) else (self.matrix,)
+
+    @cached_property
+    def _chain_back(self) -> tuple[Matrix, ...]:
+        return tuple(_compact(factor.T) for factor in reversed(self._chain))
+
+    def rows_from_rates(self, rates: Array, losses: Array) -> Array:
+        """Signed multiplier rows (objective, constraints, couplings) from exact rates and losses."""
+        n = self.program.n_multipliers
+        values: Array = self.rows_constant[:n, None] + (self.rows_of_rates @ rates)[:n]
+        if len(losses):
+            values[0] += self.loss_factors @ losses
+        return values
+
+    def bounded_rows(self, upper: Array, lower: Array, levels: Array | None = None) -> Array:
+        """Upper bounds on the signed rows, from the cell sums of upper and lower bounds on the predictions."""
+        values: Array = self.offset[:, None] + self.positive.T @ upper + self.negative.T @ lower
+        if levels is not None:
+            matrix, offset = self.scale
+            up = np.where(levels < 0, 1.0, 0.0)
+            positive, negative = _parts(matrix)
+            high = positive @ upper + negative @ lower
+            low = positive @ lower + negative @ upper
+            values[self.constraints] -= levels * (offset[:, None] + up * high + (1 - up) * low)
+        return values
+
+    def coefficients(self, multipliers: Array, levels: Array | None = None) -> Array:
+        """Per-cell coefficients on the weighted predictions: what an oracle minimises."""
+        result: Array = _chained(self._chain_back, multipliers)
+        if levels is not None:
+            result -= self.scale[0].T @ (multipliers[self.constraints] * levels)
+        return result
+
+    def split_coefficients(self, multipliers: Array, levels: Array | None = None) -> tuple[Array, Array]:
+        """Per-cell coefficients (>= 0, <= 0) on upper and lower bounds of the predictions: a surrogate's costs."""
+        up: Array = self.positive @ multipliers
+        down: Array = self.negative @ multipliers
+        if levels is not None:
+            positive, negative = _parts(self.scale[0])
+            factor = -multipliers[self.constraints] * levels
+            rise, fall = np.maximum(factor, 0), np.minimum(factor, 0)
+            up = up + positive.T @ rise + negative.T @ fall
+            down = down + positive.T @ fall + negative.T @ rise
+        return up, down
+
+    def atom_values(self, xi: Array, u: Array | None = None, rows: Array | None = None) -> Array:
+        """Value of every atom at the slacks (and, in biconvex form, at u and the direct rows)."""
+        values = np.zeros((len(self.program.atoms), xi.shape[1]))
+        for group in self.groups:
+            value = group.form.value(xi[group.slacks])
+            if group.direct is not None:
+                assert u is not None  # the biconvex slack player always gives it,
+                assert rows is not None  # and the game the rows
+                ua = u[group.atoms]
+                value = ua**2 * rows[group.direct] + 2 * ua * value + group.offset[:, None]
+            values[group.atoms] = value
+        return values
+
+
+def make_table(program: Program, examples: Examples) -> Table:
+    """Join a program with data; slices that are empty in the data are refused by name."""
+    losses = program.rows[0].losses
+    slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in losses]
+    baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
+    cells = Cells.of_examples(examples, slices, baselines)
+    A, a = _rate_matrix(program.rates, cells, examples)
+    known = measurer(examples, np.zeros(len(examples)))
+
+    def number(expr: Expression) -> float:
+        value = float(expr.value(known))
+        if not np.isfinite(value):
+            raise DataError(f"the constant {expr!r} is {value} on these data")
+        return value
+
+    sense = np.ones(len(program.rows))
+    for slack in program.slacks:
+        sense[slack.row] = slack.sense
+    L, c = _row_matrix(program.rows, sense, len(program.rates), number)
+    B, b = _compact(L @ A), c + L @ a
+    weights = np.zeros((program.n_multipliers, len(program.atoms)))
+    for r, row in enumerate(program.rows[: program.n_multipliers]):
+        for atom, factor in row.atoms:
+            weights[r, atom] += sense[r] * number(factor)
+    groups = _groups(program.atoms, _depths(program, weights))
+    lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
+    loss: dict[str, Array] = {}
+    factors: dict[tuple[Any, ...], float] = {}
+    for term, factor in losses:
+        inside = cells.members[term.slice]
+        total = cells.totals[inside].sum()
+        if total <= 0:
+            raise DataError(f"{term!r} cannot be measured: its slice is empty in the data")
+        loss[term.name] = loss.get(term.name, 0.0) + number(factor) * inside / total
+        factors[term.key] = factors.get(term.key, 0.0) + number(factor)
+    return Table(
+        program=program,
+        examples=examples,
+        cells=cells,
+        rate_matrix=_compact(A),
+        rate_offset=a,
+        rows_of_rates=_compact(L),
+        rows_constant=c,
+        matrix=B,
+        offset=b,
+        sense=sense,
+        atom_weights=weights,
+        atom_matrix=_compact(weights),
+        groups=groups,
+        lo=lo,
+        hi=hi,
+        loss=loss,
+        loss_factors=np.array([factors.get(term.key, 0.0) for term in program.problem.losses()]),
+        scale=_scales(program, A, a, number),
+    )
+
+
+def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tuple[sp.csr_array, Array]:
+    rows, columns, values, offsets = [], [], [], []
+    for k, rate in enumerate(rates):
+        inside = cells.members[rate.slice] & np.isin(cells.labels, rate.kind.labels)
+        total = cells.totals[inside].sum()
+        if total <= 0:
+            raise DataError(empty_message(rate.kind, rate.slice, examples))
+        chosen = np.flatnonzero(inside)
+        b = (
+            cells.baselines[rate.baseline][chosen]
+            if rate.baseline is not None
+            else np.zeros(len(chosen), dtype=np.int8)
+        )
+        contribution = np.array(rate.kind.contributions)[cells.labels[chosen], b]
+        rows.append(np.full(len(chosen), k))
+        columns.append(chosen)
+        values.append(contribution[:, 0] / total)
+        offsets.append(float(contribution[:, 1] @ cells.totals[chosen] / total))
+    count = len(offsets)
+    if not count:
+        return sp.csr_array((0, len(cells))), np.zeros(0)
+    joined = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    matrix = sp.csr_array(sp.coo_array(joined, shape=(count, len(cells))))
+    return matrix, np.array(offsets)
+
+
+def _row_matrix(rows: Iterable[Row], sense: Array, n_rates: int, number: Any) -> tuple[sp.csr_array, Array]:
+    rows = list(rows)
+    entries = [(r, k, sense[r] * number(factor)) for r, row in enumerate(rows) for k, factor in row.linear]
+    where, rates = np.array([entry[:2] for entry in entries], dtype=np.intp).reshape(-1, 2).T
+    values = np.array([entry[2] for entry in entries], dtype=float)
+    matrix = sp.coo_array((values, (where, rates)), shape=(len(rows), n_rates))
+    constants = np.array([sense[r] * sum(map(number, row.constant)) for r, row in enumerate(rows)], dtype=float)
+    return sp.csr_array(matrix), constants
+
+
+def _scales(program: Program, A: sp.csr_array, a: Array, number: Any) -> tuple[Matrix, Array]:
+    rows = [row if row is not None else Row(Role.DIRECT, "1", constant=[ONE]) for row in program.scales]
+    L, c = _row_matrix(rows, np.ones(len(rows)), len(program.rates), number)
+    return _compact(L @ A), c + L @ a
+
+
+def _depths(program: Program, weights: Array) -> list[int]:
+    """Nesting depth of each atom: 0 if all its arguments are affine, one more than its deepest inner atom otherwise."""
+    depths: list[int] = []
+    for atom in program.atoms:  # inner atoms come before outer ones
+        inner = [depths[b] for s in atom.slacks for b in np.flatnonzero(weights[program.slacks[s].row])]
+        depths.append(1 + max(inner) if inner else 0)
+    return depths
+
+
+def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGroup, ...]:
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for index, (atom, depth) in enumerate(zip(atoms, depths, strict=True)):
+        found.setdefault((depth, atom.form, len(atom.slacks), atom.direct is not None), []).append(index)
+    groups = []
+    for (_, _, _, is_direct), members in sorted(found.items(), key=lambda item: item[0][0]):
+        chosen = [atoms[k] for k in members]
+        slacks = np.array([atom.slacks for atom in chosen], dtype=np.intp).T
+        direct = np.array([atom.direct for atom in chosen], dtype=np.intp) if is_direct else None
+        offset, floors = np.array([atom.offset for atom in chosen]), np.array([atom.floor for atom in chosen])
+        groups.append(AtomGroup(chosen[0].form, np.array(members, dtype=np.intp), slacks, direct, offset, floors))
+    return tuple(groups)
+
+
+def _boxes(program: Program, B: Matrix, b: Array, totals: Array, sense: Array, weights: Array) -> tuple[Array, Array]:
+    """Reachable values of every coupling's argument: 0 <= q <= totals, and inner atoms over their own boxes."""
+    positive, negative = _parts(B)
+    low, high = b + negative @ totals, b + positive @ totals
+    lo, hi = np.zeros(len(program.slacks)), np.zeros(len(program.slacks))
+    for s, slack in enumerate(program.slacks):  # inner slacks come before outer ones
+        ends = np.array([low[slack.row], high[slack.row]])
+        for a in np.flatnonzero(weights[slack.row]):
+            # An atom moves with each slack in the direction of its sense, so it is extreme at two opposite corners.
+            inner = list(program.atoms[a].slacks)
+            rising = np.array([[program.slacks[k].sense > 0] for k in inner])
+            box = np.stack([lo[inner], hi[inner]], axis=1)
+            ends += weights[slack.row, a] * program.atoms[a].form.value(np.where(rising, box, box[:, ::-1]))
+        bottom, top = np.sort(slack.sense * ends)
+        lo[s] = max(bottom, slack.least)
+        hi[s] = max(top, lo[s])
+    return lo, hi
+
+
+def _parts(matrix: Matrix) -> tuple[Matrix, Matrix]:
+    if isinstance(matrix, sp.csr_array):
+        return sp.csr_array(matrix.maximum(0)), sp.csr_array(matrix.minimum(0))
+    return np.maximum(matrix, 0), np.minimum(matrix, 0)
+
+
+def _chained(factors: tuple[Matrix, ...], values: Array) -> Array:
+    for factor in factors:
+        values = factor @ values
+    return values
+
+
+def _work(matrix: Matrix) -> int:
+    """Cost of a product with the matrix, in multiplications; a sparse one has some of its own."""
+    return int(matrix.size) if isinstance(matrix, np.ndarray) else 3 * int(matrix.nnz) + 5000
+
+
+def _compact(matrix: Matrix) -> Matrix:
+    """Keep a matrix sparse only where that saves work."""
+    sparse: Any = sp.csr_array(matrix)
+    rows, columns = sparse.shape
+    if rows * columns <= 4096 or sparse.nnz > 0.2 * rows * columns:
+        return np.ascontiguousarray(sparse.toarray())
+    return sparse

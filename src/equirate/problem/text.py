@@ -1,0 +1,310 @@
+"""The language of rates as text: parsed, never evaluated as Python.
+
+In: what a user writes on the command line or what a file holds, such as
+``"precision(sex == 'Female') >= precision(sex == 'Male') - 0.02"``. Out: the same expressions, constraints and
+slices that Python users build. The grammar is a small part of Python's own: numbers, strings, the functions of
+`rates`, arithmetic, one comparison, and slices made of attribute names, comparisons, ``& | ~`` and ``.isin([...])``.
+Nothing else is accepted, so text from a stranger can be parsed safely. ``repr`` of an expression parses back to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core.errors import ParseError
+from ..data.kinds import KINDS
+from ..data.slices import Attribute, Slice, attr
+from ..language import parity, rates
+from ..language.arithmetic import expression
+from ..language.atoms import ATOMS
+from ..language.expressions import Constraint, Expression
+from ..language.parity import Family
+from .problem import Objective, maximize, minimize
+
+_RATES: dict[str, Callable[..., Any]] = {
+    name: getattr(rates, name)
+    for name in (
+        *(*KINDS, *ATOMS, "recall", "ratio", "precision", "npv", "f1", "f_score", "jaccard", "win_loss_ratio"),
+        *("g_mean", "h_mean", "q_mean", "kl_divergence", "kl", "log_loss", "hinge_loss"),
+    )
+}
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "attr": attr,
+    "minimize": minimize,
+    "maximize": maximize,
+    "demographic_parity": parity.demographic_parity,
+    "equal_opportunity": parity.equal_opportunity,
+    "equalized_odds": parity.equalized_odds,
+    "predictive_parity": parity.predictive_parity,
+    "f1_parity": parity.f1_parity,
+    "churn_difference": parity.churn_difference,
+}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+}
+_JOIN: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.BitAnd: lambda a, b: a & b,
+    ast.BitOr: lambda a, b: a | b,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.LtE: lambda a, b: a <= b,
+    ast.GtE: lambda a, b: a >= b,
+    ast.Lt: lambda a, b: a < b,
+    ast.Gt: lambda a, b: a > b,
+    ast.Eq: lambda a, b: a == b,
+    ast.NotEq: lambda a, b: a != b,
+}
+# Sums and joined slices are flat, however long: their operators do not count as nesting.
+_FLAT: tuple[frozenset[type[ast.operator]], ...] = (
+    frozenset({ast.Add, ast.Sub}),
+    frozenset({ast.BitAnd}),
+    frozenset({ast.BitOr}),
+)
+_LONGEST = 20_000
+_DEEPEST = 30
+_LARGEST = 2**64  # whole numbers stay exact and small; beyond that, write 1e20
+
+
+def parse(text: str) -> Any:
+    """Parse any text of the language: an expression, a constraint, a list of ready-made ones, a slice or an objective.
+
+    Examples
+    --------
+    >>> parse("precision(sex == 'Female') >= precision(sex == 'Male') - 0.02")
+    precision(sex == 'Female') >= precision(sex == 'Male') - 0.02
+    >>> parse("demographic_parity(sex, tolerance=0.05)")
+    [demographic_parity(sex, tolerance=0.05)]
+    >>> parse("__import__('os')")
+    Traceback (most recent call last):
+    ...
+    equirate.ParseError: cannot read "__import__('os')": there is no function '__import__'
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise ParseError('expected text such as "f1() >= 0.8"; got nothing')
+    if len(text) > _LONGEST:
+        raise ParseError(f"the text is {len(text)} characters long; at most {_LONGEST} are read")
+    source = text.strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # such as an unknown escape in a string
+            tree = ast.parse(source, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ParseError(f"cannot read {_shown(text)}: {getattr(error, 'msg', error)}") from None
+    reader = _Reader(source)
+    try:
+        return reader.whole(tree.body)
+    except ParseError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise reader.refusal(f"{error}{_uncalled(tree)}") from error
+
+
+def parse_expression(text: str) -> Expression:
+    """Parse text that must be an expression, such as ``"f1()"``."""
+    result = parse(text)
+    if isinstance(result, Expression):
+        return result
+    raise _not(text, "an expression of rates: write, for example, f1() or tpr() - fpr()")
+
+
+def parse_constraints(text: str) -> list[Constraint | Family]:
+    """Parse text that must be a constraint, or a ready-made family of them."""
+    result = parse(text)
+    if isinstance(result, Constraint):
+        return [result]
+    if isinstance(result, list):
+        return result
+    raise _not(text, "a constraint: compare two expressions with <= or >=")
+
+
+def parse_objective(text: str) -> Objective:
+    """Parse text that must be an objective, such as ``"maximize(f1())"``."""
+    result = parse(text)
+    if isinstance(result, Objective):
+        return result
+    raise _not(text, "an objective: write minimize(...) or maximize(...)")
+
+
+class _Reader:
+    """Walks the syntax tree; every kind of node that is not named here is refused."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def whole(self, node: ast.expr) -> Any:
+        """Read the whole text, which must amount to something that `parse` returns."""
+        result = self.read(node, 0)
+        if isinstance(result, list):
+            return list(self._constraints(result))
+        if _is_number(result):
+            return expression(result)
+        if isinstance(result, (Expression, Constraint, Slice, Objective, Attribute)):
+            return result
+        raise self.refusal("it is neither an expression, a constraint, a slice nor an objective")
+
+    def _constraints(self, parts: list[Any]) -> Iterator[Constraint | Family]:
+        for part in parts:
+            if isinstance(part, list):
+                yield from self._constraints(part)
+            elif isinstance(part, (Constraint, Family)):
+                yield part
+            else:
+                raise self.refusal(f"{part!r} is not a constraint, and only constraints are listed")
+
+    def read(self, node: ast.expr, depth: int) -> Any:
+        if depth > _DEEPEST:
+            raise self.refusal(f"it is nested more than {_DEEPEST} deep")
+        method = _READERS.get(type(node))
+        if method is None:
+            raise self.refusal(f"{type(node).__name__} is not part of the language")
+        return method(self, node, depth + 1)
+
+    def refusal(self, reason: str) -> ParseError:
+        return ParseError(f"cannot read {_shown(self.text)}: {reason}")
+
+    def number(self, value: float) -> float:
+        """Bound numbers, so that arithmetic on them stays cheap."""
+        if (isinstance(value, int) and abs(value) >= _LARGEST) or not math.isfinite(value):
+            raise self.refusal("a number is too large")
+        return value
+
+    def _constant(self, node: ast.Constant, depth: int) -> Any:
+        if node.value is None or isinstance(node.value, (bool, str)):
+            return node.value
+        if isinstance(node.value, (int, float)):
+            return self.number(node.value)
+        raise self.refusal(f"{type(node.value).__name__} is neither a number nor a string")
+
+    def _name(self, node: ast.Name, depth: int) -> Attribute:
+        # Python's parser folds letters that look alike into one; the name of a column stays as it was written.
+        written = None if self.text.isascii() else ast.get_source_segment(self.text, node)
+        return attr(written or node.id)
+
+    def _list(self, node: ast.List | ast.Tuple, depth: int) -> list[Any]:
+        return [self.read(part, depth) for part in node.elts]
+
+    def _unaryop(self, node: ast.UnaryOp, depth: int) -> Any:
+        operand = self.read(node.operand, depth)
+        if isinstance(node.op, ast.Invert) and isinstance(operand, Slice):
+            return ~operand
+        if isinstance(node.op, (ast.USub, ast.UAdd)) and _is_arithmetic(operand):
+            return -operand if isinstance(node.op, ast.USub) else operand
+        raise self.refusal("use - for the negative of an expression and ~ for the rest of a slice")
+
+    def _binop(self, node: ast.BinOp, depth: int) -> Any:
+        first, rest = _spine(node)
+        result = self.read(first, depth)
+        for operation, part in rest:
+            result = self._combined(type(operation), result, self.read(part, depth))
+        return result
+
+    def _combined(self, operation: type[ast.operator], left: Any, right: Any) -> Any:
+        if operation in _JOIN:
+            if not (isinstance(left, Slice) and isinstance(right, Slice)):
+                raise self.refusal("& and | join slices: put each comparison in parentheses")
+            return _JOIN[operation](left, right)
+        if operation not in _ARITHMETIC:
+            raise self.refusal("only + - * / are part of the language; powers are square(...), sqrt(...), inv(...)")
+        for side in (left, right):
+            if isinstance(side, (Attribute, Slice)):
+                slice_ = f"{side!r} == ..." if isinstance(side, Attribute) else repr(side)
+                raise self.refusal(f"{side!r} is not an expression: use it inside a rate, as in tpr({slice_})")
+            if not _is_arithmetic(side):
+                raise self.refusal(f"only expressions and numbers can be added or multiplied, not {side!r}")
+        result = _ARITHMETIC[operation](left, right)
+        return self.number(result) if _is_number(result) else result
+
+    def _compare(self, node: ast.Compare, depth: int) -> Any:
+        if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
+            raise self.refusal("one comparison at a time, with <= or >=: give a chain as two constraints")
+        left, right = self.read(node.left, depth), self.read(node.comparators[0], depth)
+        if isinstance(left, Attribute):
+            self._value(right)
+        elif not (_is_arithmetic(left) and _is_arithmetic(right)) or (_is_number(left) and _is_number(right)):
+            raise self.refusal("compare two expressions, or an attribute (on the left) with a number or a string")
+        return _COMPARE[type(node.ops[0])](left, right)
+
+    def _value(self, value: Any) -> None:
+        if not isinstance(value, (bool, int, float, str)):
+            raise self.refusal(f"an attribute is compared with a number or a string, not with {value!r}")
+
+    def _call(self, node: ast.Call, depth: int) -> Any:
+        names = [keyword.arg for keyword in node.keywords]
+        if None in names or any(isinstance(part, ast.Starred) for part in node.args):
+            raise self.refusal("* and ** are not part of the language")
+        if len(set(names)) != len(names):
+            raise self.refusal("an argument is given twice")
+        arguments = [self.read(part, depth) for part in node.args]
+        options = {str(keyword.arg): self.read(keyword.value, depth) for keyword in node.keywords}
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "isin":
+            return self._isin(self.read(node.func.value, depth), arguments, options)
+        if not isinstance(node.func, ast.Name):
+            raise self.refusal("only the functions of the language can be called")
+        name = node.func.id
+        if name in _RATES:
+            return expression(_RATES[name](*arguments, **options))
+        if name in _OTHERS:
+            return _OTHERS[name](*arguments, **options)
+        raise self.refusal(f"there is no function {name!r}")
+
+    def _isin(self, column: Any, arguments: list[Any], options: dict[str, Any]) -> Slice:
+        if not isinstance(column, Attribute) or options or len(arguments) != 1 or not isinstance(arguments[0], list):
+            raise self.refusal("write attribute.isin(['a', 'b'])")
+        for value in arguments[0]:
+            self._value(value)
+        return column.isin(arguments[0])
+
+
+_READERS: dict[type[ast.expr], Callable[[_Reader, Any, int], Any]] = {
+    ast.Constant: _Reader._constant,
+    ast.Name: _Reader._name,
+    ast.List: _Reader._list,
+    ast.Tuple: _Reader._list,
+    ast.UnaryOp: _Reader._unaryop,
+    ast.BinOp: _Reader._binop,
+    ast.Compare: _Reader._compare,
+    ast.Call: _Reader._call,
+}
+
+
+def _spine(node: ast.BinOp) -> tuple[ast.expr, list[tuple[ast.operator, ast.expr]]]:
+    """First operand, and what follows it, of a chain of operators that makes something flat."""
+    alike = next((kinds for kinds in _FLAT if type(node.op) in kinds), frozenset())
+    rest = [(node.op, node.right)]
+    first = node.left
+    while isinstance(first, ast.BinOp) and type(first.op) in alike:
+        rest.append((first.op, first.right))
+        first = first.left
+    return first, rest[::-1]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_arithmetic(value: Any) -> bool:
+    return isinstance(value, Expression) or _is_number(value)
+
+
+def _uncalled(tree: ast.AST) -> str:
+    """A hint where the name of a function stands without its parentheses."""
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and id(node) not in called and node.id in _RATES:
+            return f" ({node.id} is a function: write {node.id}())"
+    return ""
+
+
+def _not(text: str, wanted: str) -> ParseError:
+    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(ast.parse(text.strip(), mode='eval'))}")
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 200 else text[:200] + "...")

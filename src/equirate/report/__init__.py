@@ -1,0 +1,1 @@
+"""Reports: what was asked and what was achieved, for a person."""

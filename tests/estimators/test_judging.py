@@ -1,0 +1,259 @@
+"""What both estimators share: seeds, labels, attributes, certificates, reports and files."""
+
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import equirate as eq
+from equirate.estimators.files import FileError
+
+N = 900
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["F", "M"], N)
+X = RNG.normal(size=(N, 3))
+X[:, 2] += SEX == "M"
+Y = (X[:, 0] + 0.8 * (SEX == "M") + RNG.normal(size=N) > 0.8).astype(int)
+OLD = (X[:, 0] > 0.5).astype(int)
+PEOPLE = pd.DataFrame({"sex": SEX, "old": OLD})
+BASE = LogisticRegression().fit(X, Y)
+SCORES = BASE.decision_function(X)
+PARITY = eq.demographic_parity("sex", tolerance=0.05)
+ERROR = eq.minimize(eq.error_rate())
+
+
+def classifier(constraints=PARITY, **options) -> eq.RateClassifier:
+    settings = {"n_rounds": 100, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "random_state": 0}
+    return eq.RateClassifier(ERROR, constraints, **{**settings, **options})
+
+
+def postprocessor(constraints=PARITY, estimator=BASE, **options) -> eq.RatePostprocessor:
+    return eq.RatePostprocessor(estimator, ERROR, constraints, **{"n_rounds": 60, "random_state": 0, **options})
+
+
+BOTH = pytest.mark.parametrize("make", [classifier, postprocessor])
+
+
+# -- seeds ----------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("generator", [np.random.RandomState, np.random.default_rng])
+def test_a_generator_gives_one_seed(make, generator) -> None:
+    first = make(random_state=generator(5)).fit(X, Y, PEOPLE)
+    again = make(random_state=generator(5)).fit(X, Y, PEOPLE)
+    other = make(random_state=generator(6)).fit(X, Y, PEOPLE)
+    np.testing.assert_array_equal(first.predict(X), first.predict(X))
+    np.testing.assert_array_equal(first.predict(X), again.predict(X))
+    assert first.seed_ == again.seed_ != other.seed_
+    drawn = make(random_state=first.seed_).fit(X, Y, PEOPLE)
+    np.testing.assert_array_equal(first.predict(X), drawn.predict(X))
+    shared = generator(5)
+    assert make(random_state=shared).fit(X, Y, PEOPLE).seed_ != make(random_state=shared).fit(X, Y, PEOPLE).seed_
+
+
+@BOTH
+@pytest.mark.parametrize("bad", ["0", -1, 1.5, True, [1]])
+def test_other_seeds_are_refused(make, bad) -> None:
+    with pytest.raises(eq.EquirateError, match=r"'random_state' parameter of Rate\w+ must be None, a whole number"):
+        make(random_state=bad).fit(X, Y, PEOPLE)
+    fitted = make().fit(X, Y, PEOPLE).set_params(random_state=bad)
+    with pytest.raises(eq.EquirateError, match="'random_state' parameter"):
+        fitted.predict(X)
+
+
+# -- labels and attributes ------------------------------------------------------------------------
+
+
+@BOTH
+def test_pos_label_turns_the_problem_round(make) -> None:
+    names = np.where(Y == 1, "bad", "good")
+    limit = [eq.positive_rate() <= 0.2]
+    options = {} if make is classifier else {"estimator": LogisticRegression().fit(X, names)}
+    fitted = make(limit, pos_label="bad", **options).fit(X, names)
+    share = fitted.predict_pmf(X)[:, list(fitted.classes_).index("bad")].mean()
+    assert 0.1 < share <= 0.2 + 1e-3
+    assert (fitted.predict(X) == "bad").mean() == pytest.approx(share, abs=0.05)
+    assert fitted.evaluate(X, names)["constraints"][0]["left"] == pytest.approx(share)
+    assert "predicted 'bad'" in str(fitted.report(X, names))
+    assert (fitted.predict(X) == names).mean() > 0.7
+    with pytest.raises(eq.DataError, match="pos_label 'worse' is not among the labels"):
+        make(pos_label="worse", **options).fit(X, names)
+
+
+@BOTH
+def test_unknown_labels_are_named(make) -> None:
+    fitted = make().fit(X, Y, PEOPLE)
+    for wrong in (np.full(N, 7), np.where(Y == 1, "yes", "no"), [None] * N):
+        with pytest.raises(eq.DataError, match=r"labels that were not in training: (7|no, yes|None); .* \[0, 1\]"):
+            fitted.evaluate(X, wrong, PEOPLE)
+
+
+@BOTH
+def test_missing_attributes_may_be_a_group(make) -> None:
+    holes = PEOPLE.assign(sex=np.where(np.arange(N) % 5 == 0, None, SEX))
+    with pytest.raises(eq.DataError, match="attribute 'sex' has 180 missing values"):
+        make().fit(X, Y, holes)
+    with pytest.raises(eq.EquirateError, match=r"'missing' parameter of Rate\w+ must be one of 'refuse', 'group'"):
+        make(missing="maybe").fit(X, Y, holes)
+    fitted = make(missing="group").fit(X, Y, holes)
+    sizes = {size.slice: size.examples for size in fitted.report(X, Y, holes).last.slices}
+    assert sizes["sex == 'missing'"] == 180
+
+
+def test_missing_attributes_have_a_threshold_of_their_own() -> None:
+    holes = PEOPLE.assign(sex=np.where(np.arange(N) % 5 == 0, None, SEX))
+    fitted = postprocessor(missing="group", groups="sex").fit(X, Y, holes)
+    pmf = fitted.predict_pmf(X, holes)
+    assert eq.error_rate().evaluate(Y, pmf[:, 1]) == pytest.approx(fitted.train_.objective)
+    assert len(fitted.predict(X, holes)) == N
+
+
+@BOTH
+def test_an_old_models_predictions_are_read_in_the_labels_of_y(make) -> None:
+    names = np.where(Y == 1, "yes", "no")
+    options = {} if make is classifier else {"estimator": LogisticRegression().fit(X, names)}
+    people = {"old": np.where(OLD == 1, "yes", "no")}
+    fitted = make([eq.churn("old") <= 0.1], **options).fit(X, names, people)
+    assert fitted.evaluate(X, names, people)["constraints"][0]["left"] <= 0.1 + 1e-3
+
+
+@BOTH
+def test_a_value_that_nobody_has_is_told_before_training(make) -> None:
+    with pytest.raises(eq.DataError, match=r"the attribute 'sex' has no value 'Female', but 'F', 'M'"):
+        make([eq.tpr(eq.attr("sex") == "Female") >= 0.1]).fit(X, Y, PEOPLE)
+
+
+# -- judging --------------------------------------------------------------------------------------
+
+
+@BOTH
+def test_certificates_and_reports(make) -> None:
+    fitted = make().fit(X, Y, PEOPLE)
+    (verdict,) = fitted.certify(X, Y, PEOPLE, confidence=0.9)
+    numbers = fitted.evaluate(X, Y, PEOPLE, confidence=0.9)
+    assert verdict.violation == pytest.approx(numbers["constraints"][0]["violation"])
+    assert verdict.verdict == numbers["constraints"][0]["verdict"]
+    assert verdict.confidence == 0.9
+    assert list(fitted.report().parts) == list(fitted.parts_)
+    assert list(fitted.report(X, Y, PEOPLE).parts) == [*fitted.parts_, "test"]
+    with pytest.raises(eq.DataError, match="report needs y with X"):
+        fitted.report(X)
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [None, "sex", [eq.attr("sex") == "F"], [eq.attr("sex"), eq.attr("old")]])
+def test_thresholds_on_given_scores_are_saved(tmp_path, groups) -> None:
+    post = postprocessor(estimator=None, groups=groups, random_state=3).fit(SCORES, Y, PEOPLE)
+    around = postprocessor(groups=groups, random_state=3).fit(X, Y, PEOPLE)
+    np.testing.assert_array_equal(post.predict(SCORES, PEOPLE), around.predict(X, PEOPLE))
+    post.save(tmp_path / "post.equirate")
+    loaded = eq.load(tmp_path / "post.equirate")
+    assert isinstance(loaded, eq.RatePostprocessor)
+    np.testing.assert_array_equal(loaded.predict(SCORES, PEOPLE), post.predict(SCORES, PEOPLE))
+    assert loaded.evaluate(SCORES, Y, PEOPLE) == post.evaluate(SCORES, Y, PEOPLE)
+    assert str(loaded.report(SCORES, Y, PEOPLE)) == str(post.report(SCORES, Y, PEOPLE))
+    assert str(loaded.status_) == str(post.status_)
+    loaded.save(tmp_path / "again.equirate")
+    assert (tmp_path / "again.equirate").read_bytes() == (tmp_path / "post.equirate").read_bytes()
+    np.testing.assert_array_equal(
+        clone(loaded).fit(SCORES, Y, PEOPLE).predict(SCORES, PEOPLE), post.predict(SCORES, PEOPLE)
+    )
+
+
+def test_given_scores_of_any_kind_and_for_either_label(tmp_path) -> None:
+    names = np.where(Y == 1, "yes", "no")
+    limit = [eq.positive_rate() <= 0.2]
+    turned = postprocessor(limit, None, pos_label="no").fit(SCORES, names)
+    turned.save(tmp_path / "turned.equirate")
+    loaded = eq.load(tmp_path / "turned.equirate")
+    assert (SCORES[turned.predict(SCORES) == "no"]).max() < np.median(SCORES)
+    for given in (SCORES, list(SCORES), SCORES[:, None], pd.Series(SCORES), pd.DataFrame({"score": SCORES})):
+        np.testing.assert_array_equal(loaded.predict(given), turned.predict(SCORES))
+    for bad, message in (
+        (X, "must be one-dimensional"),
+        (np.where(SCORES > 1, np.nan, SCORES), "NaN or infinite"),
+        (names, "one score per example"),
+    ):
+        with pytest.raises(eq.DataError, match=message):
+            loaded.predict(bad)
+        with pytest.raises(eq.DataError, match=message):
+            postprocessor(limit, None).fit(bad, Y)
+    with pytest.raises(eq.DataError, match="one class only"):
+        postprocessor(limit, None).fit(SCORES, np.ones(N))
+    with pytest.raises(eq.DataError, match="Only binary"):
+        postprocessor(limit, None).fit(SCORES, np.arange(N) % 3)
+
+
+def test_an_estimator_is_not_saved_without_pickle(tmp_path) -> None:
+    post = postprocessor().fit(X, Y, PEOPLE)
+    with pytest.raises(
+        FileError, match=r"LogisticRegression, which cannot be saved .*RatePostprocessor\(None, \.\.\.\)"
+    ):
+        post.save(tmp_path / "post.equirate")
+    with pytest.raises(ValueError, match="not fitted"):
+        postprocessor().save(tmp_path / "post.equirate")
+
+
+@BOTH
+def test_a_file_keeps_the_seed_that_was_drawn(tmp_path, make) -> None:
+    options = {} if make is classifier else {"estimator": None}
+    features = X if make is classifier else SCORES
+    fitted = make(random_state=np.random.default_rng(1), **options).fit(features, Y, PEOPLE)
+    fitted.save(tmp_path / "file")
+    loaded = eq.load(tmp_path / "file")
+    assert loaded.random_state == fitted.seed_
+    np.testing.assert_array_equal(loaded.predict(features), fitted.predict(features))
+
+
+def test_a_strangers_file_is_checked(tmp_path) -> None:
+    path, other = tmp_path / "post.equirate", tmp_path / "other.equirate"
+    postprocessor(estimator=None, groups="sex").fit(SCORES, Y, PEOPLE).save(path)
+    manifest = json.loads(zipfile.ZipFile(path).read("manifest.json"))
+    for changed in (
+        {"kind": "Other"},
+        {"kind": ["RateClassifier"]},
+        {"kind": "RateClassifier"},
+        {"groups": ["sex == 'F'"]},
+        {"groups": ["sex", "old"]},
+        {"groups": ["f1()", "f1()"]},
+        {"status": {}},
+        {"settings": {**manifest["settings"], "estimator": "a string"}},
+        {"settings": {**manifest["settings"], "groups": ["f1()"]}},
+        {"settings": {}},
+    ):
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
+            for entry in old.namelist():
+                content = old.read(entry)
+                new.writestr(entry, json.dumps({**manifest, **changed}) if entry == "manifest.json" else content)
+        with pytest.raises(FileError):
+            eq.load(other)
+
+
+# -- progress -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("patience", [5, None])
+def test_the_progress_line_says_what_it_shows(capsys, patience) -> None:
+    fitted = classifier(n_rounds=200, patience=patience, validation=0.0, verbose=True).fit(X, Y, PEOPLE)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    last = err.rstrip().split("\r")[-1]
+    if patience is None:
+        assert "best iterate of this round: objective" in last
+    else:
+        shown = float(last.split("best mixture so far: objective ")[1].split(",")[0])
+        assert shown == pytest.approx(fitted.status_.objective, abs=0.01)
+
+
+def test_the_line_of_a_frontier_ends(capsys) -> None:
+    classifier(n_rounds=50, verbose=True).frontier(X, Y, PEOPLE, levels=[0.0, 0.1])
+    assert capsys.readouterr().err.endswith("\n")

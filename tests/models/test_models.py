@@ -1,0 +1,398 @@
+"""One contract for every model, then what is particular to each."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import equirate as eq
+from equirate.data.examples import Examples
+from equirate.data.features import features
+from equirate.models import Finite, Linear, Oracle, PlugIn, make_model
+from equirate.models.linear import best_threshold
+from equirate.players.steps import ADAM
+from equirate.problem.canonical import canonicalize
+from equirate.problem.table import make_table
+
+N, COUNT = 120, 4
+rng = np.random.default_rng(9)
+X = np.column_stack([rng.normal(size=(N, 2)), rng.integers(0, 2, N)])
+Y = (X[:, 0] + 0.7 * X[:, 2] + 0.6 * rng.normal(size=N) > 0.4).astype(int)
+ATTRIBUTES = {"group": np.where(rng.random(N) < 0.6, "a", "b"), "old": (X[:, 1] > 0).astype(int)}
+W = rng.uniform(0.5, 2, N)
+A = eq.attr("group") == "a"
+PROBLEM = eq.Problem(eq.minimize(eq.error_rate()), [eq.fpr(A) <= 0.2, eq.churn("old") <= 0.4, eq.g_mean() >= 0.5])
+TABLE = make_table(canonicalize(PROBLEM), Examples.of(Y, ATTRIBUTES, W))
+CELLS = len(TABLE.cells)
+RULES = [lambda X, v=v, b=b: X @ v - b for v in np.vstack([np.eye(3), -np.eye(3)]) for b in (-0.5, 0.5)]
+CONSTANTS = [lambda X: np.ones(len(X)), lambda X: -np.ones(len(X))]
+MODELS = {
+    "linear": Linear(spread=1.0),
+    "linear without intercept": Linear(intercept=False, spread=1.0),
+    "linear in a ball": Linear(radius=0.5, spread=1.0),
+    "finite": Finite((*RULES, *CONSTANTS)),
+    "plug-in, blind": PlugIn(),
+    "plug-in, aware": PlugIn(group_aware=True),
+    "oracle, logistic": Oracle(LogisticRegression()),
+    "oracle, tree": Oracle(DecisionTreeClassifier(max_depth=3, random_state=0)),
+}
+EVERY = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def bound(model, X=X, table=TABLE, count=COUNT, step=ADAM):
+    return model.bind(X, table, count, step, range(count))
+
+
+def some_coefficients(seed=0, count=COUNT):
+    # Costs as they come up: false positives dear in the first, misses in the last, groups unlike.
+    multipliers = np.random.default_rng(seed).exponential(size=(len(TABLE.program.rows), count))
+    return TABLE.coefficients(multipliers)
+
+
+def decided(player, members):
+    return members.decide(X, ATTRIBUTES) if members.needs_attributes else members.decide(X)
+
+
+@EVERY
+def test_model_contract(model):
+    player = bound(model)
+    photographs, decisions = [], []
+    for t in range(3):
+        player.respond(TABLE, some_coefficients(t))
+        photographs.append(player.photograph())
+        decisions.append(player.scores() > 0)
+        # sums are the cell sums of the decisions
+        np.testing.assert_allclose(player.sums(TABLE), TABLE.cells.sums(decisions[-1]))
+        assert player.scores().shape == (N, COUNT)
+        assert player.finite().tolist() == [True] * COUNT
+    # recorded iterates decide later what they decided then
+    chosen = list(product(range(3), range(COUNT)))
+    members = player.members(photographs, chosen)
+    assert len(members) == len(chosen)
+    expected = np.stack([decisions[t][:, c] for t, c in chosen], axis=1)
+    np.testing.assert_array_equal(decided(player, members), expected)
+    np.testing.assert_array_equal(decided(player, members.take([5, 2])), expected[:, [5, 2]])
+    # some configurations can be dropped
+    player.keep(np.array([1, 3]))
+    np.testing.assert_array_equal(player.scores() > 0, decisions[-1][:, [1, 3]])
+    player.respond(TABLE, some_coefficients(0)[:, [1, 3]])
+    np.testing.assert_array_equal(player.scores() > 0, decisions[0][:, [1, 3]])
+    assert len(player.finite()) == 2
+
+
+@EVERY
+def test_best_responses_lower_the_cost(model):
+    player = bound(model)
+    for t in range(4):
+        k = some_coefficients(t)
+        player.respond(TABLE, k)
+        cost = (player.sums(TABLE) * k).sum(0)
+        constants = np.minimum(0.0, TABLE.cells.totals @ k)
+        if isinstance(model, Linear) and not model.intercept:
+            continue  # cannot say the same to everybody
+        slack = 0.02 if isinstance(model, (PlugIn, Oracle)) else 1e-9  # these minimise something near the cost
+        assert (cost <= constants + slack).all()
+        if isinstance(model, Finite):
+            costs = player.cell_sums.T @ k
+            np.testing.assert_allclose(cost, costs.min(0))
+            np.testing.assert_array_equal(player.index, costs.argmin(0))
+
+
+@EVERY
+def test_costs_of_one_sign_or_none_need_no_fit(model):
+    if isinstance(model, Linear) and not model.intercept:
+        pytest.skip("a linear model without intercept has no constants")
+    player = bound(model, count=3)
+    player.respond(TABLE, np.outer(np.ones(CELLS), [1.0, -1.0, 0.0]))
+    answers = player.scores() > 0
+    assert not answers[:, 0].any()
+    assert answers[:, 1].all()
+
+
+@EVERY
+def test_features_of_another_length_are_refused(model):
+    with pytest.raises(eq.DataError):
+        bound(model, X[:-1])
+
+
+# -- linear -----------------------------------------------------------------------------------------------
+
+
+def descend(X, model=Linear(), rounds=60, **settings):  # noqa: B008  # a frozen setting
+    return eq.solve(
+        PROBLEM, X, Y, ATTRIBUTES, W, model=model, n_rounds=rounds, record_every=rounds,
+        theta_step=0.05, lambda_step=0.05, **settings,
+    )  # fmt: skip
+
+
+def test_single_double_and_sparse_features_agree():
+    double = descend(X)
+    sparse = descend(sp.csr_matrix(X))
+    single = descend(X.astype(np.float32))
+    np.testing.assert_allclose(sparse.record.photographs[0], double.record.photographs[0], atol=1e-9)
+    assert single.record.photographs[0].dtype == np.float32
+    np.testing.assert_allclose(single.record.photographs[0], double.record.photographs[0], atol=0.02)
+    for solution in (double, sparse, single):
+        for matrix in (X, sp.csr_array(X), sp.csc_matrix(X), X.astype(np.float32), X.tolist()):
+            np.testing.assert_array_equal(solution.best().members.decide(matrix), double.best().members.decide(X))
+
+
+@pytest.mark.parametrize("algorithm", ["surrogate", "oracle"])
+def test_the_ball_is_respected(algorithm):
+    for radius in (0.1, 1.0):
+        solution = descend(X, Linear(radius=radius, spread=5.0), algorithm=algorithm, rounds=5)
+        norms = [np.linalg.norm(photograph, axis=0).max() for photograph in solution.record.photographs]
+        assert max(norms) <= radius * (1 + 1e-9)
+    inside = bound(Linear(radius=100.0, spread=1.0))
+    np.testing.assert_array_equal(inside.W, bound(Linear(spread=1.0)).W)  # no projection from within
+
+
+def test_best_responses_agree_on_single_double_and_sparse_features():
+    answers = []
+    for matrix in (X, X.astype(np.float32), sp.csr_array(X)):
+        player = bound(Linear(), matrix)
+        player.respond(TABLE, some_coefficients(1))
+        answers.append((player.sums(TABLE) * some_coefficients(1)).sum(0))
+    np.testing.assert_allclose(answers[1], answers[0], atol=0.02)
+    np.testing.assert_allclose(answers[2], answers[0], atol=0.02)
+
+
+def test_a_penalty_makes_weights_small():
+    free, tight = (descend(X, Linear(penalty=p), rounds=300).record.photographs[0] for p in (0.0, 10.0))
+    assert np.linalg.norm(tight[:-1]) < 0.5 * np.linalg.norm(free[:-1])
+
+
+def test_without_intercept_there_is_no_last_row():
+    solution = descend(X, Linear(intercept=False))
+    W = solution.record.photographs[0]
+    assert W.shape == (3, 1)
+    np.testing.assert_allclose(solution.best().members.scores(X), X @ W)
+    assert descend(X).record.photographs[0].shape == (4, 1)
+
+
+def test_first_parameters_come_from_the_seeds():
+    one, two = (bound(Linear(spread=0.3), count=c).W for c in (2, 4))
+    np.testing.assert_array_equal(one, two[:, :2])
+    assert (bound(Linear()).W == 0).all()
+
+
+def test_averaged_parameters():
+    player = bound(Linear(spread=1.0))
+    first = player.photograph()
+    player.descend(rng.normal(size=(N, COUNT)), np.full(COUNT, 0.1))
+    both = [first, player.photograph()]
+    averaged = player.average(both, [(0, 1), (1, 2)], np.array([0.25, 0.75]))
+    np.testing.assert_allclose(averaged.W[:, 0], 0.25 * both[0][:, 1] + 0.75 * both[1][:, 2])
+    for other in ("finite", "plug-in, blind", "oracle, tree"):
+        player = bound(MODELS[other])
+        with pytest.raises(eq.AlgorithmError, match=r"uniform\(\), shrink\(\) or polish\(\)"):
+            player.average([player.photograph()], [(0, 0)], np.ones(1))
+
+
+@pytest.mark.parametrize("setting", [{"radius": 0}, {"radius": -1.0}, {"penalty": -1}, {"spread": -0.1}])
+def test_settings_that_make_no_sense_are_refused(setting):
+    with pytest.raises(eq.AlgorithmError, match="Linear"):
+        Linear(**setting)
+
+
+def test_the_number_of_features_is_checked_when_predicting():
+    members = descend(X).best().members
+    with pytest.raises(eq.DataError, match="X has 2 features, but the classifier was trained on 3"):
+        members.decide(X[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.where(np.arange(N)[:, None] == 3, np.nan, X), "NaN in 1 row of column 0, NaN in 1 row of"),
+        (X[:, 0], "two-dimensional"),
+        (np.array([["x", "y"]] * N), "must hold numbers"),
+        (sp.csr_array(np.where(X.max() == X, np.inf, X)), "NaN or infinite"),
+        (X[:5], "X has 5 values, but y has 120"),
+    ],
+)
+def test_features_are_checked(bad, message):
+    with pytest.raises(eq.DataError, match=message):
+        features(bad, N)
+
+
+def test_what_is_not_finite_is_named_by_column_and_rows():
+    spoilt = X.copy()
+    spoilt[:2, 1], spoilt[5, 2], spoilt[7, 1] = np.nan, -np.inf, np.inf
+    said = "NaN in 2 rows of column {0}, infinity in 1 row of column {0}, infinity in 1 row of column {1}"
+    for bad, names in (
+        (spoilt, ("1", "2")),
+        (sp.csr_array(spoilt), ("1", "2")),
+        (pd.DataFrame(spoilt, columns=["age", "pay", "on time"]), ("'pay'", "'on time'")),
+    ):
+        with pytest.raises(eq.DataError) as caught:
+            features(bad)
+        assert said.format(*names) in str(caught.value)
+    with pytest.raises(eq.DataError, match="column 4 and 3 more"):
+        features(np.full((4, 8), np.nan))
+
+
+def test_text_is_named_by_column():
+    frame = pd.DataFrame({"age": [1, 2], "sex": ["f", "m"], "town": pd.Categorical(["x", "y"]), "n": ["1", "2"]})
+    with pytest.raises(
+        eq.DataError, match=r"these columns do not: 'sex' \(such as 'f'\), 'town' \(such as 'x'\)\. Enc"
+    ):
+        features(frame)
+    with pytest.raises(eq.DataError, match=r"this column does not: 'sex' .*pass it as sensitive_features"):
+        features(frame[["age", "sex", "n"]])
+    with pytest.raises(eq.DataError, match=r"this column does not: 1 \(such as 'a'\)"):
+        features(np.array([[1, "a"], [2, "b"]], dtype=object))
+    assert features(frame[["age", "n"]]).dtype == float
+
+
+def test_the_best_threshold_is_the_best():
+    for _ in range(50):
+        scores, cost = rng.integers(0, 6, 12).astype(float), rng.normal(size=12)
+        found = best_threshold(scores, cost)
+        tried = [cost[scores > t].sum() for t in np.arange(-1, 7) + 0.5]
+        assert cost[scores > found].sum() == pytest.approx(min(tried))
+
+
+# -- finite lists -----------------------------------------------------------------------------------------
+
+
+def test_a_finite_list_takes_fitted_classifiers_functions_and_decisions():
+    logistic = LogisticRegression().fit(X, Y)
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, np.where(Y == 1, "yes", "no"))
+    neighbours = KNeighborsClassifier(3).fit(X, Y)
+    given = (X[:, 0] > 0).astype(int)
+    player = bound(Finite((logistic, tree, neighbours, RULES[0], given)), count=1)
+    expected = [
+        logistic.predict(X) == 1,
+        tree.predict(X) == "yes",
+        neighbours.predict(X) == 1,
+        RULES[0](X) > 0,
+        given == 1,
+    ]
+    np.testing.assert_array_equal(player.decided, np.stack(expected, axis=1))
+    members = player.members([np.array([4])], [(0, 0)])
+    with pytest.raises(eq.DataError, match="decisions on the training examples"):
+        members.decide(X)
+
+
+@pytest.mark.parametrize(
+    ("classifiers", "error", "message"),
+    [
+        ((), eq.AlgorithmError, "empty"),
+        ((np.full(N, 2),), eq.DataError, "0/1 decisions"),
+        ((np.zeros(N - 1),), eq.DataError, "one decision per example"),
+        (("majority",), eq.AlgorithmError, "fitted, callable or an array"),
+    ],
+)
+def test_lists_that_make_no_sense_are_refused(classifiers, error, message):
+    with pytest.raises(error, match=message):
+        bound(Finite(classifiers))
+
+
+# -- plug-in ----------------------------------------------------------------------------------------------
+
+
+class Known:
+    """An estimator that knows the distribution of cells given x: x is the index of a kind of person."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def fit(self, X, target, sample_weight=None):
+        self.classes_ = np.unique(target)
+        weight = np.ones(len(target)) if sample_weight is None else sample_weight
+        kinds = X[:, 0].astype(int)
+        self.table = np.array([[weight[(kinds == k) & (target == c)].sum() for c in self.classes_] for k in range(6)])
+        self.table /= self.table.sum(1, keepdims=True)
+        return self
+
+    def predict_proba(self, X):
+        return self.table[X[:, 0].astype(int)]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_plug_in_on_exact_probabilities_reaches_the_bayes_cost(weighted):
+    kinds = rng.integers(0, 6, 400)
+    y = (rng.random(400) < np.array([0.1, 0.3, 0.45, 0.55, 0.7, 0.9])[kinds]).astype(int)
+    group = {"group": np.where(rng.random(400) < np.linspace(0.2, 0.8, 6)[kinds], "a", "b")}
+    weight = rng.uniform(0.5, 2, 400) if weighted else None
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.fpr(A) <= 0.2, eq.tpr(A) >= 0.5])
+    table = make_table(canonicalize(problem), Examples.of(y, group, weight))
+    player = bound(PlugIn(Known()), kinds[:, None].astype(float), table)
+    for t in range(5):
+        k = table.coefficients(np.random.default_rng(t).exponential(size=(3, COUNT)))
+        player.respond(table, k)
+        # Every rule that sees only the kind: 2^6 of them.
+        costs = table.cells.spread(k)
+        by_kind = np.stack([costs[kinds == kind].sum(0) for kind in range(6)])
+        bayes = np.minimum(by_kind, 0).sum(0)
+        np.testing.assert_allclose((player.sums(table) * k).sum(0), bayes, atol=1e-12)
+
+
+def test_an_aware_plug_in_looks_groups_up():
+    player = bound(PlugIn(group_aware=True))
+    member_of = TABLE.cells.members[A]
+    k = np.where(member_of, -1.0, 1.0)[:, None] * np.ones(COUNT)  # group a always, the others never
+    player.respond(TABLE, k)
+    members = player.members([player.photograph()], [(0, 0)])
+    assert members.needs_attributes
+    np.testing.assert_array_equal(members.decide(X, ATTRIBUTES)[:, 0], ATTRIBUTES["group"] == "a")
+    swapped = {**ATTRIBUTES, "group": np.where(ATTRIBUTES["group"] == "a", "b", "a")}
+    np.testing.assert_array_equal(members.decide(X, swapped)[:, 0], ATTRIBUTES["group"] == "b")
+    with pytest.raises(eq.DataError, match="give attributes"):
+        members.decide(X)
+    # Each example's probabilities: its own two cells, adding up to one; the label's from the learner.
+    P = player.probabilities
+    np.testing.assert_allclose(P.sum(1)[(P > 0).sum(1) == 2], 1.0)
+    learner = player.posterior.learner
+    np.testing.assert_allclose(P[:, TABLE.cells.labels == 1].sum(1), learner.predict_proba(X)[:, 1])
+    assert not bound(PlugIn()).members([np.ones((CELLS, 1))], [(0, 0)]).needs_attributes
+
+
+def test_plug_ins_that_cannot_work_are_refused():
+    with pytest.raises(eq.AlgorithmError, match="predict_proba"):
+        bound(PlugIn(object()))
+    wide = {"g": np.arange(600) % 300}
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate(eq.attr("g") == g) <= 1 for g in range(300)])
+    table = make_table(canonicalize(problem), Examples.of(rng.integers(0, 2, 600), wide))
+    with pytest.raises(eq.AlgorithmError, match=r"too many.*group_aware=True"):
+        bound(PlugIn(), rng.normal(size=(600, 2)), table)
+    bound(PlugIn(group_aware=True), rng.normal(size=(600, 2)), table)
+
+
+# -- oracles ------------------------------------------------------------------------------------------------
+
+
+def test_an_oracle_clones_and_weighs():
+    estimator = DecisionTreeClassifier(max_depth=1, random_state=0)
+    player = bound(Oracle(estimator))
+    player.respond(TABLE, some_coefficients())
+    assert not hasattr(estimator, "tree_")
+    with pytest.raises(eq.AlgorithmError, match="sample_weight"):
+        Oracle(KNeighborsClassifier())
+
+
+def test_what_users_give_as_a_model():
+    assert make_model("linear") == Linear()
+    assert isinstance(make_model([RULES[0]]), Finite)
+    assert isinstance(make_model(LogisticRegression()), Oracle)
+    assert make_model(model := PlugIn()) is model
+    for bad in ("forest", 3):
+        with pytest.raises(eq.AlgorithmError, match="the model must be"):
+            make_model(bad)
+
+
+def test_a_linear_classifier_trained_on_a_frame_minds_its_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.random.default_rng(5).normal(size=(80, 3)), columns=["p", "q", "r"])
+    y = (frame["p"] > 0).astype(int)
+    classifier = eq.solve(eq.minimize(eq.error_rate()), frame, y, n_rounds=20).polish()
+    assert classifier.predict(frame).shape == (80,)
+    assert classifier.predict(frame.to_numpy()).shape == (80,)
+    with pytest.raises(eq.DataError, match="in that order"):
+        classifier.predict(frame[["r", "q", "p"]])
