@@ -128,8 +128,8 @@ def test_a_refusal_names_the_part_and_the_way_out():
 
 def test_table_two():
     """Who plays what: the table of the paper, written out once more."""
-    BR, OGD, IMPLIED = slack_player.BestResponse, slack_player.Descent, slack_player.Implied
-    respond, descend = model_player.BestResponse, model_player.Descent
+    BR, OGD, IMPLIED = slack_player.BestSlack, slack_player.DescendingSlack, slack_player.ImpliedSlack
+    respond, descend = model_player.Respond, model_player.Descend
     uniform, average = Output.UNIFORM, Output.AVERAGE
     expected = {
         "frank_wolfe": (IMPLIED, FollowTheLeader, False, respond, uniform),
@@ -145,7 +145,7 @@ def test_table_two():
         "corrective": (BR, Corrective, False, respond, Output.BEST),
     }
     found = {
-        name: (type(a.slack), type(a.multipliers), a.multipliers.surrogate, type(a.model), a.output)
+        name: (type(a.slack), type(a.multipliers), a.multipliers.sees_bounds, type(a.model), a.output)
         for name, a in ALGORITHMS.items()
     }
     assert found == expected

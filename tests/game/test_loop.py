@@ -7,13 +7,16 @@ import pytest
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.estimators.choosing import LevelPlateaus, judged_for
+from equirate.data.sample import Sample
+from equirate.estimators.choosing import LevelPlateaus
 from equirate.game import algorithms
-from equirate.game.loop import Record, Rules, _Game, play, values
+from equirate.game.loop import Game, Players, Rules, play, values
+from equirate.game.record import Record
 from equirate.models import Finite, Linear
-from equirate.players.model import BestResponse as Respond
+from equirate.models.contract import Rows
+from equirate.players.model import Respond
 from equirate.players.multipliers import Ascent
-from equirate.players.slack import BestResponse, atom_weights, slack_gradient
+from equirate.players.slack import BestSlack, atom_weights, slack_gradient
 from equirate.players.steps import Plain
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
@@ -34,7 +37,7 @@ def solve(problem, algorithm, n_rounds=40, **settings):
 
 
 def weights_of(solution, c=0):
-    return np.array([photograph[:, c] for photograph in solution.record.photographs])
+    return np.array([snapshot[:, c] for snapshot in solution.record.snapshots])
 
 
 # -- SPADE and NEMSIS against their own published updates, with the signs corrected -------------------
@@ -150,8 +153,8 @@ def game_of(problem, count=3, algorithm=None):
     algorithm = algorithm or algorithms.ALGORITHMS["slack_ratios"]
     table = make_table(canonicalize(problem, algorithm.form), Examples.of(Y, {"group": GROUP}, W))
     rules = Rules(10, 1, *(np.full(count, 0.1),) * 3)
-    player = Linear().bind(X, table, count, Plain(), range(count))
-    game = _Game(table, table, player, algorithm.slack, algorithm.multipliers, algorithm.model, rules, Record(count))
+    learner = Linear().bind(Rows.of(Sample(X, table.examples), table.cells), count, Plain(), range(count))
+    game = Game(table, table, learner, algorithm.players(False), rules, Record(count))
     return table, game
 
 
@@ -219,9 +222,9 @@ def test_residual_and_slack_gradient_are_derivatives_of_the_lagrangian(problem, 
     rows = table.rows(table.cells.sums(rng.random((N, count)) < 0.5))
     lam = rng.uniform(0.1, 2, (n, count))
     xi = table.lo[:, None] + (table.hi - table.lo)[:, None] * rng.uniform(0.2, 0.8, (table.n_slacks, count))
-    biconvex = "u" in game.slack_state
+    biconvex = game.slacks.u is not None
     if biconvex:
-        game.slack_state["u"][:] = rng.uniform(0.1, 0.9, game.slack_state["u"].shape)
+        game.slacks.u[:] = rng.uniform(0.1, 0.9, game.slacks.u.shape)
 
     def lagrangian(lam, xi):
         return (lam * game._residual(rows, xi)).sum(0)
@@ -241,15 +244,15 @@ def test_residual_and_slack_gradient_are_derivatives_of_the_lagrangian(problem, 
                 slope["u"] = gradient
                 return super().move(state, gradient, rate)
 
-        u = game.slack_state["u"].copy()
-        state = {**game.slack_state, "xi": xi}
-        BestResponse(Keep()).learn(state, table, lam, rows, np.full(count, 0.1))
+        u = game.slacks.u.copy()
+        state = replace(game.slacks, xi=xi)
+        BestSlack(Keep()).learn(state, table, lam, rows, np.full(count, 0.1))
         for group in (g for g in table.groups if g.direct is not None):
             for a in group.atoms:
                 ends = []
                 for step in (h, -h):
-                    game.slack_state["u"] = u.copy()
-                    game.slack_state["u"][a] += step
+                    game.slacks = replace(game.slacks, u=u.copy())
+                    game.slacks.u[a] += step
                     ends.append(lagrangian(lam, xi))
                 np.testing.assert_allclose((ends[0] - ends[1]) / (2 * h), slope["u"][a], rtol=1e-5, atol=1e-7)
         return
@@ -323,7 +326,7 @@ def test_a_configuration_that_diverges_is_dropped_and_named_and_the_others_go_on
     assert set(solution.record.diverged) == {1}
     assert any("theta_step=60" in line and "smaller steps" in line for line in solution.status.advice)
     for t, active in enumerate(solution.record.actives):
-        assert np.isfinite(solution.record.photographs[t]).all()  # nothing that is not finite is ever recorded
+        assert np.isfinite(solution.record.snapshots[t]).all()  # nothing that is not finite is ever recorded
         assert np.isfinite(solution.record.rates[t][:, active]).all()
     for c in (0, 2):
         alone = solve(problem, "surrogate", theta_step=[0.1, 60.0, 0.2][c], **settings)
@@ -359,8 +362,9 @@ def test_progress_is_told_objective_and_violation():
 def test_the_last_round_is_always_recorded():
     table, _ = game_of(SQUARES)
     rules = Rules(7, 3, *(np.full(2, 0.1),) * 3)
-    player = Finite((np.zeros(N), np.ones(N))).bind(X, table, 2, Plain(), (0, 0))
-    record = play(table, player, BestResponse(), Ascent(), Respond(), rules)
+    rows = Rows.of(Sample(X, table.examples), table.cells)
+    learner = Finite((np.zeros(N), np.ones(N))).bind(rows, 2, Plain(), (0, 0))
+    record = play(table, learner, Players(BestSlack(), Ascent(), Respond()), rules)
     assert record.rounds == [3, 6, 7]
     assert record.stacked("rates").shape == (3, len(table.program.rates), 2)
 
@@ -408,14 +412,14 @@ def test_iterates_are_thinned_to_what_memory_allows(monkeypatch):
     settings = {"theta_step": (0.05, 0.1), "record_every": 1, "n_rounds": 100, "lambda_step": 0.1}
     full = eq.solve(problem, X, y, **settings)
     assert full.record.rounds == list(range(1, 101))
-    size = full.record.photographs[0].nbytes
+    size = full.record.snapshots[0].nbytes
     monkeypatch.setattr("equirate.models.linear.LEAST_BUDGET", 30 * size)
     solution = eq.solve(problem, X, y, **settings)
     assert 15 <= len(solution.record.rounds) <= 31
     assert solution.record.rounds[-1] == 100
     kept = np.array(solution.record.rounds) - 1
     np.testing.assert_allclose(solution.record.stacked("rates"), full.record.stacked("rates")[kept])
-    np.testing.assert_allclose(solution.record.photographs, np.array(full.record.photographs)[kept])
+    np.testing.assert_allclose(solution.record.snapshots, np.array(full.record.snapshots)[kept])
     assert solution.history["multipliers"].shape[0] == len(kept)
 
 
@@ -433,6 +437,6 @@ def test_a_level_that_no_longer_improves_leaves_the_play():
     assert all(len(rounds) == 1 for rounds in ends.values())  # a level's configurations leave together
     patient = eq.solve(problem, X, y, n_rounds=3000, **settings)
     for level, room in enumerate((0.0, 0.8)):
-        found, best = (judged_for(s, eq.Problem(problem.objective, [eq.positive_rate() <= 0.2 + room])).polish()
+        found, best = (s.for_problem(eq.Problem(problem.objective, [eq.positive_rate() <= 0.2 + room])).polish()
                        for s in (solution, patient))  # fmt: skip
         assert solution.value_of(found)[0] <= patient.value_of(best)[0] + 0.01, level

@@ -9,7 +9,7 @@ import equirate as eq
 from equirate.game.algorithms import Algorithm
 from equirate.models import Linear, PlugIn
 from equirate.players.multipliers import SwapRegret
-from equirate.players.slack import BestResponse
+from equirate.players.slack import BestSlack
 
 G = eq.attr("g") == 1
 
@@ -49,7 +49,7 @@ def test_history_holds_what_evaluation_finds():
     assert solution.rates.shape == (3, len(solution.judge.program.rates), 4)
     assert len(solution.iterates) == 12
     for t, c in solution.iterates:
-        members = solution.record.members(solution.player, [(t, c)])
+        members = solution.record.members(solution.learner, [(t, c)])
         found = eq.Classifier(members, np.ones(1)).evaluate(PROBLEM, X, y, attributes)
         assert history["objective"][t, c] == pytest.approx(found["objective"])
         assert history["violation"][t, c] == pytest.approx(max(0.0, *found["violations"]))
@@ -63,7 +63,7 @@ def test_judging_elsewhere_is_evaluating_every_member_there():
     solution = eq.solve(problem, X, y, attributes, n_rounds=30, **GRID)
     judged = solution.on(X2, y2, attributes2, w2)
     for t, c in judged.iterates:
-        single = eq.Classifier(judged.record.members(judged.player, [(t, c)]), np.ones(1))
+        single = eq.Classifier(judged.record.members(judged.learner, [(t, c)]), np.ones(1))
         found = single.evaluate(problem, X2, y2, attributes2, w2)
         assert judged.history["objective"][t, c] == pytest.approx(found["objective"])
         assert judged.history["violation"][t, c] == pytest.approx(max(0.0, *found["violations"]))
@@ -107,7 +107,7 @@ def test_losses_count_in_the_choice():
     X, y, _ = data()
     solution = eq.solve(eq.Problem(eq.minimize(eq.log_loss())), X, y, n_rounds=100, **GRID)
     signs = 2 * y[:, None] - 1
-    scores = solution.record.members(solution.player, solution.iterates).scores(X)
+    scores = solution.record.members(solution.learner, solution.iterates).scores(X)
     losses = np.logaddexp(0, -signs * scores).mean(0)
     for made in (solution.polish(), solution.best(), solution.shrink()):
         assert solution.value_of(made)[0] == pytest.approx(losses.min(), abs=1e-7)
@@ -117,7 +117,7 @@ def test_a_loss_beside_a_convex_part_is_polished_exactly():
     X, y, attributes = data()
     problem = eq.Problem(eq.minimize(eq.kl_divergence(G, prior=0.2) + 0.3 * eq.log_loss()))
     solution = eq.solve(problem, X, y, attributes, n_rounds=60, **GRID)
-    members = solution.record.members(solution.player, solution.iterates)
+    members = solution.record.members(solution.learner, solution.iterates)
     losses = np.logaddexp(0, -(2 * y[:, None] - 1) * members.scores(X)).mean(0)
     group = members.decide(X)[attributes["g"] == 1].mean(0)
 
@@ -202,7 +202,7 @@ def test_averages():
     average = solution.output()
     assert average.origin == "average"
     assert average.is_deterministic
-    W = np.mean([photograph[:, 0] for photograph in solution.record.photographs], axis=0)
+    W = np.mean([snapshot[:, 0] for snapshot in solution.record.snapshots], axis=0)
     np.testing.assert_allclose(average.members.W[:, 0], W)
     with pytest.raises(eq.AlgorithmError, match="no mixture of recorded iterates"):
         solution.value_of(average)
@@ -296,7 +296,7 @@ def test_no_bound_is_claimed_where_none_is_known(options, why):
 
 def test_no_bound_if_the_objectives_multiplier_moves():
     X, y, attributes, decided = finite()
-    swap = Algorithm("swap", BestResponse(), SwapRegret(), eq.algorithms.oracle.model)
+    swap = Algorithm("swap", BestSlack(), SwapRegret(), eq.algorithms.oracle.model)
     solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes, algorithm=swap, model=list(decided.T), n_rounds=20)
     assert solution.status.lower_bound is None
 
@@ -314,7 +314,7 @@ def test_regrets_are_what_fixed_play_would_have_gained():
         problem, X, y, attributes, algorithm="oracle", model=list(decided.T), n_rounds=25, lambda_step=0.1, radius=2.0
     )
     lam = solution.history["multipliers"][:, 1:, 0]
-    played = np.array([solution.record.photographs[t][0] for t in range(25)])
+    played = np.array([solution.record.snapshots[t][0] for t in range(25)])
     error = (decided != y[:, None]).mean(0)
     tpr = decided[y == 1].mean(0)
     fpr = decided[(y == 0) & (attributes["g"] == 1)].mean(0)
@@ -365,7 +365,7 @@ def test_infeasible_problems_say_how_far_off_they_are():
     assert status.smallest_violation == pytest.approx(status.violation, abs=1e-6)
     assert "constraints NOT met" in str(status)
     assert "loosen the constraints" in str(status)
-    if {int(p[0]) for p in solution.record.photographs} == set(range(6)):
+    if {int(p[0]) for p in solution.record.snapshots} == set(range(6)):
         assert status.violation == pytest.approx(least, abs=1e-6)
 
 

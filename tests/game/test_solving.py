@@ -13,7 +13,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.algorithms import Algorithm, surrogate
 from equirate.game.theory import lipschitz, residual_bounds, row_ranges, theory_lambda, theory_radius, theory_theta
-from equirate.models import Linear
+from equirate.models import Asked, Batch, Linear
 from equirate.players import slack
 from equirate.players.multipliers import Ascent
 from equirate.players.steps import Adam, InverseRoot, Plain
@@ -357,7 +357,7 @@ def test_a_tighter_level_keeps_a_tighter_constraint():
 
 
 def test_the_algorithms_own_step_rule_is_kept_unless_another_is_asked_for():
-    own = Algorithm("own", slack.BestResponse(), Ascent(step=InverseRoot()), surrogate.model)
+    own = Algorithm("own", slack.BestSlack(), Ascent(step=InverseRoot()), surrogate.model)
     assert solve(algorithm=own, n_rounds=2).algorithm.multipliers.step == InverseRoot()
     assert solve(algorithm=own, n_rounds=2, step_rule="plain").algorithm.multipliers.step == Plain()
     assert solve(n_rounds=2).algorithm.model.step == Adam()
@@ -431,7 +431,9 @@ def test_theta_steps_fit_the_steepest_gradient(surrogate_name, sparse):
         W = rng.normal(size=(4, 1)) * rng.choice([0.01, 1, 3])
         scores = X @ W[:3] + W[3]
         lam = np.array([[1.0], [rng.choice([0.0, kappa])]])
-        gradient = algorithm.model.score_gradient(table, scores, *table.split_coefficients(lam), lam[0])
+        losses = {name: coefficient[:, None] * lam[0] for name, coefficient in table.loss.items()}
+        asked = Asked(False, *table.split_coefficients(lam), algorithm.model.bounds, losses)
+        gradient = asked.slope(Batch(None, table.cells, table.cells, slice(None)), scores)
         steepest = max(steepest, np.linalg.norm(np.append(X.T @ gradient, gradient.sum())))
     assert steepest <= bound
     assert bound <= 50 * steepest

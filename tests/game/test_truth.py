@@ -157,8 +157,8 @@ def run(name, algorithm, n_rounds, **settings):
 
 
 def prefixes(solution, lengths):
-    """Predictions of the theorem's mixture after each number of rounds, by hand from shares and photographs."""
-    index = np.array([photograph[0] for photograph in solution.record.photographs])
+    """Predictions of the theorem's mixture after each number of rounds, by hand from shares and snapshots."""
+    index = np.array([snapshot[0] for snapshot in solution.record.snapshots])
     shares = np.array(solution.record.shares)[:, 0]
     weight = (np.eye(K)[index] * shares[:, None]).cumsum(0)
     return [DECISIONS @ (weight[t - 1] / weight[t - 1].sum()) for t in lengths]
@@ -323,7 +323,7 @@ def test_frank_wolfe_written_directly_and_as_a_game_are_the_same(name):
         picks.append(k)
         points.append(r)
     solution = run(name, "frank_wolfe", 300)
-    assert [int(photograph[0]) for photograph in solution.record.photographs] == picks
+    assert [int(snapshot[0]) for snapshot in solution.record.snapshots] == picks
     played = np.cumsum([table[k] for k in picks], axis=0) / np.arange(1, 301)[:, None]
     np.testing.assert_allclose(played, points, atol=1e-12)
     # and the weights of the published output are uniform: (1/t) prod (1 - 1/tau)

@@ -300,7 +300,7 @@ def as_solution(case, algorithm="auto"):
         n_rounds=case.count, lambda_step=0.1,
     )  # fmt: skip
     for t in range(case.count):
-        solution.record.photographs[t][:] = t
+        solution.record.snapshots[t][:] = t
     solution.rates[:, :, 0] = case.rates.T
     return solution
 

@@ -16,6 +16,7 @@ from equirate._core import kernels, threads
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.models import design as designs
+from equirate.models.contract import Asked
 from equirate.models.design import Design, Standard
 
 Array = NDArray[np.float64]
@@ -74,6 +75,12 @@ def costs(cells: Cells, count: int, net: bool) -> tuple[Array, Array]:
     return up, down
 
 
+def swept(design: Design, W: Array, up: Array, down: Array) -> tuple[Array, Array]:
+    """Sums and slope."""
+    found = design.sweep(W, Asked(False, up, down))
+    return found.seen.sums, found.slope
+
+
 STORED = {
     "dense": lambda n: rng.normal(size=(n, 7)),
     "one-hot": one_hot,
@@ -97,14 +104,14 @@ def test_a_pass_is_what_its_definition_says(
     W = rng.normal(size=(X.shape[1] + 1, count)).astype(dtype)
     up, down = costs(cells, count, net=bool(count % 2))
     found = Design(X, cells, cells)
-    sums, slope, bounds = found.sweep(W, up, down, bounds=True)
+    (sums, bounds, _), slope = found.sweep(W, Asked(False, up, down, bounded=True))
     wanted = by_definition(X, cells, cells, W.astype(float), up, down)
     np.testing.assert_allclose(sums, wanted[0], rtol=1e-12)
     np.testing.assert_allclose(slope, wanted[1], rtol=1e-4 if dtype is np.float32 else 1e-10, atol=1e-4)
     np.testing.assert_allclose(found.sums(W), wanted[0], rtol=1e-12)
-    plain = found.sweep(W, up, down)
-    assert plain.bounds is None
-    np.testing.assert_array_equal(plain.sums, sums)
+    plain = found.sweep(W, Asked(False, up, down))
+    assert plain.seen.bounds is None
+    np.testing.assert_array_equal(plain.seen.sums, sums)
     np.testing.assert_array_equal(plain.slope, slope)
     scores = (X @ W[:-1] + W[-1]).astype(float)
     for part, bound in zip(bounds, (np.maximum(0, 1 + scores), np.minimum(1, scores)), strict=True):
@@ -119,8 +126,8 @@ def test_the_model_may_be_trained_on_other_cells_and_weights(compiled: bool) -> 
     X = one_hot(n)
     W = rng.normal(size=(X.shape[1] + 1, count))
     up, down = costs(trained, count, net=False)
-    found = Design(X, measured, trained).sweep(W, up, down)
-    for part, wanted in zip(found[:2], by_definition(X, measured, trained, W, up, down), strict=True):
+    found = swept(Design(X, measured, trained), W, up, down)
+    for part, wanted in zip(found, by_definition(X, measured, trained, W, up, down), strict=True):
         np.testing.assert_allclose(part, wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -136,7 +143,7 @@ def test_equal_rows_are_merged_exactly(compiled: bool, monkeypatch: pytest.Monke
     monkeypatch.setattr(designs, "MERGED", 0.0)
     plain = Design(X, cells, cells)
     assert plain.X.shape[0] == n
-    for a, b in zip(merged.sweep(W, up, down)[:2], plain.sweep(W, up, down)[:2], strict=True):
+    for a, b in zip(swept(merged, W, up, down), swept(plain, W, up, down), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 
 
@@ -171,7 +178,7 @@ def test_the_number_of_threads_does_not_matter(stored: str, monkeypatch: pytest.
         monkeypatch.setattr(threads, "count", lambda number=number: number)
         design = Design(X, cells, cells)
         assert len(design._cuts(16)) > 1
-        found.append(design.sweep(W, up, down)[:2])
+        found.append(swept(design, W, up, down))
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -339,10 +346,10 @@ def test_merged_rows_take_the_course_of_all_rows(
     weights = np.random.default_rng(8).random(N) if weighted else None
     X = RUN_X[:, :10]
     merged = played("kld", X, weights=weights)
-    assert merged.player.design[2].X.shape[0] < N / 2
+    assert merged.learner.design.X.shape[0] < N / 2
     monkeypatch.setattr(designs, "MERGED", 0.0)
     plain = played("kld", X, weights=weights)
-    assert plain.player.design[2].X.shape[0] == N
+    assert plain.learner.design.X.shape[0] == N
     same_course(merged, plain)
 
 
@@ -365,7 +372,7 @@ def test_a_run_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.Monk
         monkeypatch.setattr(threads, "count", lambda number=number: number)
         runs.append(played("kld", RUN_X.astype(np.float32)))
     np.testing.assert_array_equal(runs[0].record.stacked("rates"), runs[1].record.stacked("rates"))
-    np.testing.assert_array_equal(runs[0].record.photographs[-1], runs[1].record.photographs[-1])
+    np.testing.assert_array_equal(runs[0].record.snapshots[-1], runs[1].record.snapshots[-1])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -385,7 +392,7 @@ def test_a_standardised_model_goes_on_from_where_it_was(intercept: bool) -> None
     X = 3 + RUN_X
     first = played("odds", X, model=model, n_rounds=10)
     again = played("odds", X, model=model, n_rounds=10, record_every=1, start=first.record.end())
-    ends = first.record.photographs[-1], again.record.photographs[0]
+    ends = first.record.snapshots[-1], again.record.snapshots[0]
     np.testing.assert_allclose(ends[1], ends[0], atol=1e-8)  # the first round is played before the first step
 
 

@@ -13,7 +13,9 @@ from sklearn.tree import DecisionTreeClassifier
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.features import features
+from equirate.data.sample import Sample
 from equirate.models import Finite, Linear, Oracle, PlugIn, make_model
+from equirate.models.contract import Asked, Rows
 from equirate.models.linear import best_threshold
 from equirate.players.steps import ADAM
 from equirate.problem.canonical import canonicalize
@@ -45,7 +47,11 @@ EVERY = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 
 def bound(model, X=X, table=TABLE, count=COUNT, step=ADAM):
-    return model.bind(X, table, count, step, range(count))
+    return model.bind(Rows.of(Sample(X, table.examples), table.cells), count, step, range(count))
+
+
+def respond(learner, costs):
+    return learner.answer(Asked(True, np.maximum(costs, 0), np.minimum(costs, 0))).sums
 
 
 def some_coefficients(seed=0, count=COUNT):
@@ -54,70 +60,81 @@ def some_coefficients(seed=0, count=COUNT):
     return TABLE.coefficients(multipliers)
 
 
-def decided(player, members):
+def decided(members):
     return members.decide(X, ATTRIBUTES) if members.needs_attributes else members.decide(X)
+
+
+def now(learner):
+    """Decisions of a learner as it stands."""
+    return decided(learner.members([learner.snapshot()], [(0, c) for c in range(len(learner.finite()))]))
 
 
 @EVERY
 def test_model_contract(model):
-    player = bound(model)
-    photographs, decisions = [], []
+    learner = bound(model)
+    snapshots, decisions = [], []
     for t in range(3):
-        player.respond(TABLE, some_coefficients(t))
-        photographs.append(player.photograph())
-        decisions.append(player.scores() > 0)
-        # sums are the cell sums of the decisions
-        np.testing.assert_allclose(player.sums(TABLE), TABLE.cells.sums(decisions[-1]))
-        assert player.scores().shape == (N, COUNT)
-        assert player.finite().tolist() == [True] * COUNT
+        sums = respond(learner, some_coefficients(t))
+        snapshots.append(learner.snapshot())
+        decisions.append(now(learner))
+        # what is seen are the cell sums of the decisions, also of those measured later
+        np.testing.assert_allclose(sums, TABLE.cells.sums(decisions[-1]))
+        rows = Rows.of(Sample(X, TABLE.examples), TABLE.cells)
+        kept = learner.members(snapshots[-1:], [(0, c) for c in range(COUNT)])
+        np.testing.assert_allclose(learner.measurer(rows)(kept), sums)
+        assert learner.finite().tolist() == [True] * COUNT
     # recorded iterates decide later what they decided then
     chosen = list(product(range(3), range(COUNT)))
-    members = player.members(photographs, chosen)
+    members = learner.members(snapshots, chosen)
     assert len(members) == len(chosen)
     expected = np.stack([decisions[t][:, c] for t, c in chosen], axis=1)
-    np.testing.assert_array_equal(decided(player, members), expected)
-    np.testing.assert_array_equal(decided(player, members.take([5, 2])), expected[:, [5, 2]])
+    np.testing.assert_array_equal(decided(members), expected)
+    np.testing.assert_array_equal(decided(members.take([5, 2])), expected[:, [5, 2]])
     # some configurations can be dropped
-    player.keep(np.array([1, 3]))
-    np.testing.assert_array_equal(player.scores() > 0, decisions[-1][:, [1, 3]])
-    player.respond(TABLE, some_coefficients(0)[:, [1, 3]])
-    np.testing.assert_array_equal(player.scores() > 0, decisions[0][:, [1, 3]])
-    assert len(player.finite()) == 2
+    state = learner.state()
+    learner.keep(np.array([1, 3]))
+    np.testing.assert_array_equal(now(learner), decisions[-1][:, [1, 3]])
+    respond(learner, some_coefficients(0)[:, [1, 3]])
+    np.testing.assert_array_equal(now(learner), decisions[0][:, [1, 3]])
+    assert len(learner.finite()) == 2
+    # and another learner goes on where one stood
+    other = bound(model)
+    other.resume(state)
+    np.testing.assert_array_equal(now(other), decisions[-1])
 
 
 @EVERY
 def test_best_responses_lower_the_cost(model):
-    player = bound(model)
+    learner = bound(model)
     for t in range(4):
         k = some_coefficients(t)
-        player.respond(TABLE, k)
-        cost = (player.sums(TABLE) * k).sum(0)
+        cost = (respond(learner, k) * k).sum(0)
         constants = np.minimum(0.0, TABLE.cells.totals @ k)
         if isinstance(model, Linear) and not model.intercept:
             continue  # cannot say the same to everybody
         slack = 0.02 if isinstance(model, (PlugIn, Oracle)) else 1e-9  # these minimise something near the cost
         assert (cost <= constants + slack).all()
         if isinstance(model, Finite):
-            costs = player.cell_sums.T @ k
+            costs = learner.every_sum().T @ k
             np.testing.assert_allclose(cost, costs.min(0))
-            np.testing.assert_array_equal(player.index, costs.argmin(0))
+            np.testing.assert_array_equal(learner.index, costs.argmin(0))
 
 
 @EVERY
 def test_costs_of_one_sign_or_none_need_no_fit(model):
     if isinstance(model, Linear) and not model.intercept:
         pytest.skip("a linear model without intercept has no constants")
-    player = bound(model, count=3)
-    player.respond(TABLE, np.outer(np.ones(CELLS), [1.0, -1.0, 0.0]))
-    answers = player.scores() > 0
+    learner = bound(model, count=3)
+    respond(learner, np.outer(np.ones(CELLS), [1.0, -1.0, 0.0]))
+    answers = now(learner)
     assert not answers[:, 0].any()
     assert answers[:, 1].all()
 
 
 @EVERY
 def test_features_of_another_length_are_refused(model):
-    with pytest.raises(eq.DataError):
-        bound(model, X[:-1])
+    with pytest.raises(eq.DataError, match="119 values, but y has 120"):
+        eq.solve(PROBLEM, X[:-1], Y, ATTRIBUTES, model=model)
 
 
 # -- linear -----------------------------------------------------------------------------------------------
@@ -134,9 +151,9 @@ def test_single_double_and_sparse_features_agree():
     double = descend(X)
     sparse = descend(sp.csr_matrix(X))
     single = descend(X.astype(np.float32))
-    np.testing.assert_allclose(sparse.record.photographs[0], double.record.photographs[0], atol=1e-9)
-    assert single.record.photographs[0].dtype == np.float32
-    np.testing.assert_allclose(single.record.photographs[0], double.record.photographs[0], atol=0.02)
+    np.testing.assert_allclose(sparse.record.snapshots[0], double.record.snapshots[0], atol=1e-9)
+    assert single.record.snapshots[0].dtype == np.float32
+    np.testing.assert_allclose(single.record.snapshots[0], double.record.snapshots[0], atol=0.02)
     for solution in (double, sparse, single):
         for matrix in (X, sp.csr_array(X), sp.csc_matrix(X), X.astype(np.float32), X.tolist()):
             np.testing.assert_array_equal(solution.best().members.decide(matrix), double.best().members.decide(X))
@@ -146,7 +163,7 @@ def test_single_double_and_sparse_features_agree():
 def test_the_ball_is_respected(algorithm):
     for radius in (0.1, 1.0):
         solution = descend(X, Linear(radius=radius, spread=5.0), algorithm=algorithm, rounds=5)
-        norms = [np.linalg.norm(photograph, axis=0).max() for photograph in solution.record.photographs]
+        norms = [np.linalg.norm(snapshot, axis=0).max() for snapshot in solution.record.snapshots]
         assert max(norms) <= radius * (1 + 1e-9)
     inside = bound(Linear(radius=100.0, spread=1.0))
     np.testing.assert_array_equal(inside.W, bound(Linear(spread=1.0)).W)  # no projection from within
@@ -155,24 +172,23 @@ def test_the_ball_is_respected(algorithm):
 def test_best_responses_agree_on_single_double_and_sparse_features():
     answers = []
     for matrix in (X, X.astype(np.float32), sp.csr_array(X)):
-        player = bound(Linear(), matrix)
-        player.respond(TABLE, some_coefficients(1))
-        answers.append((player.sums(TABLE) * some_coefficients(1)).sum(0))
+        learner = bound(Linear(), matrix)
+        answers.append((respond(learner, some_coefficients(1)) * some_coefficients(1)).sum(0))
     np.testing.assert_allclose(answers[1], answers[0], atol=0.02)
     np.testing.assert_allclose(answers[2], answers[0], atol=0.02)
 
 
 def test_a_penalty_makes_weights_small():
-    free, tight = (descend(X, Linear(penalty=p), rounds=300).record.photographs[0] for p in (0.0, 10.0))
+    free, tight = (descend(X, Linear(penalty=p), rounds=300).record.snapshots[0] for p in (0.0, 10.0))
     assert np.linalg.norm(tight[:-1]) < 0.5 * np.linalg.norm(free[:-1])
 
 
 def test_without_intercept_there_is_no_last_row():
     solution = descend(X, Linear(intercept=False))
-    W = solution.record.photographs[0]
+    W = solution.record.snapshots[0]
     assert W.shape == (3, 1)
     np.testing.assert_allclose(solution.best().members.scores(X), X @ W)
-    assert descend(X).record.photographs[0].shape == (4, 1)
+    assert descend(X).record.snapshots[0].shape == (4, 1)
 
 
 def test_first_parameters_come_from_the_seeds():
@@ -182,16 +198,16 @@ def test_first_parameters_come_from_the_seeds():
 
 
 def test_averaged_parameters():
-    player = bound(Linear(spread=1.0))
-    first = player.photograph()
-    player.descend(rng.normal(size=(N, COUNT)), np.full(COUNT, 0.1))
-    both = [first, player.photograph()]
-    averaged = player.average(both, [(0, 1), (1, 2)], np.array([0.25, 0.75]))
+    learner = bound(Linear(spread=1.0))
+    first = learner.snapshot()
+    learner.descend(rng.normal(size=first.shape), np.full(COUNT, 0.1))
+    both = [first, learner.snapshot()]
+    averaged = learner.average(both, [(0, 1), (1, 2)], np.array([0.25, 0.75]))
     np.testing.assert_allclose(averaged.W[:, 0], 0.25 * both[0][:, 1] + 0.75 * both[1][:, 2])
     for other in ("finite", "plug-in, blind", "oracle, tree"):
-        player = bound(MODELS[other])
+        learner = bound(MODELS[other])
         with pytest.raises(eq.AlgorithmError, match=r"uniform\(\), shrink\(\) or polish\(\)"):
-            player.average([player.photograph()], [(0, 0)], np.ones(1))
+            learner.average([learner.snapshot()], [(0, 0)], np.ones(1))
 
 
 @pytest.mark.parametrize("setting", [{"radius": 0}, {"radius": -1.0}, {"penalty": -1}, {"spread": -0.1}])
@@ -266,7 +282,7 @@ def test_a_finite_list_takes_fitted_classifiers_functions_and_decisions():
     tree = DecisionTreeClassifier(max_depth=2).fit(X, np.where(Y == 1, "yes", "no"))
     neighbours = KNeighborsClassifier(3).fit(X, Y)
     given = (X[:, 0] > 0).astype(int)
-    player = bound(Finite((logistic, tree, neighbours, RULES[0], given)), count=1)
+    learner = bound(Finite((logistic, tree, neighbours, RULES[0], given)), count=1)
     expected = [
         logistic.predict(X) == 1,
         tree.predict(X) == "yes",
@@ -274,8 +290,8 @@ def test_a_finite_list_takes_fitted_classifiers_functions_and_decisions():
         RULES[0](X) > 0,
         given == 1,
     ]
-    np.testing.assert_array_equal(player.decided, np.stack(expected, axis=1))
-    members = player.members([np.array([4])], [(0, 0)])
+    np.testing.assert_allclose(learner.every_sum(), TABLE.cells.sums(np.stack(expected, axis=1)))
+    members = learner.members([np.array([4])], [(0, 0)])
     with pytest.raises(eq.DataError, match="decisions on the training examples"):
         members.decide(X)
 
@@ -323,23 +339,23 @@ def test_a_plug_in_on_exact_probabilities_reaches_the_bayes_cost(weighted):
     weight = rng.uniform(0.5, 2, 400) if weighted else None
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.fpr(A) <= 0.2, eq.tpr(A) >= 0.5])
     table = make_table(canonicalize(problem), Examples.of(y, group, weight))
-    player = bound(PlugIn(Known()), kinds[:, None].astype(float), table)
+    learner = bound(PlugIn(Known()), kinds[:, None].astype(float), table)
     for t in range(5):
         k = table.coefficients(np.random.default_rng(t).exponential(size=(3, COUNT)))
-        player.respond(table, k)
+        cost = (respond(learner, k) * k).sum(0)
         # Every rule that sees only the kind: 2^6 of them.
         costs = table.cells.spread(k)
         by_kind = np.stack([costs[kinds == kind].sum(0) for kind in range(6)])
         bayes = np.minimum(by_kind, 0).sum(0)
-        np.testing.assert_allclose((player.sums(table) * k).sum(0), bayes, atol=1e-12)
+        np.testing.assert_allclose(cost, bayes, atol=1e-12)
 
 
 def test_an_aware_plug_in_looks_groups_up():
-    player = bound(PlugIn(group_aware=True))
+    learner = bound(PlugIn(group_aware=True))
     member_of = TABLE.cells.members[A]
     k = np.where(member_of, -1.0, 1.0)[:, None] * np.ones(COUNT)  # group a always, the others never
-    player.respond(TABLE, k)
-    members = player.members([player.photograph()], [(0, 0)])
+    respond(learner, k)
+    members = learner.members([learner.snapshot()], [(0, 0)])
     assert members.needs_attributes
     np.testing.assert_array_equal(members.decide(X, ATTRIBUTES)[:, 0], ATTRIBUTES["group"] == "a")
     swapped = {**ATTRIBUTES, "group": np.where(ATTRIBUTES["group"] == "a", "b", "a")}
@@ -347,9 +363,9 @@ def test_an_aware_plug_in_looks_groups_up():
     with pytest.raises(eq.DataError, match="give attributes"):
         members.decide(X)
     # Each example's probabilities: its own two cells, adding up to one; the label's from the learner.
-    P = player.probabilities
+    P = learner.probabilities
     np.testing.assert_allclose(P.sum(1)[(P > 0).sum(1) == 2], 1.0)
-    learner = player.posterior.learner
+    learner = learner.posterior.learner
     np.testing.assert_allclose(P[:, TABLE.cells.labels == 1].sum(1), learner.predict_proba(X)[:, 1])
     assert not bound(PlugIn()).members([np.ones((CELLS, 1))], [(0, 0)]).needs_attributes
 
@@ -370,8 +386,8 @@ def test_plug_ins_that_cannot_work_are_refused():
 
 def test_an_oracle_clones_and_weighs():
     estimator = DecisionTreeClassifier(max_depth=1, random_state=0)
-    player = bound(Oracle(estimator))
-    player.respond(TABLE, some_coefficients())
+    learner = bound(Oracle(estimator))
+    respond(learner, some_coefficients())
     assert not hasattr(estimator, "tree_")
     with pytest.raises(eq.AlgorithmError, match="sample_weight"):
         Oracle(KNeighborsClassifier())

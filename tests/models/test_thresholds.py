@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 import equirate as eq
 from equirate.data.examples import Examples
+from equirate.data.sample import Sample
 from equirate.data.slices import EVERYBODY, Slice
-from equirate.models.thresholds import ThresholdMembers, ThresholdPlayer, Thresholds, membership
+from equirate.models.contract import Asked, Learner, Rows
+from equirate.models.thresholds import ThresholdMembers, Thresholds, membership
 from equirate.players.steps import Plain
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import Table, make_table
@@ -21,6 +23,20 @@ G = tuple(eq.attr("g") == k for k in range(3))
 
 def identity(X: Any) -> Any:
     return X
+
+
+def bound(model: Thresholds, scores: Array, table: Table, count: int) -> Learner:
+    return model.bind(Rows.of(Sample(scores, table.examples), table.cells), count, Plain(), [0] * count)
+
+
+def respond(learner: Learner, costs: Array) -> Array:
+    """Answer costs per cell, and return the decisions on the learner's own rows."""
+    seen = learner.answer(Asked(True, np.maximum(costs, 0), np.minimum(costs, 0)))
+    rows = learner.rows
+    members = learner.members([learner.snapshot()], [(0, c) for c in range(costs.shape[1])])
+    decided = members.decide(rows.X, rows.sample.examples.columns)
+    np.testing.assert_allclose(seen.sums, rows.cells.sums(decided))
+    return decided
 
 
 def made(
@@ -55,11 +71,10 @@ def test_the_best_response_is_the_best_threshold_of_every_group(
 ) -> None:
     rng = np.random.default_rng(seed)
     scores, table, slices = made(rng, n, groups, distinct, weighted)
-    player = Thresholds(identity, slices).bind(scores, table, 4, Plain(), [0] * 4)
+    learner = bound(Thresholds(identity, slices), scores, table, 4)
     coefficients = rng.normal(size=(len(table.cells), 4)) * rng.choice([0, 1e-6, 1, 1e6], size=4)
-    player.respond(table, coefficients)
+    decided = respond(learner, coefficients)
     costs = table.cells.spread(coefficients)
-    decided = player.scores() > 0
     group = membership(slices, table.examples)
     np.testing.assert_allclose(
         (costs * decided).sum(axis=0),
@@ -67,27 +82,27 @@ def test_the_best_response_is_the_best_threshold_of_every_group(
         rtol=1e-9,
         atol=1e-9 * np.abs(costs).sum(axis=0).max(),
     )
-    assert player.finite().all()
+    assert learner.finite().all()
     # The members reproduce the decisions, and so does a copy of some columns.
-    members = player.members([player.photograph()], [(0, c) for c in range(4)])
+    members = learner.members([learner.snapshot()], [(0, c) for c in range(4)])
     attributes = table.examples.columns
     np.testing.assert_array_equal(members.decide(scores, attributes), decided)
     np.testing.assert_array_equal(members.take([2, 0]).decide(scores, attributes), decided[:, [2, 0]])
-    player.keep(np.array([3, 1]))
-    np.testing.assert_array_equal(player.scores() > 0, decided[:, [3, 1]])
+    learner.keep(np.array([3, 1]))
+    np.testing.assert_array_equal(respond(learner, coefficients[:, [3, 1]]), decided[:, [3, 1]])
 
 
 def test_the_combination_of_groups_is_best_too() -> None:
     rng = np.random.default_rng(0)
     scores, table, slices = made(rng, 12, 2, 5, False)
-    player = Thresholds(identity, slices).bind(scores, table, 1, Plain(), [0])
+    learner = bound(Thresholds(identity, slices), scores, table, 1)
     coefficients = rng.normal(size=(len(table.cells), 1))
-    player.respond(table, coefficients)
+    decided = respond(learner, coefficients)[:, 0]
     costs = table.cells.spread(coefficients)[:, 0]
     group = membership(slices, table.examples)
     cuts = [np.inf, *(np.unique(scores) - 1e-9)]
     best = min(costs[scores > np.array(pair)[group]].sum() for pair in itertools.product(cuts, repeat=2))
-    assert costs[player.scores()[:, 0] > 0].sum() == pytest.approx(best)
+    assert costs[decided].sum() == pytest.approx(best)
 
 
 @pytest.mark.parametrize(
@@ -107,27 +122,26 @@ def test_the_combination_of_groups_is_best_too() -> None:
 def test_neighbouring_and_extreme_scores_are_told_apart(scores: list[float]) -> None:
     problem = eq.Problem(eq.minimize(eq.error_rate()))
     table = make_table(canonicalize(problem), Examples.of([0, 1]))
-    player = Thresholds(identity).bind(np.array(scores), table, 1, Plain(), [0])
-    player.respond(table, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None])
-    assert (player.scores() > 0)[:, 0].tolist() == [False, True]
-    members = player.members([player.photograph()], [(0, 0)])
+    learner = bound(Thresholds(identity), np.array(scores), table, 1)
+    assert respond(learner, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None])[:, 0].tolist() == [False, True]
+    members = learner.members([learner.snapshot()], [(0, 0)])
     assert members.decide(np.array(scores))[:, 0].tolist() == [False, True]
 
 
 def test_thresholds_lie_midway() -> None:
     table = make_table(canonicalize(eq.Problem(eq.minimize(eq.error_rate()))), Examples.of([0, 1, 1]))
-    player = Thresholds(identity).bind(np.array([1.0, 2.0, 5.0]), table, 2, Plain(), [0, 0])
-    player.respond(table, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None] * [1.0, -1.0])
-    assert player.photograph().tolist() == [[1.5, np.inf]] or player.photograph().tolist() == [[1.5, -np.inf]]
+    learner = bound(Thresholds(identity), np.array([1.0, 2.0, 5.0]), table, 2)
+    respond(learner, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None] * [1.0, -1.0])
+    assert learner.snapshot().tolist() == [[1.5, np.inf]] or learner.snapshot().tolist() == [[1.5, -np.inf]]
 
 
 def test_a_group_without_training_examples_is_predicted_0() -> None:
     y, g, scores = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), np.array([1.0, 2.0, 3.0, 4.0])
     examples = Examples.of(y, {"g": g})
     table = make_table(canonicalize(eq.Problem(eq.minimize(eq.error_rate()))), examples)
-    player = Thresholds(identity, G).bind(scores, table, 1, Plain(), [0])
-    player.respond(table, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None])
-    members = player.members([player.photograph()], [(0, 0)])
+    learner = bound(Thresholds(identity, G), scores, table, 1)
+    respond(learner, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None])
+    members = learner.members([learner.snapshot()], [(0, 0)])
     assert members.decide(np.array([9.0, 9.0]), {"g": [0, 2]})[:, 0].tolist() == [True, False]
 
 
@@ -143,14 +157,14 @@ def test_groups_must_not_overlap_and_must_cover_everybody() -> None:
             membership(groups, examples)
     table = make_table(canonicalize(eq.Problem(eq.minimize(eq.error_rate()))), examples)
     with pytest.raises(eq.DataError, match="overlap"):
-        Thresholds(identity, (EVERYBODY, G[0])).bind(np.arange(3.0), table, 1, Plain(), [0])
+        bound(Thresholds(identity, (EVERYBODY, G[0])), np.arange(3.0), table, 1)
 
 
 @pytest.mark.parametrize("scores", [np.ones((3, 2)), np.ones(4), [1.0, np.nan, 2.0], [1.0, np.inf, 2.0]])
 def test_scores_are_checked(scores: Any) -> None:
     table = make_table(canonicalize(eq.Problem(eq.minimize(eq.error_rate()))), Examples.of([0, 1, 0]))
     with pytest.raises(eq.DataError, match="scorer"):
-        Thresholds(lambda X: scores).bind(None, table, 1, Plain(), [0])
+        bound(Thresholds(lambda X: scores), np.zeros(3), table, 1)
 
 
 def test_members_say_what_they_need() -> None:
@@ -168,6 +182,7 @@ def test_members_say_what_they_need() -> None:
 
 
 def test_averages_are_refused() -> None:
-    player = ThresholdPlayer(Thresholds(identity), np.arange(3.0), np.zeros(3, dtype=np.intp), 1)
-    with pytest.raises(eq.AlgorithmError, match="averaged"):
-        player.average([], [], np.ones(1))
+    _, table, _ = made(np.random.default_rng(0), 5, 1, 3, False)
+    learner = bound(Thresholds(identity), np.arange(5.0), table, 1)
+    with pytest.raises(eq.AlgorithmError, match="no parameters to average"):
+        learner.average([], [], np.ones(1))

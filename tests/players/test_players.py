@@ -1,6 +1,7 @@
 """One contract for every strategy, then what is particular to each."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from equirate.data.examples import Examples
 from equirate.players.multipliers import (
     Ascent,
     FollowTheLeader,
-    MultiplierPlayer,
     OuterAscent,
     SwapRegret,
     arguments,
@@ -22,8 +22,9 @@ from equirate.players.multipliers import (
     project,
     stationary,
 )
-from equirate.players.slack import BestResponse, Descent, Implied, SlackPlayer, atom_weights, slack_gradient
-from equirate.players.steps import ADAM, STEPS, Adam, InverseRoot, Plain, StepRule, step_named
+from equirate.players.slack import BestSlack, DescendingSlack, ImpliedSlack, atom_weights, slack_gradient
+from equirate.players.state import State
+from equirate.players.steps import ADAM, STEPS, Adam, InverseRoot, Plain, step_named
 from equirate.problem.canonical import RatioForm, canonicalize
 from equirate.problem.table import make_table
 
@@ -53,12 +54,12 @@ TABLES = {
 SLACKS = [
     (player, table)
     for player, tables in (
-        (Implied(), ["smooth"]),
-        (BestResponse(), ["smooth", "boxed", "biconvex"]),
-        (BestResponse(Plain()), ["biconvex"]),
-        (Descent(), ["smooth", "ratios"]),
-        (Descent(Plain()), ["smooth", "ratios"]),
-        (Descent(InverseRoot()), ["ratios"]),
+        (ImpliedSlack(), ["smooth"]),
+        (BestSlack(), ["smooth", "boxed", "biconvex"]),
+        (BestSlack(Plain()), ["biconvex"]),
+        (DescendingSlack(), ["smooth", "ratios"]),
+        (DescendingSlack(Plain()), ["smooth", "ratios"]),
+        (DescendingSlack(InverseRoot()), ["ratios"]),
     )
     for table in tables
 ]
@@ -79,8 +80,9 @@ STEP_RULES = [*STEPS.values(), Adam(0.5, 0.9, 1e-3)]
 
 
 def arrays_of(state):
-    for value in state.values():
-        if isinstance(value, dict):
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if isinstance(value, State):
             yield from arrays_of(value)
         elif isinstance(value, np.ndarray):
             yield value
@@ -111,7 +113,7 @@ def test_step_rules_treat_configurations_apart_and_can_drop_some(rule):
         step, together = rule.move(together, g, rate)
         own, alone = rule.move(alone, g[:, columns], rate[columns])
         np.testing.assert_allclose(step[:, columns], own)
-    kept = StepRule.keep(together, columns)
+    kept = together.keep(columns)
     for g in gradients[4:]:
         step, kept = rule.move(kept, g[:, columns], rate[columns])
         own, alone = rule.move(alone, g[:, columns], rate[columns])
@@ -162,16 +164,16 @@ def test_slack_contract(player, name):
     table, rate = TABLES[name], np.linspace(0.05, 0.5, COUNT)
     columns = np.array([1, 4])
     together, alone, single = player.start(table, COUNT), player.start(table, 2), None
-    assert together["xi"].shape == (table.n_slacks, COUNT)
+    assert together.xi.shape == (table.n_slacks, COUNT)
     assert all(a.shape[-1] == COUNT for a in arrays_of(together))
     for t in range(6):
         rows, lam, _ = a_round(table, t)
         if t == 3:
-            single = SlackPlayer.keep(together, columns)
+            single = together.keep(columns)
             same(single, alone)
         together = player.answer(together, table, lam)
-        assert (together["xi"] >= table.lo[:, None] - 1e-12).all()
-        assert (together["xi"] <= table.hi[:, None] + 1e-12).all()
+        assert (together.xi >= table.lo[:, None] - 1e-12).all()
+        assert (together.xi <= table.hi[:, None] + 1e-12).all()
         full = player.direct(together, table, lam)
         assert full.shape == (len(table.program.rows) - table.program.n_multipliers, COUNT)
         assert (full >= 0).all()
@@ -184,7 +186,7 @@ def test_slack_contract(player, name):
                 player.answer(single, table, lam[:, columns]), table, lam[:, columns], rows[:, columns], rate[columns]
             )
             same(single, alone)
-        same(SlackPlayer.keep(together, columns), alone)
+        same(together.keep(columns), alone)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -192,13 +194,13 @@ def test_no_slack_in_the_box_beats_the_best_response(seed):
     table = TABLES["boxed"]
     source = np.random.default_rng(seed)
     lam = source.exponential(size=(table.program.n_multipliers, COUNT)) * (source.random(COUNT) < 0.8)
-    player = BestResponse()
+    player = BestSlack()
 
     def slack_part(xi):
         price = table.sense[table.couplings, None] * lam[table.couplings]
         return (atom_weights(table, lam) * table.atom_values(xi)).sum(0) - (price * xi).sum(0)
 
-    xi = player.answer(player.start(table, COUNT), table, lam)["xi"]
+    xi = player.answer(player.start(table, COUNT), table, lam).xi
     best = slack_part(xi)
     black = [s for group in table.groups if group.form.grid for s in group.slacks.ravel()]
     for _ in range(300):
@@ -215,19 +217,19 @@ def test_no_slack_in_the_box_beats_the_best_response(seed):
 def test_a_black_box_that_is_not_defined_somewhere_is_searched_elsewhere():
     box = eq.black_box(lambda x: np.where(x < 0.5, np.nan, x), eq.fpr(), increasing=True)
     table = make_table(canonicalize(eq.Problem(eq.minimize(box))), EXAMPLES)
-    player = BestResponse()
+    player = BestSlack()
     for lam in ([[1.0], [0.0]], [[0.0], [0.0]]):
-        xi = player.answer(player.start(table, 1), table, np.array(lam))["xi"]
+        xi = player.answer(player.start(table, 1), table, np.array(lam)).xi
         assert xi[0, 0] >= 0.5 - 1e-9
 
 
 def test_descent_is_a_projected_gradient_step():
     table = TABLES["ratios"]
-    player, rate = Descent(Plain()), np.linspace(0.1, 2.0, COUNT)
+    player, rate = DescendingSlack(Plain()), np.linspace(0.1, 2.0, COUNT)
     state = player.start(table, COUNT)
     rows, lam, _ = a_round(table, 0)
-    moved = player.learn(state, table, lam, rows, rate)["xi"]
-    expected = state["xi"] - rate * slack_gradient(table, state["xi"], lam)
+    moved = player.learn(state, table, lam, rows, rate).xi
+    expected = state.xi - rate * slack_gradient(table, state.xi, lam)
     np.testing.assert_allclose(moved, np.clip(expected, table.lo[:, None], table.hi[:, None]))
 
 
@@ -240,7 +242,7 @@ def test_multiplier_contract(player, name):
     columns, n = np.array([1, 4]), TABLES[name].program.n_multipliers
     together, alone, kept = player.start(table, COUNT), player.start(table, 2), None
     for t in range(1, 9):
-        lam = together["lam"]
+        lam = together.lam
         assert lam.shape == (n, COUNT)
         assert all(a.shape[-1] == COUNT for a in arrays_of(together))
         assert np.isfinite(lam).all()
@@ -258,11 +260,11 @@ def test_multiplier_contract(player, name):
         assert (player.share(together, t) >= 0).all()
         rows, _, residual = a_round(table, t)
         if t == 4:
-            kept = MultiplierPlayer.keep(together, columns)
+            kept = together.keep(columns)
         together = player.learn(together, table, rows, residual, rate, t)
         part = (rows[:, columns], residual[:, columns], rate[columns], t)
         alone = player.learn(alone, table, *part)
-        same(MultiplierPlayer.keep(together, columns), alone)
+        same(together.keep(columns), alone)
         if kept is not None:
             kept = player.learn(kept, table, *part)
             same(kept, alone)
@@ -273,8 +275,8 @@ def test_ascent_is_a_projected_step_up():
     player, rate = Ascent(step=Plain(), radius=2.0), np.linspace(0.1, 1, COUNT)
     state = player.start(table, COUNT)
     rows, _, residual = a_round(table, 1)
-    lam = player.learn(state, table, rows, residual, rate, 1)["lam"]
-    expected = project(state["lam"][1:] + rate * residual[1:], 2.0)
+    lam = player.learn(state, table, rows, residual, rate, 1).lam
+    expected = project(state.lam[1:] + rate * residual[1:], 2.0)
     expected[0] = np.maximum(expected[0], 1e-4)  # the constraint on the G-mean has an atom
     np.testing.assert_allclose(lam[1:], expected)
 
@@ -299,14 +301,14 @@ def test_the_leader_supports_the_atoms_at_the_average_rates():
         }
         return problem.objective.expr.value(lambda rate: (by_key | known)[rate.key])
 
-    gradient = table.coefficients(np.vstack([state["lam"]]))
+    gradient = table.coefficients(np.vstack([state.lam]))
     for cell in range(len(table.cells)):
         step = np.zeros_like(q)
         step[cell] = 1e-5
         np.testing.assert_allclose((psi(q + step) - psi(q - step)) / 2e-5, gradient[cell], atol=1e-6)
     # A best response to these multipliers is the average itself.
-    np.testing.assert_allclose(slack_gradient(table, state["xi"], state["lam"]), 0, atol=1e-9)
-    np.testing.assert_allclose(leader(table, state["xi"]), state["lam"])
+    np.testing.assert_allclose(slack_gradient(table, state.slacks, state.lam), 0, atol=1e-9)
+    np.testing.assert_allclose(leader(table, state.slacks), state.lam)
 
 
 def test_rounding_is_not_leaving_the_domain():
@@ -366,7 +368,7 @@ def test_swap_regret_falls():
         rate = np.full(1, math.sqrt(m * math.log(m) / rounds))
         state, gain = player.start(table, 1), np.zeros((m, m))
         for t in range(1, rounds + 1):
-            lam = state["lam"][:, 0]
+            lam = state.lam[:, 0]
             gradient = source.uniform(-1, 1, m) - (lam == lam.max())
             gradient[0] = 0.0  # as the player knows: the objective is worth nothing to it
             gain += np.outer(gradient, lam) - gradient * lam  # what i instead of j would have been worth
@@ -386,12 +388,12 @@ def test_swap_regret_ignores_the_objectives_own_residual():
     other[0] = 100.0
     rate = np.full(COUNT, 0.3)
     one, two = (player.learn(player.start(table, COUNT), table, None, r, rate, 1) for r in (residual, other))
-    np.testing.assert_array_equal(one["lam"], two["lam"])
+    np.testing.assert_array_equal(one.lam, two.lam)
     # The first update by hand: M = uniform, multiplied by exp(rate * gradient * lambda'), columns normalised.
     gradient, m = residual.copy(), len(residual)
     gradient[0] = 0
     matrix = np.exp(0.3 * gradient[:, None] / m) * np.ones((m, m, COUNT))
-    np.testing.assert_allclose(one["matrix"], matrix / matrix.sum(0))
+    np.testing.assert_allclose(one.matrix, matrix / matrix.sum(0))
 
 
 def test_inner_runs_of_coco():
@@ -407,15 +409,15 @@ def test_inner_runs_of_coco():
         rows = rows[: table.program.n_multipliers]
         point = rows if k == 0 else (1 - gamma) * point + gamma * rows
         shares.append(player.share(state, t)[0])
-        before = state["lam"][table.constraints]
+        before = state.lam[table.constraints]
         state = player.learn(state, table, rows, residual, rate, t)
-        np.testing.assert_allclose(state["point"], point)
+        np.testing.assert_allclose(state.point, point)
         if player.runs(t) == player.runs(t - 1):
-            np.testing.assert_array_equal(state["lam"][table.constraints], before)
+            np.testing.assert_array_equal(state.lam[table.constraints], before)
         else:  # the G-mean and the false positive rate of the point, by hand
             values = (
                 point[table.constraints, 0]
-                + (table.atom_weights @ table.atom_values(state["xi"]))[table.constraints, 0]
+                + (table.atom_weights @ table.atom_values(state.slacks))[table.constraints, 0]
             )
-            np.testing.assert_allclose(state["lam"][table.constraints, 0], np.maximum(before[:, 0] + 0.5 * values, 0))
+            np.testing.assert_allclose(state.lam[table.constraints, 0], np.maximum(before[:, 0] + 0.5 * values, 0))
     np.testing.assert_allclose([sum(shares[:2]), sum(shares[2:5]), sum(shares[5:9])], 1.0)

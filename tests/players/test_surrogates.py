@@ -8,9 +8,11 @@ from hypothesis.extra.numpy import arrays
 
 import equirate as eq
 from equirate.data.examples import Examples
+from equirate.data.sample import Sample
+from equirate.models.contract import Asked, Batch, Rows
 from equirate.models.linear import Linear
 from equirate.players.losses import LOSSES, loss_values, signs
-from equirate.players.model import Descent
+from equirate.players.model import Descend
 from equirate.players.steps import Plain
 from equirate.players.surrogates import SURROGATES, surrogate_named
 from equirate.problem.canonical import canonicalize
@@ -36,6 +38,7 @@ PROBLEM = eq.Problem(
 )
 TABLE = make_table(canonicalize(PROBLEM), Examples.of(Y, {"group": GROUP, "old": OLD}, WEIGHT))
 ROWS, CELLS = len(TABLE.program.rows), len(TABLE.cells)
+BATCH = Batch(None, TABLE.cells, TABLE.cells, slice(None))
 BY_NAME = pytest.mark.parametrize("name", SURROGATES)
 scores_like = arrays(float, (N, 1), elements=st.floats(-30, 30))
 multipliers_like = arrays(float, (ROWS, 1), elements=st.floats(0, 50))
@@ -136,8 +139,10 @@ def test_gradient_with_respect_to_scores_and_through_the_linear_model(name, with
         losses = TABLE.loss_factors @ loss_values(PROBLEM.losses(), TABLE.examples, scores)
         return surrogate_lagrangian(name, scores, multipliers, levels) + multipliers[0] * losses
 
-    player = Descent(Plain(), SURROGATES[name], net=False)
-    gradient = player.score_gradient(TABLE, f, *TABLE.split_coefficients(multipliers, levels), multipliers[0])
+    player = Descend(Plain(), SURROGATES[name], net=False)
+    coefficients = {loss: coefficient[:, None] * multipliers[0] for loss, coefficient in TABLE.loss.items()}
+    asked = Asked(False, *player.split(TABLE, multipliers, levels), SURROGATES[name], coefficients)
+    gradient = asked.slope(BATCH, f)
     h = 1e-6
     for i in range(0, N, 7):
         up, down = f.copy(), f.copy()
@@ -146,14 +151,13 @@ def test_gradient_with_respect_to_scores_and_through_the_linear_model(name, with
         np.testing.assert_allclose((whole(up) - whole(down)) / (2 * h), gradient[i], rtol=1e-4, atol=1e-7)
 
     X = rng.normal(size=(N, 4))
-    linear = Linear(penalty=0.7, spread=1.0).bind(X, TABLE, count, Plain(), range(count))
-    start = linear.photograph()
-    scores = linear.scores()
+    rows = Rows.of(Sample(X, TABLE.examples), TABLE.cells)
+    linear = Linear(penalty=0.7, spread=1.0).bind(rows, count, Plain(), range(count))
+    start = linear.snapshot()
     rate = np.array([1.0, 0.5, 2.0])
-    linear.descend(
-        player.score_gradient(TABLE, scores, *TABLE.split_coefficients(multipliers, levels), multipliers[0]), rate
-    )
-    slope = (start - linear.photograph()) / rate
+    linear.answer(asked)
+    linear.advance(rate)
+    slope = (start - linear.snapshot()) / rate
     for j in range(5):
         values = []
         for step in (h, -h):
@@ -169,9 +173,9 @@ def test_net_bounds_lie_between_the_lagrangian_and_the_row_bounds_and_have_the_r
     count = 4
     f = rng.normal(size=(N, count)) * 2
     multipliers = rng.uniform(0, 2, (ROWS, count))
-    player = Descent(Plain(), SURROGATES[name])
+    player = Descend(Plain(), SURROGATES[name])
     surrogate = SURROGATES[name]
-    up, down = player.coefficients(TABLE, multipliers, None)
+    up, down = player.split(TABLE, multipliers, None)
     total = TABLE.coefficients(multipliers)
     np.testing.assert_allclose(up + down, total)
 
@@ -183,7 +187,7 @@ def test_net_bounds_lie_between_the_lagrangian_and_the_row_bounds_and_have_the_r
     upper, lower = TABLE.cells.sums(surrogate.upper(f)), TABLE.cells.sums(surrogate.lower(f))
     assert (net(f) >= (total * TABLE.cells.sums(f > 0)).sum(0) - 1e-9).all()
     assert (net(f) <= (rows_up * upper + rows_down * lower).sum(0) + 1e-9).all()
-    gradient = player.score_gradient(TABLE, f, up, down, np.zeros(count))
+    gradient = Asked(False, up, down, surrogate).slope(BATCH, f)
     h = 1e-6
     for i in range(0, N, 7):
         high, low = f.copy(), f.copy()

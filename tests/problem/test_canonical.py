@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.language.atoms import LOG
-from equirate.players.slack import BestResponse
+from equirate.players.slack import BestSlack
 from equirate.problem.canonical import RATIO_FLOOR, RatioForm, Role, canonicalize, convex_form, ratio_form
 from equirate.problem.table import make_table
 
@@ -137,11 +137,11 @@ def test_the_biconvex_atom_is_the_ratio_at_the_best_u_and_slack(objective):
     np.testing.assert_allclose(table.atom_values(under, np.sqrt(under) / D, all_rows)[0], expected, atol=1e-9)
     assert (table.atom_values(under, np.sqrt(under) / D + 0.1, all_rows)[0] > expected).all()
     # The best response is xi = (u lambda_0 / lambda_m)^2.
-    player = BestResponse()
+    player = BestSlack()
     state = player.start(table, 4)
-    state["u"][:] = [0.2, 0.4, 0.6, 0.8]
+    state.u[:] = [0.2, 0.4, 0.6, 0.8]
     lam = np.array([[1.0, 1.0, 0.5, 0.5], [1.0, 2.0, 3.0, 4.0]])
-    xi = player.answer(state, table, lam)["xi"]
-    np.testing.assert_allclose(xi, np.clip((state["u"] * lam[0] / lam[1]) ** 2, table.lo[:, None], table.hi[:, None]))
+    xi = player.answer(state, table, lam).xi
+    np.testing.assert_allclose(xi, np.clip((state.u * lam[0] / lam[1]) ** 2, table.lo[:, None], table.hi[:, None]))
     # The denominator is charged w u^2.
-    np.testing.assert_allclose(player.direct(state, table, lam), lam[0] * state["u"] ** 2)
+    np.testing.assert_allclose(player.direct(state, table, lam), lam[0] * state.u**2)

@@ -71,9 +71,18 @@ class Cells:
         pointers = np.concatenate([[0], np.cumsum(np.bincount(self.of, minlength=len(self)))])
         return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.of)))
 
-    def block(self, start: int, stop: int) -> Cells:
-        """The same cells with some of the examples (``totals`` stay those of all)."""
-        return replace(self, of=self.of[start:stop], weights=self.weights[start:stop])
+    def take(self, rows: NDArray[np.intp] | slice) -> Cells:
+        """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
+        return replace(self, of=self.of[rows], weights=self.weights[rows])
+
+    def only(self, rows: NDArray[np.intp] | slice) -> Cells:
+        """The same cells of some of the examples alone, with their totals: a part of the data."""
+        return self.take(rows).weighing(self.weights[rows])
+
+    def weighing(self, weights: Array) -> Cells:
+        """The same cells with other weights of the examples."""
+        totals = np.bincount(self.of, weights=weights, minlength=len(self)).astype(float)
+        return replace(self, weights=weights, totals=totals)
 
     @cached_property
     def unweighted(self) -> bool:

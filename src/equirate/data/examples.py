@@ -6,7 +6,7 @@ and attribute columns, and measures a linear rate on given predictions. Everythi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,13 @@ class Examples:
         """Count the examples."""
         return len(self.labels)
 
+    def take(self, rows: NDArray[np.intp] | slice) -> Examples:
+        """Some of the examples, in the order given; what was looked at already is not looked at again."""
+        masks = {slice_: mask[rows] for slice_, mask in self._masks.items()}
+        checked = {name: column[rows] for name, column in self._checked.items()}
+        columns = TakenColumns(self.columns, rows)
+        return Examples(self.labels[rows], self.weights[rows], columns, self.categories, masks, checked)
+
     def column(self, name: str) -> NDArray[Any]:
         """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
         if name not in self._checked:
@@ -131,6 +138,23 @@ class Examples:
         table = np.array(kind.contributions)[self.labels, b]
         rate = float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
         return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class TakenColumns(Mapping[str, NDArray[Any]]):
+    """Some rows of columns, each taken when it is asked for: most columns of a frame are no attributes."""
+
+    whole: Columns
+    rows: NDArray[np.intp] | slice
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.whole[name][self.rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.whole)
+
+    def __len__(self) -> int:
+        return len(self.whole)
 
 
 def empty_message(kind: RateKind, slice_: Slice, examples: Examples) -> str:

@@ -7,36 +7,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import NotSolvedWarning
-from ..data.examples import Examples
+from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.loop import Moment, values
+from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
-from ..game.solving import ProgressLine
 from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
 from ..mixtures.programmes import PENALTY, Cut, polish_weights, shrink_weights
-from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
-from ..problem.table import make_table
 
 Array = NDArray[np.float64]
 
 MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
-
-
-def judged_for(solution: Solution, problem: Problem) -> Solution:
-    """The same iterates on the same data, judged for another problem with the same rates."""
-    judge = make_table(canonicalize(problem), solution.judge.examples)
-    known = {rate.key: k for k, rate in enumerate(solution.judge.program.rates)}
-    rates = solution.rates[:, [known[rate.key] for rate in judge.program.rates]]
-    return replace(solution, problem=problem, judge=judge, rates=rates)
 
 
 def shifted(constraint: Constraint, margin: float) -> Constraint:
@@ -70,7 +59,7 @@ class Plateau:
     every: int = 10
     line: ProgressLine | None = None
     best: float = np.inf
-    calm: int = 0
+    stale: int = 0
     seen: int = 0
     cuts: list[Cut] = field(default_factory=list)
 
@@ -86,9 +75,9 @@ class Plateau:
         if mixed is None:
             return False
         value = mixed[0] + PENALTY * mixed[1]
-        self.calm = 0 if value < self.best - self.tolerance else self.calm + 1
+        self.stale = 0 if value < self.best - self.tolerance else self.stale + 1
         self.best = min(self.best, value)
-        return self.calm >= self.patience
+        return self.stale >= self.patience
 
 
 @dataclass(eq=False)
@@ -106,7 +95,7 @@ class LevelPlateaus:
     line: ProgressLine | None = None
     seen: int = 0
     best: dict[int, float] = field(default_factory=dict)
-    calm: dict[int, int] = field(default_factory=dict)
+    stale: dict[int, int] = field(default_factory=dict)
 
     def __call__(self, moment: Moment) -> bool | NDArray[np.intp]:
         """Return the configurations that are done."""
@@ -123,9 +112,9 @@ class LevelPlateaus:
             result = shrink_weights(objective, violations - levels[:, [k]])
             value = float(objective @ result.weights + PENALTY * result.smallest_violation)
             better = value < self.best.get(k, np.inf) - self.tolerance
-            self.calm[k] = 0 if better else self.calm.get(k, 0) + 1
+            self.stale[k] = 0 if better else self.stale.get(k, 0) + 1
             self.best[k] = min(self.best.get(k, np.inf), value)
-            if self.calm[k] >= self.patience:
+            if self.stale[k] >= self.patience:
                 done.append(k)
         return moment.active[np.isin(of[moment.active], done)]
 
@@ -181,7 +170,7 @@ def split(problem: Problem) -> list[Constraint]:
 
 
 def careful(
-    chooser: Solution, problem: Problem, on: tuple[Any, Examples], test: tuple[Any, Examples], confidence: float
+    chooser: Solution, problem: Problem, on: Sample, test: Sample, confidence: float
 ) -> tuple[Classifier, float]:
     """Learn then test: mixtures with ever smaller margins, tested in that order on a part of their own.
 
@@ -193,7 +182,7 @@ def careful(
     chooser
         The iterates, judged on ``on``.
     on, test
-        Features and examples that mixtures are chosen on, and that they are tested on.
+        What mixtures are chosen on, and what they are tested on.
 
     Returns
     -------
@@ -201,18 +190,20 @@ def careful(
     """
     parts, plain = split(problem), chooser.polish()
     played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
-    probability = plain.positive_probability(on[0], on[1].columns)
-    larger = np.sqrt(len(on[1]) / len(test[1]))  # errors on the part that is tested on, by its size alone
-    errors = [larger * estimate(part.residual, on[1], probability).error for part in parts]
+    probability = plain.positive_probability(on.X, on.examples.columns)
+    larger = np.sqrt(len(on) / len(test))  # errors on the part that is tested on, by its size alone
+    errors = [larger * estimate(part.residual, on.examples, probability).error for part in parts]
 
     def with_margin(margin: float) -> Classifier:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        return judged_for(chooser, Problem(chooser.problem.objective, tight)).polish() if margin else plain
+        return chooser.for_problem(Problem(chooser.problem.objective, tight)).polish() if margin else plain
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:
         mixture = with_margin(margin)
-        verdicts = certify(parts, test[1], mixture.positive_probability(test[0], test[1].columns), confidence)
+        verdicts = certify(
+            parts, test.examples, mixture.positive_probability(test.X, test.examples.columns), confidence
+        )
         if not all(verdict.verdict == "pass" for verdict in verdicts):
             break
         accepted = mixture, margin

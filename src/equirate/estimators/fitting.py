@@ -7,28 +7,33 @@ for a fit, and `frontier` plays one for many levels.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
-from ..data.examples import Examples
-from ..data.splits import measurable, split_by_cell, subset
+from ..data.cells import Cells
+from ..data.sample import Sample
+from ..data.splits import measurable, split_by_cell
 from ..game.classifiers import Classifier
-from ..game.loop import Progress, Start
+from ..game.loop import Progress
+from ..game.options import Options
+from ..game.progress import ProgressLine
+from ..game.record import Start
 from ..game.solution import Solution, Status
-from ..game.solving import ProgressLine, solve
+from ..game.solving import solve_on
 from ..judge.certify import check_confidence
 from ..models.design import Standard
 from ..models.linear import Linear
 from ..problem.problem import Problem
+from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, careful, status_of
-from .scope import doubled_rows, scoped, sides
+from .scope import scoped, sides, twice
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -80,33 +85,38 @@ class Settings:
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to train on, rows held out, rows to choose the mixture on, and rows to test margins on."""
+    """How the examples are laid out: first those to train on, then those held out, then those to test margins on.
 
-    train: Rows
-    validation: Rows | None
-    choose: Rows
-    test: Rows | None = None
+    ``choose`` are the rows that the mixture is chosen on. ``order`` brings the examples into this layout; None where
+    they stay as they are.
+    """
+
+    order: Rows | None
+    train: slice
+    validation: slice | None
+    choose: slice
+    test: slice | None = None
 
     @classmethod
-    def of(cls, settings: Settings, problem: Problem, examples: Examples, width: int, seed: int | None) -> Parts:
+    def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
         """Split into a part to train on, one to choose on and, for a confidence level, one to test on."""
-        everything, share = np.arange(len(examples)), settings.validation
+        share, everything = settings.validation, slice(0, len(cells.of))
         if share == 0:
-            return cls(everything, None, everything)
+            return cls(None, everything, None, everything)
         shares = [1 - share, share] if settings.confidence is None else [1 - share, share / 2, share / 2]
-        found = split_by_cell(problem, examples, shares, seed)
-        if all(len(np.unique(examples.labels[part])) == 2 for part in found) and all(
-            measurable(problem, subset(examples, part), FEWEST) for part in found
-        ):
+        found = split_by_cell(cells, shares, seed)
+        if all(measurable(problem.rates(), cells.take(part), FEWEST) for part in found):
+            ends = np.cumsum([0, *map(len, found)]).tolist()
+            parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
             honest = is_linear(settings.model) and len(found[0]) >= ENOUGH * width and not settings.two_sets
-            choose = np.sort(np.concatenate(found[:2])) if honest else found[1]
-            return cls(found[0], found[1], choose, found[2] if len(found) > 2 else None)
+            choose = slice(0, ends[2]) if honest else parts[1]
+            return cls(np.concatenate(found), parts[0], parts[1], choose, parts[2] if len(parts) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if settings.confidence is not None or settings.two_sets:
             raise DataError(f"{message}, and confidence or two_sets cannot be had; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=4)  # where fit was called
-        return cls(everything, None, everything)
+        return cls(None, everything, None, everything)
 
 
 @dataclass(frozen=True)
@@ -120,61 +130,69 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A problem joined with data, of which a part is held out."""
+    """A problem joined with data, of which a part is held out.
+
+    ``sample`` and ``cells`` are laid out as ``parts`` say, so that every part of them is a view.
+    """
 
     settings: Settings
     problem: Problem
-    X: Any
-    examples: Examples
+    sample: Sample
+    cells: Cells
     parts: Parts
 
-    @cached_property
-    def precise(self) -> Any:
-        """Features in the precision to play in: single where a standardised linear model loses nothing by it."""
-        if not self.settings.standardised:
-            return self.X
-        weights = np.zeros(len(self.examples))
-        weights[self.parts.train] = self.examples.weights[self.parts.train]
-        wanted = np.float32 if Standard.of(self.X, weights).single else np.float64
-        return self.X.astype(wanted, copy=False)
+    @classmethod
+    def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
+        """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
+        cells = problem_cells(problem, sample.examples)
+        parts = Parts.of(settings, problem, cells, sample.X.shape[1], seed)
+        trained = np.zeros(len(sample))
+        rows = parts.train if parts.order is None else parts.order[parts.train]
+        trained[rows] = sample.examples.weights[rows]
+        dtype = None
+        if settings.standardised:  # single precision where a standardised linear model loses nothing by it
+            dtype = np.float32 if Standard.of(sample.X, trained).single else np.float64
+        cells = cells if parts.order is None else cells.take(parts.order)
+        return cls(settings, problem, sample.arranged(parts.order, dtype), cells, parts)
 
-    def held(self) -> dict[str, tuple[Any, Examples]]:
-        """Features and examples of the parts that classifiers are judged on, by name."""
-        rows = {"train": self.parts.train, "validation": self.parts.validation}
-        return {name: (self.X[part], subset(self.examples, part)) for name, part in rows.items() if part is not None}
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return int(self.sample.X.shape[1])
+
+    def held(self) -> dict[str, Sample]:
+        """The parts that classifiers are judged on, by name."""
+        named = {"train": self.parts.train, "validation": self.parts.validation}
+        return {name: self.sample.take(part) for name, part in named.items() if part is not None}
 
     def play(self, levels: Array | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
         """Play the game on the training part; return the solution, and the same judged where mixtures are chosen."""
         settings, parts = self.settings, self.parts
-        problem, X, doubled = scoped(self.problem, self.precise, self.examples, settings.weight_scope)
-        rows = [doubled_rows(part, len(self.examples), len(doubled)) for part in (parts.train, parts.choose)]
-        (train_X, train), (choose_X, choose) = ((_taken(X, part), subset(doubled, part)) for part in rows)
-        judged_on = (choose_X, choose.labels, choose.columns, choose.weights)
+        problem, sample, cells = scoped(self.problem, self.sample, self.cells, settings.weight_scope)
+        train, choose = (twice(part, len(self.sample), len(sample)) for part in (parts.train, parts.choose))
         line = ProgressLine(problem.objective.sense) if settings.verbose else None
+        options = Options(
+            algorithm=settings.algorithm,
+            model=self._model(),
+            n_rounds=settings.n_rounds,
+            theta_step=settings.theta_step,
+            lambda_step=settings.lambda_step,
+            levels=levels,
+            start=start,
+            tolerance=settings.tolerance,
+            progress=self._watch(levels, line),
+        )
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NotSolvedWarning)  # the status says it, with numbers
-                solution = solve(
-                    problem,
-                    train_X,
-                    train.labels,
-                    train.columns,
-                    train.weights,
-                    algorithm=settings.algorithm,
-                    model=self._model(),
-                    n_rounds=settings.n_rounds,
-                    theta_step=settings.theta_step,
-                    lambda_step=settings.lambda_step,
-                    levels=levels,
-                    referee=judged_on if settings.two_sets else None,
-                    start=start,
-                    tolerance=settings.tolerance,
-                    progress=self._watch(levels, line),
-                )
+            if settings.two_sets:
+                solution = _on_two_sets(problem, sample, cells, train, choose, options)
+            else:
+                solution = solve_on(problem, sample.take(train), options, cells=cells.only(train))
         finally:
             if line is not None:
                 line.end()
-        return solution, solution if settings.two_sets or parts.validation is None else solution.on(*judged_on)
+        if settings.two_sets or parts.validation is None:
+            return solution, solution
+        return solution, solution.on_sample(sample.take(choose), cells.only(choose))
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
@@ -197,8 +215,10 @@ class Training:
         margin = 0.0
         if self.settings.confidence is not None and self.problem.constraints:
             assert self.parts.test is not None  # made for a confidence level
-            confident = sides(self.examples, self.settings.weight_scope)[1]
-            on, test = ((self.precise[rows], subset(confident, rows)) for rows in (self.parts.choose, self.parts.test))
+            confident = sides(self.sample.examples, self.settings.weight_scope)[1]
+            on, test = (
+                Sample(self.sample.take(part).X, confident.take(part)) for part in (self.parts.choose, self.parts.test)
+            )
             mixture, margin = careful(chooser, self.problem, on, test, self.settings.confidence)
         else:
             mixture = chooser.polish()
@@ -209,9 +229,15 @@ class Training:
         return Outcome(outputs, statuses, margin)
 
 
-def _taken(X: Any, rows: Rows) -> Any:
-    """Some rows of the features, in order; no copy is made of all of them."""
-    return X if len(rows) == X.shape[0] else X[rows]
+def _on_two_sets(
+    problem: Problem, sample: Sample, cells: Cells, train: Rows | slice, referee: Rows | slice, options: Options
+) -> Solution:
+    """The game in which the model is trained on one part and the multipliers see another (Cotter et al. 2019)."""
+    weights = sample.examples.weights
+    trained, measured = np.zeros_like(weights), np.zeros_like(weights)
+    trained[train], measured[referee] = weights[train], weights[referee]
+    judged = replace(sample, examples=replace(sample.examples, weights=measured))
+    return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
 
 
 def is_linear(model: Any) -> bool:

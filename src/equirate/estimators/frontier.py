@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
-from ..data.examples import Examples
+from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..report.text import Evaluation, aligned
-from .choosing import judged_for, shifted, split
+from .choosing import shifted, split
 from .fitting import Training
 from .scope import sides
 
@@ -84,7 +84,7 @@ class Frontier:
         return ax
 
 
-def trace(training: Training, levels: Sequence[float], test: tuple[Any, Examples] | None) -> Frontier:
+def trace(training: Training, levels: Sequence[float], test: Sample | None) -> Frontier:
     """Play once for all levels, choose a mixture for each, and judge all of them on every part of the data."""
     steps = np.asarray(levels, dtype=float).ravel()
     if not len(steps) or not np.isfinite(steps).all():
@@ -96,17 +96,17 @@ def trace(training: Training, levels: Sequence[float], test: tuple[Any, Examples
     found = []
     for level in steps:
         moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
-        mixture = judged_for(chooser, Problem(chooser.problem.objective, moved)).polish()
+        mixture = chooser.for_problem(Problem(chooser.problem.objective, moved)).polish()
         found.append(replace(mixture, notes={}))
     judged = training.held() if test is None else {**training.held(), "test": test}
     values = {}
-    for name, (X, examples) in judged.items():
-        objective, constraints = sides(examples, training.settings.weight_scope)
+    for name, sample in judged.items():
+        objective, constraints = sides(sample.examples, training.settings.weight_scope)
         values[name] = tuple(
             Evaluation.of(
                 problem,
                 objective,
-                classifier.positive_probability(X, examples.columns),
+                classifier.positive_probability(sample.X, sample.examples.columns),
                 constraints_on=constraints,
             )
             for classifier in found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._core.errors import DataError, EquirateError
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
+from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificate, certify
 from ..language.expressions import Constraint
@@ -107,23 +109,29 @@ class Judged(ClassifierMixin, BaseEstimator):
         return np.asarray(positive, dtype=np.int8)
 
     def _examples(
-        self, labels: NDArray[np.int8], X: Any, sensitive_features: Any, sample_weight: ArrayLike | None
+        self,
+        problem: Problem,
+        labels: NDArray[np.int8],
+        X: Any,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None,
     ) -> Examples:
         """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        for name in Problem(self.objective, self.constraints).baselines():
+        for name in problem.baselines():
             column = columns.get(name)
             if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
                 columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
-        return Examples(examples.labels, examples.weights, columns, examples.categories)
+        return replace(examples, columns=columns)
 
     def _judged(
         self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
-    ) -> tuple[Any, Examples]:
+    ) -> Sample:
         """Features and examples to judge on."""
         compare_indexes(X, y, sensitive_features, sample_weight)
-        return self._features(X), self._examples(self._labels(y), X, sensitive_features, sample_weight)
+        features, asked = self._features(X), Problem(self.objective, self.constraints)
+        return Sample(features, self._examples(asked, self._labels(y), X, sensitive_features, sample_weight))
 
     def _named(self, decided: NDArray[np.int_]) -> NDArray[Any]:
         """Decisions, 0 and 1, as labels."""
@@ -135,13 +143,11 @@ class Judged(ClassifierMixin, BaseEstimator):
 
     # -- judging ---------------------------------------------------------------------------------
 
-    def _evaluation(
-        self, X: Any, examples: Examples, confidence: float = 0.95, classifier: Classifier | None = None
-    ) -> Evaluation:
+    def _evaluation(self, sample: Sample, confidence: float = 0.95, classifier: Classifier | None = None) -> Evaluation:
         """What a classifier achieves, each side of the problem with the weights that apply to it."""
         classifier = self.classifier_ if classifier is None else classifier
-        predictions = classifier.positive_probability(X, examples.columns)
-        objective, constraints = sides(examples, self.weight_scope)
+        predictions = classifier.positive_probability(sample.X, sample.examples.columns)
+        objective, constraints = sides(sample.examples, self.weight_scope)
         return Evaluation.of(self.problem_, objective, predictions, confidence, constraints)
 
     def evaluate(
@@ -154,7 +160,7 @@ class Judged(ClassifierMixin, BaseEstimator):
     ) -> dict[str, Any]:
         """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
         check_is_fitted(self, "classifier_")
-        return self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
+        return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
 
     def certify(
         self,
@@ -166,10 +172,10 @@ class Judged(ClassifierMixin, BaseEstimator):
     ) -> list[Certificate]:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell."""
         check_is_fitted(self, "classifier_")
-        features, examples = self._judged(X, y, sensitive_features, sample_weight)
+        sample = self._judged(X, y, sensitive_features, sample_weight)
         constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-        predictions = self.classifier_.positive_probability(features, examples.columns)
-        return certify(constraints, sides(examples, self.weight_scope)[1], predictions, confidence)
+        predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
+        return certify(constraints, sides(sample.examples, self.weight_scope)[1], predictions, confidence)
 
     def report(
         self,
@@ -185,7 +191,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         if X is not None:
             if y is None:
                 raise DataError("report needs y with X")
-            parts["test"] = self._evaluation(*self._judged(X, y, sensitive_features, sample_weight), confidence)
+            parts["test"] = self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence)
         positive = self._positive()
         label = repr(positive.item() if isinstance(positive, np.generic) else positive)
         return Report(repr(self.problem_), parts, self.notes_, label)

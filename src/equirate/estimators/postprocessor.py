@@ -8,7 +8,6 @@ response is exact, so the result is the best mixture of thresholds on the data g
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.errors import DataError, NotSolvedWarning
+from .._core.errors import DataError
 from ..data.examples import Examples, columns_of, fill_missing, scores_of, to_numpy
+from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
+from ..game.options import Options
 from ..game.solution import Status
-from ..game.solving import solve
+from ..game.solving import solve_on
 from ..language.parity import attributes_in, groups_of
 from ..models.thresholds import Thresholds
 from ..problem.problem import Objective, Problem
@@ -109,25 +110,16 @@ class RatePostprocessor(Judged):
         self.classes_ = self._two_classes(y)
         scorer = self._scorer()
         compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(self._labels(y), X, sensitive_features, sample_weight)
-        self.problem_ = Problem(self.objective, self.constraints).expanded(examples)
+        asked = Problem(self.objective, self.constraints)
+        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        self.problem_ = asked.expanded(examples)
         refuse_empty(self.problem_, examples)
-        model = Thresholds(scorer, self._slices(examples))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotSolvedWarning)  # the status says it
-            solution = solve(
-                self.problem_,
-                X,
-                examples.labels,
-                examples.columns,
-                examples.weights,
-                model=model,
-                n_rounds=self.n_rounds,
-            )
+        sample, model = Sample(X, examples), Thresholds(scorer, self._slices(examples))
+        solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
         self._classifier = solution.polish()
         self.status_: Status = solution.status
         self.notes_ = tuple(self.status_.advice)
-        self.train_ = self._evaluation(X, examples)
+        self.train_ = self._evaluation(sample)
         return self
 
     def _two_classes(self, y: ArrayLike) -> NDArray[Any]:

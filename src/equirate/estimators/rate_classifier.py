@@ -18,12 +18,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, NotSolvedWarning
+from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.loop import Start
+from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..problem.problem import Objective, Problem
 from ..report.text import Evaluation
-from .fitting import Outcome, Parts, Settings, Training, is_linear
+from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .saving import plain_classifier
@@ -183,7 +184,7 @@ class RateClassifier(Judged):
             Non-negative weights.
         """
         training = self._training(X, y, sensitive_features, sample_weight)
-        solution, chooser = training.play(start=self._continued(training.X.shape[1]))
+        solution, chooser = training.play(start=self._continued(training.width))
         self._keep(training, solution, training.choose(chooser))
         return self
 
@@ -196,11 +197,11 @@ class RateClassifier(Judged):
         features, checked_y = validated(self, X, y, reset=True)
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(self._labels(checked_y), X, sensitive_features, sample_weight)
-        problem = Problem(self.objective, self.constraints).expanded(examples)
+        asked = Problem(self.objective, self.constraints)
+        examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
+        problem = asked.expanded(examples)
         refuse_empty(problem, examples)
-        parts = Parts.of(settings, problem, examples, features.shape[1], self.seed_)
-        return Training(settings, problem, features, examples, parts)
+        return Training.of(settings, problem, Sample(features, examples), self.seed_)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
@@ -226,7 +227,7 @@ class RateClassifier(Judged):
             self._end = solution.record.end()
         held = training.held()
         self._evaluations = {
-            name: {part: self._evaluation(*rows, classifier=classifier) for part, rows in held.items()}
+            name: {part: self._evaluation(sample, classifier=classifier) for part, sample in held.items()}
             for name, classifier in self._outputs.items()
         }
         self._tell()

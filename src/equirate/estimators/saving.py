@@ -17,7 +17,7 @@ from .._core.errors import EquirateError, FileError
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
-from ..game.loop import Start
+from ..game.record import Start
 from ..game.solution import Status
 from ..language.parity import attributes_in
 from ..models.linear import Linear, LinearMembers

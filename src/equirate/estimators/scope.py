@@ -12,21 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import stacked
+from ..data.sample import Sample
 from ..data.slices import Slice, attr
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Loss, Rate
 from ..problem.problem import Objective, Problem
+from ..problem.table import problem_cells
 
 SCOPES = ("both", "objective", "constraints")
 COLUMN = "copy of the examples"
 
 
-def scoped(problem: Problem, X: Any, examples: Examples, scope: str) -> tuple[Problem, Any, Examples]:
+def scoped(problem: Problem, sample: Sample, cells: Cells, scope: str) -> tuple[Problem, Sample, Cells]:
     """Double the examples so that ``sample_weight`` applies to the objective or to the constraints alone."""
+    examples = sample.examples
     if scope == "both" or (examples.weights == examples.weights[0]).all():
-        return problem, X, examples
+        return problem, sample, cells
     plain = np.ones(len(examples))
     weights = [examples.weights, plain] if scope == "objective" else [plain, examples.weights]
     columns = {name: np.concatenate([column, column]) for name, column in examples.columns.items()}
@@ -39,7 +43,8 @@ def scoped(problem: Problem, X: Any, examples: Examples, scope: str) -> tuple[Pr
         for c in problem.constraints
         if isinstance(c, Constraint)
     ]
-    return Problem(objective, constraints), stacked(X, X), doubled
+    apart = Problem(objective, constraints)
+    return apart, Sample(stacked(sample.X, sample.X), doubled, sample.names), problem_cells(apart, doubled)
 
 
 def sides(examples: Examples, scope: str) -> tuple[Examples, Examples]:
@@ -48,9 +53,12 @@ def sides(examples: Examples, scope: str) -> tuple[Examples, Examples]:
     return (plain if scope == "constraints" else examples, plain if scope == "objective" else examples)
 
 
-def doubled_rows(rows: NDArray[np.intp], length: int, total: int) -> NDArray[np.intp]:
+def twice(rows: slice, length: int, total: int) -> slice | NDArray[np.intp]:
     """Rows of the first copy, and the same rows of the second where there is one."""
-    return rows if length == total else np.concatenate([rows, rows + length])
+    if length == total:
+        return rows
+    first = np.arange(length)[rows]
+    return np.concatenate([first, first + length])
 
 
 def restricted(expr: Expression, slice_: Slice) -> Expression:

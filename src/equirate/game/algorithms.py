@@ -28,12 +28,13 @@ from typing import Any
 
 from .._core.errors import AlgorithmError
 from ..language.curvature import Curvature
-from ..players import model as model_player
-from ..players import slack as slack_player
 from ..players.corrective import Corrective
+from ..players.model import Descend, ModelPlayer, Respond
 from ..players.multipliers import Ascent, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
+from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm
 from ..problem.problem import Problem
+from .loop import Players
 
 
 class Output(Enum):
@@ -49,9 +50,9 @@ class Algorithm:
     """Three players, the kind of problem they can solve, and the output that is proven good."""
 
     name: str
-    slack: slack_player.SlackPlayer
-    multipliers: MultiplierPlayer
-    model: model_player.ModelPlayer
+    slack: SlackPlayer
+    multipliers: MultiplierPlayer[Any]
+    model: ModelPlayer
     constraints: bool = True
     ratios: bool = False
     smooth_only: bool = False
@@ -59,10 +60,19 @@ class Algorithm:
     output: Output = Output.UNIFORM
     form: RatioForm = RatioForm.SLACK
 
+    def players(self, exact: bool) -> Players:
+        """The three players; ``exact`` says whether the model's best responses are ones."""
+        return Players(self.slack, self.multipliers, self.model, exact)
+
+    @property
+    def bounds_optimum(self) -> bool:
+        """Whether the Lagrangian bounds the optimum from below where the model answers exactly."""
+        return self.responds and self.slack.answers_best and not self.multipliers.plays_objective
+
     @property
     def responds(self) -> bool:
         """Whether the model best-responds rather than descends."""
-        return isinstance(self.model, model_player.BestResponse)
+        return self.model.responds
 
     def refusal(self, program: Program) -> str | None:
         """Say why the algorithm cannot solve a program, or None if it can."""
@@ -95,17 +105,17 @@ class Algorithm:
         return self.name
 
 
-_BR, _OGD, _IMPLIED = slack_player.BestResponse(), slack_player.Descent(), slack_player.Implied()
-_RESPOND, _DESCEND, _DESCEND_ROWS = model_player.BestResponse(), model_player.Descent(), model_player.Descent(net=False)
+_BR, _OGD, _IMPLIED = BestSlack(), DescendingSlack(), ImpliedSlack()
+_RESPOND, _DESCEND, _DESCEND_ROWS = Respond(), Descend(), Descend(net=False)
 
 frank_wolfe = Algorithm("frank_wolfe", _IMPLIED, FollowTheLeader(), _RESPOND,
                         constraints=False, smooth_only=True, black_boxes=False)  # fmt: skip
-spade = Algorithm("spade", _BR, Ascent(surrogate=True), _DESCEND_ROWS, constraints=False, output=Output.AVERAGE)
-nemsis = Algorithm("nemsis", _IMPLIED, FollowTheLeader(surrogate=True), _DESCEND_ROWS,
+spade = Algorithm("spade", _BR, Ascent(sees_bounds=True), _DESCEND_ROWS, constraints=False, output=Output.AVERAGE)
+nemsis = Algorithm("nemsis", _IMPLIED, FollowTheLeader(sees_bounds=True), _DESCEND_ROWS,
                    constraints=False, smooth_only=True, black_boxes=False, output=Output.AVERAGE)  # fmt: skip
 oracle = Algorithm("oracle", _BR, Ascent(), _RESPOND)
 surrogate = Algorithm("surrogate", _BR, Ascent(), _DESCEND)
-spade_plus = Algorithm("spade_plus", _BR, Ascent(surrogate=True), _DESCEND_ROWS, output=Output.AVERAGE)
+spade_plus = Algorithm("spade_plus", _BR, Ascent(sees_bounds=True), _DESCEND_ROWS, output=Output.AVERAGE)
 coco = Algorithm("coco", _IMPLIED, OuterAscent(), _RESPOND, smooth_only=True, black_boxes=False)
 slack_ratios = Algorithm("slack_ratios", _OGD, Ascent(), _DESCEND, ratios=True, black_boxes=False)
 biconvex = Algorithm("biconvex", _BR, Ascent(), _DESCEND, ratios=True, form=RatioForm.BICONVEX)
@@ -149,7 +159,7 @@ def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")
     if descends or chosen.responds:
         return chosen
-    if chosen.multipliers.surrogate or chosen == surrogate:
+    if chosen.multipliers.sees_bounds or chosen == surrogate:
         raise AlgorithmError(
             f"{chosen.name} descends on surrogate rates, which a model without gradients does not have: "
             "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"

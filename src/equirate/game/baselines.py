@@ -5,7 +5,7 @@ Each returns a `Classifier`, so it is judged like everything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
+from ..data.sample import Sample
 from ..data.slices import Slice
-from ..models.design import Design, linear_scores, linear_slope
-from ..models.linear import Linear, LinearMembers, LinearPlayer
+from ..models.contract import Asked, Rows
+from ..models.linear import Linear, LinearLearner, LinearMembers
 from ..models.thresholds import ThresholdMembers, Thresholds, membership
 from ..players.losses import LOSSES, signs
 from ..players.steps import Adam, StepRule
@@ -34,7 +36,7 @@ def unconstrained(
     loss: str = "hinge_loss",
     n_rounds: int = 2500,
     steps: float | Sequence[float] = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
-    rule: StepRule = Adam(),  # noqa: B008  # a frozen setting, not state
+    rule: StepRule[Any] = Adam(),  # noqa: B008  # a frozen setting, not state
     model: Linear = Linear(),  # noqa: B008  # a frozen setting, not state
     validation: tuple[Any, ArrayLike] | None = None,
 ) -> Classifier:
@@ -55,44 +57,37 @@ def unconstrained(
     rates = np.atleast_1d(np.asarray(steps, dtype=float))
     if not rates.size or not (rates > 0).all() or n_rounds < 1:
         raise AlgorithmError(f"steps must be positive and n_rounds at least 1; got {steps!r} and {n_rounds!r}")
-    examples = Examples.of(y, None, sample_weight, two_classes=True)
-    X = features(X, len(examples))
-    player = LinearPlayer(model, X, examples.weights, rule, [0] * len(rates))
-    feel = _slopes(Design.of(X, examples), examples.weights.sum(), loss)
+    sample = Sample.of(X, y, None, sample_weight, two_classes=True)
+    learner, asked = LinearLearner(model, _rows(sample), rule, [0] * len(rates)), _average(sample.examples, loss, rates)
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(n_rounds):
-            player.step(rates, feel(player.raw))
-    finite = player.finite()
+            learner.answer(asked)
+            learner.advance(rates)
+    finite = learner.finite()
     if not finite.any():
         raise AlgorithmError(f"every step size of {steps!r} diverged: take smaller steps")
-    members = LinearMembers(player.photograph()[:, finite], player.shifts)
-    judge_X, judge_y = (X, y) if validation is None else validation
-    judged = Examples.of(judge_y, None, sample_weight if validation is None else None)
-    scores = members.scores(features(judge_X, len(judged)))
-    error = judged.weights @ ((scores > 0) != judged.labels[:, None])
-    value = judged.weights @ LOSSES[loss].value(scores, signs(judged.labels, scores.dtype))
+    members = LinearMembers(learner.snapshot()[:, finite], learner.shifts)
+    judged = sample if validation is None else Sample.of(*validation)
+    scores, examples = members.scores(features(judged.X, len(judged))), judged.examples
+    error = examples.weights @ ((scores > 0) != examples.labels[:, None])
+    value = examples.weights @ LOSSES[loss].value(scores, signs(examples.labels, scores.dtype))
     best = int(np.lexsort((value, error))[0])
     return Classifier(members.take([best]), np.ones(1), None, "unconstrained")
 
 
-def _slopes(design: Design, total: float, loss: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Return the slope of an average loss as a function of linear weights (features and intercept, columns)."""
-    cells = design.cells
-    positive = cells.labels.astype(bool)[:, None]
+def _rows(sample: Sample) -> Rows:
+    """Rows with the labels as cells."""
+    return Rows.of(sample, Cells.of_examples(sample.examples, [], []))
+
+
+def _average(examples: Examples, loss: str, rates: Array) -> Asked:
+    """Ask for the average of an ordinary loss over all examples, in every configuration."""
+    cells = Cells.of_examples(examples, [], [])
+    share = np.full((len(cells), len(rates)), 1 / examples.weights.sum())
     if loss == "hinge_loss":  # bounds the error rate: up where the label is 0, down where it is 1
-
-        def hinge(W: NDArray[Any]) -> NDArray[Any]:
-            ones = np.full((len(cells), W.shape[1]), 1 / total)
-            return design.sweep(W, np.where(positive, 0.0, ones), np.where(positive, -ones, 0.0)).slope
-
-        return hinge
-    sign = signs(cells.labels[cells.of], design.X.dtype)
-    weights = (cells.weights / total).astype(design.X.dtype)[:, None]
-
-    def other(W: NDArray[Any]) -> NDArray[Any]:
-        return linear_slope(design.X, weights * LOSSES[loss].slope(linear_scores(design.X, W), sign))
-
-    return other
+        positive = cells.labels.astype(bool)[:, None]
+        return Asked(False, np.where(positive, 0.0, share), np.where(positive, -share, 0.0))
+    return Asked(False, np.zeros_like(share), np.zeros_like(share), losses={loss: share})
 
 
 def unc_error(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:

@@ -20,7 +20,7 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
-from ..models.base import Members
+from ..models.contract import Members
 from ..players.losses import loss_values
 from ..problem.problem import Problem
 

@@ -11,8 +11,8 @@ run. Configurations that stop being finite are dropped before they are recorded,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..language.expressions import Expression
-from ..models.base import Members, Player
-from ..players import model as model_players
-from ..players.losses import loss_values
+from ..models.contract import Asked, Learner, Seen
+from ..players.model import ModelPlayer
 from ..players.multipliers import MultiplierPlayer, arguments
 from ..players.slack import SlackPlayer
-from ..players.surrogates import HINGE
 from ..problem.table import Table
+from .record import Record, Start
 
 Array = NDArray[np.float64]
 Progress = Callable[["Moment"], Any]
@@ -85,82 +84,20 @@ class Rules:
         return len(self.theta_rate)
 
 
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where an earlier play ended: the model's parameters and the multipliers, with configurations last."""
+@dataclass(frozen=True)
+class Players:
+    """The three strategies of a game; ``exact`` says whether the model's best responses are ones."""
 
-    parameters: Any
-    multipliers: Array
-
-
-_PER_ITERATE = (
-    "rounds", "photographs", "actives", "rates", "losses", "multipliers", "slacks", "lagrangian", "shares",
-)  # fmt: skip
-
-
-@dataclass(eq=False)
-class Record:
-    """What happened: photographs of the model, exact rates, multipliers and slacks, every so many rounds.
-
-    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN. Where the
-    photographs would take more memory than the model allows, every second iterate is forgotten, and half as many are
-    recorded from then on.
-    """
-
-    count: int
-    rounds: list[int] = field(default_factory=list)
-    photographs: list[Any] = field(default_factory=list)
-    actives: list[NDArray[np.intp]] = field(default_factory=list)
-    rates: list[Array] = field(default_factory=list)
-    losses: list[Array] = field(default_factory=list)
-    multipliers: list[Array] = field(default_factory=list)
-    slacks: list[Array] = field(default_factory=list)
-    lagrangian: list[Array] = field(default_factory=list)
-    shares: list[Array] = field(default_factory=list)
-    diverged: dict[int, int] = field(default_factory=dict)
-    """Configuration and the round by which it was found not to be finite."""
-    retired: dict[int, int] = field(default_factory=dict)
-    """Configuration and the round after which it was taken out of the play, having reached what it could."""
-    left_domain: dict[int, int] = field(default_factory=dict)
-    """Configuration and the first round in which surrogate rates left an atom's domain."""
-    played: int = 0
-    interrupted: bool = False
-    residual_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    multiplier_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
-    model_sum: Array = field(default_factory=lambda: np.zeros(0))
-    dual_bound: Array = field(default_factory=lambda: np.zeros(0))
-    """Largest Lagrangian so far: a lower bound on the optimum where slack and model both answer best."""
-
-    def members(self, player: Player, chosen: Sequence[tuple[int, int]]) -> Members:
-        """Return recorded iterates, (recorded round, configuration), as classifiers."""
-        return player.members(self.photographs, self.local(chosen))
-
-    def local(self, chosen: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Translate configurations to columns of the photographs."""
-        return [(t, int(np.searchsorted(self.actives[t], c))) for t, c in chosen]
-
-    def end(self) -> Start:
-        """Where the play ended, to continue from there; configurations that were dropped stay away."""
-        return Start(self.photographs[-1], self.multipliers[-1][:, self.actives[-1]])
-
-    def thin(self) -> None:
-        """Forget every second iterate, but not the last."""
-        for name in _PER_ITERATE:
-            kept = getattr(self, name)[::-2]
-            setattr(self, name, kept[::-1])
-
-    def stacked(self, name: str) -> Array:
-        """Return a recorded quantity as one array (recorded rounds, quantity, configurations)."""
-        return np.array(getattr(self, name))
+    slack: SlackPlayer
+    multipliers: MultiplierPlayer[Any]
+    model: ModelPlayer
+    exact: bool = False
 
 
 def play(
     table: Table,
-    player: Player,
-    slack: SlackPlayer,
-    multipliers: MultiplierPlayer,
-    model: model_players.ModelPlayer,
+    learner: Learner,
+    players: Players,
     rules: Rules,
     progress: Progress | None = None,
     training: Table | None = None,
@@ -174,9 +111,9 @@ def play(
     returns an array of configurations ends theirs, and the others go on in a smaller batch.
     """
     record = Record(rules.count)
-    game = _Game(table, table if training is None else training, player, slack, multipliers, model, rules, record)
+    game = Game(table, table if training is None else training, learner, players, rules, record)
     if start is not None:
-        game.resume(start)
+        game.start_from(start)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is dropped and named
             for t in range(1, rules.n_rounds + 1):
@@ -191,7 +128,7 @@ def play(
                     break
                 if isinstance(wish, np.ndarray) and len(wish):
                     game.retire(wish, t)
-                if recorded and multipliers.settled(game.lambda_state):
+                if recorded and players.multipliers.settled(game.multipliers):
                     break
     except KeyboardInterrupt:
         record.interrupted = True
@@ -201,100 +138,72 @@ def play(
     return record
 
 
-class _Game:
+class Game:
     """The state of a play and the steps of one round."""
 
     def __init__(
-        self,
-        table: Table,
-        training: Table,
-        player: Player,
-        slack: SlackPlayer,
-        multipliers: MultiplierPlayer,
-        model: model_players.ModelPlayer,
-        rules: Rules,
-        record: Record,
+        self, table: Table, training: Table, learner: Learner, players: Players, rules: Rules, record: Record
     ) -> None:
         self.table, self.training = table, training
-        self.player, self.rules, self.record = player, rules, record
-        self.slack, self.multipliers = slack, multipliers
-        self.descent = model if isinstance(model, model_players.Descent) else None
-        self.sweeps = self.descent is not None and self.descent.surrogate is HINGE and not training.loss
+        self.learner, self.players, self.rules, self.record = learner, players, rules, record
         self.active, self.every, self.stored = np.arange(rules.count), rules.record_every, 0
         self.levels = rules.levels
         self.theta_rate, self.lambda_rate, self.slack_rate = rules.theta_rate, rules.lambda_rate, rules.slack_rate
-        self.slack_state = slack.start(table, rules.count)
-        self.lambda_state = multipliers.start(table, rules.count)
+        self.slacks = players.slack.start(table, rules.count)
+        self.multipliers = players.multipliers.start(table, rules.count, players.exact)
         self.n = table.program.n_multipliers
         zeros = np.zeros((self.n, rules.count))
         record.residual_sum, record.multiplier_sum = zeros.copy(), zeros.copy()
         record.lagrangian_sum, record.model_sum = np.zeros(rules.count), np.zeros(rules.count)
         record.dual_bound = np.full(rules.count, -np.inf)
 
-    def resume(self, start: Start) -> None:
+    def start_from(self, start: Start) -> None:
         """Continue from the parameters and multipliers of an earlier play."""
-        lam = self.lambda_state["lam"]
+        lam = self.multipliers.lam
         if start.multipliers.shape != lam.shape:
             raise AlgorithmError(
                 f"cannot continue: the earlier play has multipliers of shape {start.multipliers.shape}, "
                 f"this one {lam.shape}"
             )
-        self.lambda_state["lam"] = start.multipliers.copy()
-        self.player.resume(start.parameters)
+        self.multipliers = replace(self.multipliers, lam=start.multipliers.copy())
+        self.learner.start_from(start.parameters)
 
     def round(self, t: int, recorded: bool) -> None:
         """Play one round."""
-        table, levels = self.table, self.levels
-        lam = self.lambda_state["lam"]
-        self.slack_state = self.slack.answer(self.slack_state, table, lam)
-        xi: Array = (self.lambda_state if "xi" in self.lambda_state else self.slack_state)["xi"]
-        direct = self.slack.direct(self.slack_state, table, lam)
+        table, players, levels = self.table, self.players, self.levels
+        lam = self.multipliers.lam
+        self.slacks = players.slack.answer(self.slacks, table, lam)
+        implied = self.multipliers.slacks
+        xi = self.slacks.xi if implied is None else implied
+        direct = players.slack.direct(self.slacks, table, lam)
         full = np.concatenate([lam, direct]) if len(direct) else lam
-        costs = None if self.descent is None else self.descent.coefficients(self.training, full, levels)
-        sums, bounds, scores = self._measured(full, costs)
-        rows = table.rows(sums, levels)
-        seen = rows if bounds is None else self._bounded(bounds, t)
+        seen = self.learner.answer(self._asked(full, recorded))
+        rows = table.rows(seen.sums, levels)
+        learnt_from = rows if seen.bounds is None else self._bounded(seen.bounds, t)
         residual = self._residual(rows, xi)
-        learnt = residual if seen is rows else self._residual(seen, xi)
+        learnt = residual if learnt_from is rows else self._residual(learnt_from, xi)
         self._add_up(t, rows, lam, full, residual, learnt)
         if recorded:
-            self._remember(t, sums, scores, lam, xi, (lam * residual).sum(0))
-        if self.descent is not None and costs is not None:
-            if scores is None:
-                self.player.step(self.theta_rate)
-            else:
-                gradient = self.descent.score_gradient(self.training, scores, *costs, lam[0])
-                self.player.descend(gradient, self.theta_rate)
-        self.slack_state = self.slack.learn(self.slack_state, table, lam, rows, self.slack_rate)
-        self.lambda_state = self.multipliers.learn(self.lambda_state, table, seen, learnt, self.lambda_rate, t)
-        if "left" in self.lambda_state:
-            self._leave(self.lambda_state["left"], t)
+            self._remember(t, seen, lam, xi, (lam * residual).sum(0))
+        if not players.model.responds:
+            self.learner.advance(self.theta_rate)
+        self.slacks = players.slack.learn(self.slacks, table, lam, rows, self.slack_rate)
+        self.multipliers = players.multipliers.learn(self.multipliers, table, learnt_from, learnt, self.lambda_rate, t)
+        if self.multipliers.left is not None:
+            self._leave(self.multipliers.left, t)
 
-    def _measured(
-        self, full: Array, costs: tuple[Array, Array] | None
-    ) -> tuple[Array, tuple[Array, Array] | None, Any]:
-        """Cell sums of this round's model, of bounds on its predictions for multipliers that see those, and its scores.
-
-        A model that best-responds moves first. One that descends measures and feels its slope in one pass where it can,
-        on the hinge bounds and with no ordinary losses; then there are no scores, and nobody needs them.
-        """
-        if costs is None:
-            self.player.respond(self.training, self.training.coefficients(full, self.levels))
-            return self.player.sums(self.table), None, None
-        surrogate = self.multipliers.surrogate
-        swept = self.player.sweep(self.table, self.training, *costs, surrogate) if self.sweeps else None
-        if swept is not None:
-            return *swept, None
-        scores, add = self.player.scores(), self.table.cells.sums
-        assert self.descent is not None  # there are costs
-        bounds = self.descent.surrogate
-        seen = (add(bounds.upper(scores)), add(bounds.lower(scores))) if surrogate else None
-        return add(scores > 0), seen, scores
+    def _asked(self, full: Array, recorded: bool) -> Asked:
+        """Costs per cell for the model, of what it is trained on."""
+        model, training = self.players.model, self.training
+        up, down = model.split(training, full, self.levels)
+        losses = {name: coefficient[:, None] * full[0] for name, coefficient in training.loss.items()}
+        bounded = self.players.multipliers.sees_bounds and not model.responds
+        return Asked(model.responds, up, down, model.bounds, losses, bounded, recorded)
 
     def _residual(self, rows: Array, xi: Array) -> Array:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
         table = self.table
-        values = table.atom_values(xi, self.slack_state.get("u"), rows)
+        values = table.atom_values(xi, self.slacks.u, rows)
         residual: Array = rows[: self.n] + table.atom_matrix @ values
         residual[table.couplings] -= table.coupling_sense * xi
         return residual
@@ -321,30 +230,26 @@ class _Game:
         record.dual_bound[active] = np.fmax(record.dual_bound[active], value)
         record.played = t
 
-    def _remember(self, t: int, sums: Array, scores: Any, lam: Array, xi: Array, value: Array) -> None:
+    def _remember(self, t: int, seen: Seen, lam: Array, xi: Array, value: Array) -> None:
         """Record an iterate of every configuration."""
-        record = self.record
+        record, table = self.record, self.table
         record.rounds.append(t)
-        record.photographs.append(self.player.photograph())
+        record.snapshots.append(self.learner.snapshot())
         record.actives.append(self.active)
-        losses = self.table.program.problem.losses()
         for name, array in (
-            ("rates", self.table.rates(sums)),
-            (
-                "losses",
-                loss_values(losses, self.table.examples, scores) if losses else np.zeros((0, len(self.active))),
-            ),
+            ("rates", table.rates(seen.sums)),
+            ("losses", table.loss_values(seen.losses, len(self.active))),
             ("multipliers", lam),
             ("slacks", xi),
             ("lagrangian", value),
-            ("shares", self.multipliers.share(self.lambda_state, t)),
+            ("shares", self.players.multipliers.share(self.multipliers, t)),
         ):
             getattr(record, name).append(self._wide(array))
-        self.stored += getattr(record.photographs[-1], "nbytes", 0)
-        if self.stored > self.player.budget:
+        self.stored += getattr(record.snapshots[-1], "nbytes", 0)
+        if self.stored > self.learner.budget:
             record.thin()
             self.every *= 2
-            self.stored = sum(photograph.nbytes for photograph in record.photographs)
+            self.stored = sum(snapshot.nbytes for snapshot in record.snapshots)
 
     def _wide(self, array: Array) -> Array:
         if len(self.active) == self.record.count:
@@ -355,7 +260,7 @@ class _Game:
 
     def drop_diverged(self, t: int) -> None:
         """Give up the configurations that are no longer finite."""
-        good = self.player.finite() & np.isfinite(self.lambda_state["lam"]).all(axis=0)
+        good = self.learner.finite() & np.isfinite(self.multipliers.lam).all(axis=0)
         if good.all():
             return
         for c in self.active[~good]:
@@ -371,9 +276,8 @@ class _Game:
     def _keep(self, good: NDArray[np.bool_]) -> None:
         columns = np.flatnonzero(good)
         self.active = self.active[good]
-        self.player.keep(columns)
-        self.slack_state = self.slack.keep(self.slack_state, columns)
-        self.lambda_state = self.multipliers.keep(self.lambda_state, columns)
+        self.learner.keep(columns)
+        self.slacks, self.multipliers = self.slacks.keep(columns), self.multipliers.keep(columns)
         self.theta_rate, self.lambda_rate = self.theta_rate[columns], self.lambda_rate[columns]
         self.slack_rate = self.slack_rate[columns]
         self.levels = None if self.levels is None else self.levels[:, columns]

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
-from ..data.examples import Examples
+from ..data.cells import Cells
+from ..data.sample import Sample
 from ..mixtures.programmes import best_index, polish_weights, shrink_weights
-from ..models.base import Player
-from ..models.finite import FinitePlayer
+from ..models.contract import Learner, Rows
 from ..players.losses import loss_values
-from ..players.multipliers import Ascent, SwapRegret
-from ..players.slack import BestResponse, Implied
+from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
 from .classifiers import Classifier, snapped
-from .loop import Record, Rules, values
+from .loop import Rules, values
+from .record import Record
 
 Array = NDArray[np.float64]
 _BLOCK = 512
@@ -106,12 +106,14 @@ class Solution:
     table: Table
     record: Record
     rules: Rules
-    player: Player
+    learner: Learner
     configurations: tuple[dict[str, Any], ...]
     judge: Table
     rates: Array
     losses: Array
     tolerance: float = 1e-3
+    exact: bool = False
+    """Whether the model's best responses are ones."""
 
     # -- values ----------------------------------------------------------------------------------
 
@@ -155,19 +157,29 @@ class Solution:
 
     def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
         """Judge the same iterates on other data: mixtures made from the result are chosen there."""
-        examples = Examples.of(y, attributes, sample_weight, fallback=X)
-        judge = make_table(self.judge.program, examples)
+        return self.on_sample(Sample.of(X, y, attributes, sample_weight))
+
+    def on_sample(self, sample: Sample, cells: Cells | None = None) -> Solution:
+        """Judge the same iterates on a sample that is checked already; ``cells`` are its cells, where known."""
+        judge = make_table(self.judge.program, sample.examples, cells)
         judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
         terms = self.problem.losses()
-        measure = self.player.measurer(X, judge.cells, attributes)
+        measure = self.learner.measurer(Rows.of(sample, judge.cells))
         for start in range(0, len(self.iterates), _BLOCK):
             block = self.iterates[start : start + _BLOCK]
-            members = self.record.members(self.player, block)
+            members = self.record.members(self.learner, block)
             t, c = np.array(block).T
             judged[t, :, c] = judge.rates(measure(members)).T
             if terms:
-                lost[t, :, c] = loss_values(terms, examples, members.scores(X, attributes)).T
+                lost[t, :, c] = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns)).T
         return replace(self, judge=judge, rates=judged, losses=lost)
+
+    def for_problem(self, problem: Problem) -> Solution:
+        """The same iterates on the same data, judged for another problem with the same rates."""
+        judge = make_table(canonicalize(problem), self.judge.examples, self.judge.cells)
+        known = {rate.key: k for k, rate in enumerate(self.judge.program.rates)}
+        rates = self.rates[:, [known[rate.key] for rate in judge.program.rates]]
+        return replace(self, problem=problem, judge=judge, rates=rates)
 
     # -- classifiers -----------------------------------------------------------------------------
 
@@ -178,7 +190,7 @@ class Solution:
     def average(self, configuration: int | None = None) -> Classifier:
         """The deterministic classifier with averaged parameters (SPADE, SPADE+ and NEMSIS)."""
         chosen, weights = self._shares(configuration)
-        members = self.player.average(self.record.photographs, self.record.local(chosen), weights)
+        members = self.learner.average(self.record.snapshots, self.record.local(chosen), weights)
         return Classifier(members, np.ones(1), self.problem, "average")
 
     def output(self, configuration: int | None = None) -> Classifier:
@@ -267,7 +279,7 @@ class Solution:
     ) -> Classifier:
         support = np.flatnonzero(weights > 0)
         picked = tuple(chosen[int(k)] for k in support)
-        members = self.record.members(self.player, picked)
+        members = self.record.members(self.learner, picked)
         kept = weights[support] / weights[support].sum()
         return Classifier(members, kept, self.problem, origin, picked, {"smallest_violation": smallest})
 
@@ -312,11 +324,9 @@ class Solution:
         """Best dual value: exact where the slack answers best and the model is a finite list."""
         program, algorithm = self.table.program, self.algorithm
         plain = self.rules.levels is None and not self.rules.two_sets
-        exact = isinstance(self.player, FinitePlayer) and algorithm.responds and plain
         convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
-        answered = isinstance(algorithm.slack, (BestResponse, Implied))
-        played = not isinstance(algorithm.multipliers, SwapRegret)  # who also plays the objective's multiplier
-        if not (exact and convex and answered and played and self.judge.examples is self.table.examples):
+        here = self.judge.examples is self.table.examples
+        if not (self.exact and plain and convex and algorithm.bounds_optimum and here):
             return None
         bound = float(np.nanmax(self.record.dual_bound))
         return bound if np.isfinite(bound) else None
@@ -328,11 +338,11 @@ class Solution:
     def _lambda_regret(self) -> float | None:
         """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
         player, record = self.algorithm.multipliers, self.record
-        if not isinstance(player, Ascent):
+        if not player.has_regret:
             return None
         c = self.best_configuration()
         top = record.residual_sum[1:, c].max(initial=0.0)
-        regret = record.residual_sum[0, c] + player.radius * top - record.lagrangian_sum[c]
+        regret = record.residual_sum[0, c] + player.most * top - record.lagrangian_sum[c]
         return _finite(regret / self._rounds_of(c))
 
     def _theta_regret(self) -> float | None:
@@ -342,8 +352,9 @@ class Solution:
         if direct or table.program.has_losses or self.rules.levels is not None:  # parts of L2 that are not summed up
             return None
         average = record.multiplier_sum[:, c] / self._rounds_of(c)
-        if isinstance(self.player, FinitePlayer):
-            rows = table.rows(self.player.cell_sums)
+        every = self.learner.every_sum()
+        if every is not None:
+            rows = table.rows(every)
         else:
             t, configuration = np.array(self.iterates).T
             rates = record.stacked("rates")[t, :, configuration].T

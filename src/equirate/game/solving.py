@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import sys
-import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,27 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
+from ..data.sample import Sample
 from ..models import make_model
-from ..players import model as model_player
-from ..players import slack as slack_player
-from ..players.multipliers import Ascent, OuterAscent, SwapRegret
-from ..players.steps import Plain, StepRule, step_named
-from ..players.surrogates import Surrogate, surrogate_named
+from ..models.contract import Rows
+from ..players.steps import StepRule
+from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
-from ..problem.table import make_table
+from ..problem.table import make_cells, make_table
 from .algorithms import Algorithm, choose
-from .loop import Moment, Progress, Rules, Start, play
+from .loop import Progress, play
+from .options import Options, Steps
+from .progress import ProgressLine
+from .record import Start
 from .solution import Solution
 from .theory import theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
-Steps = float | str | Sequence[float]
-Grid = list[dict[str, Any]]
-
-ROUNDS_DESCENT, ROUNDS_RESPONSE = 2000, 300
 
 
 def solve(
@@ -51,7 +47,7 @@ def solve(
     theta_step: Steps = (0.01, 0.1),
     lambda_step: Steps = (0.01, 0.1),
     slack_step: float | None = None,
-    step_rule: str | StepRule | None = None,
+    step_rule: str | StepRule[Any] | None = None,
     surrogate: str | Surrogate | None = None,
     bounds: str | None = None,
     radius: float | str | None = None,
@@ -136,245 +132,101 @@ def solve(
     problem = Problem(problem) if isinstance(problem, Objective) else problem
     if not isinstance(problem, Problem):
         raise TypeError(f"solve takes a Problem or an objective made with minimize or maximize; got {problem!r}")
-    chosen_model = make_model(model)
-    examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=True)
-    problem = problem.expanded(examples)
-    trained_on = examples
+    options = Options(
+        algorithm=algorithm,
+        model=model,
+        n_rounds=n_rounds,
+        record_every=record_every,
+        theta_step=theta_step,
+        lambda_step=lambda_step,
+        slack_step=slack_step,
+        step_rule=step_rule,
+        surrogate=surrogate,
+        bounds=bounds,
+        radius=radius,
+        margin=margin,
+        levels=levels,
+        seeds=seeds,
+        start=start,
+        tolerance=tolerance,
+        progress=progress,
+    )
+    sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
+    problem = problem.expanded(sample.examples)
+    trained = None
     if referee is not None:
-        X, trained_on, examples = _joined(X, examples, referee)
-    chosen = choose(algorithm, problem, chosen_model.can_descend)
+        sample, trained = _joined(sample, referee)
+    solution = solve_on(problem, sample, options, trained=trained)
+    _warn(solution)
+    return solution
+
+
+def solve_on(
+    problem: Problem, sample: Sample, options: Options, *, cells: Cells | None = None, trained: Array | None = None
+) -> Solution:
+    """Solve a problem on a sample that is checked already, its constraints written out for the groups in the data.
+
+    ``cells`` are those of the sample, where they are known. ``trained`` are the weights that the model is trained with,
+    where they differ from those that rates are measured with (the game on two data sets).
+    """
+    model = make_model(options.model)
+    chosen = choose(options.algorithm, problem, model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
-    table = make_table(program, examples)
-    training = table if referee is None else make_table(program, trained_on)
-    rounds = _count(n_rounds, "n_rounds", ROUNDS_RESPONSE if chosen.responds else ROUNDS_DESCENT)
-    every = _count(record_every, "record_every", 1 if chosen.responds else 10)
-    if not tolerance >= 0:
-        raise AlgorithmError(f"the tolerance must not be negative; got {tolerance!r}")
-    chosen = _with_steps(chosen, step_rule, surrogate, isinstance(theta_step, str), isinstance(lambda_step, str))
-    chosen = _with_bounds(chosen, bounds)
-    chosen = _with_radius(chosen, radius, lambda: theory_radius(table, chosen, rounds, margin))
-    shifts = _levels(levels, program.n_constraints)
-    grid = _grid(
-        theta_step=_steps(
-            theta_step, "theta_step", lambda: theory_theta(table, chosen, chosen_model, rounds, X), chosen.responds
-        ),
-        lambda_step=_steps(
-            lambda_step,
-            "lambda_step",
-            lambda: theory_lambda(table, chosen, rounds),
-            not isinstance(chosen.multipliers, (Ascent, OuterAscent, SwapRegret)),
-        ),
-        level=None if levels is None else range(len(shifts)),
-        seed=_seeds(seeds),
+    examples = sample.examples
+    cells = make_cells(program, examples) if cells is None else cells
+    table = training = make_table(program, examples, cells)
+    rows = Rows.of(sample, cells)
+    if trained is not None:
+        rows = Rows(sample, cells, cells.weighing(trained))
+        training = make_table(program, replace(examples, weights=trained), rows.trained)
+    rounds, every = options.rounds(chosen.responds)
+    tolerance = options.checked_tolerance()
+    chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
+    grid = options.configurations(
+        chosen,
+        program.n_constraints,
+        lambda: theory_theta(table, chosen, model, rounds, sample.X),
+        lambda: theory_lambda(table, chosen, rounds),
     )
-    rules = _rules(grid, rounds, min(every, rounds), slack_step, None if levels is None else shifts)
-    step = chosen.model.step if isinstance(chosen.model, model_player.Descent) else Plain()
-    rules = replace(rules, two_sets=referee is not None)
-    player = chosen_model.bind(X, training, rules.count, step, [setting["seed"] for setting in grid])
+    rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None)
+    learner = model.bind(rows, rules.count, chosen.model.rule, [setting["seed"] for setting in grid])
+    progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:
-        record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch, training, start)
+        record = play(table, learner, chosen.players(model.exact), rules, watch, training, options.start)
     finally:
         if isinstance(watch, ProgressLine):
             watch.end()
     if record.interrupted and not record.rounds:
         raise KeyboardInterrupt
-    judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples)
+    judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples, cells)
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
-    solution = Solution(
-        problem, chosen, table, record, rules, player, tuple(grid), judge, rates, record.stacked("losses"), tolerance
+    losses, configurations = record.stacked("losses"), tuple(grid)
+    return Solution(
+        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, model.exact
     )
-    _warn(solution)
-    return solution
 
 
-def _count(value: int | None, name: str, default: int) -> int:
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise AlgorithmError(f"{name} must be a whole number of at least 1; got {value!r}")
-    return int(value)
+def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
+    """Training and referee data as one sample with the referee's weights, and the weights to train with.
 
-
-# -- the players' settings ------------------------------------------------------------------------
-
-
-def _with_steps(
-    algorithm: Algorithm,
-    step_rule: str | StepRule | None,
-    surrogate: str | Surrogate | None,
-    theta_by_theory: bool,
-    lambda_by_theory: bool,
-) -> Algorithm:
-    """Give the players their step rules and the model its surrogate; the theorems' steps are plain."""
-    rule = None if step_rule is None else step_named(step_rule)
-    bounds = None if surrogate is None else surrogate_named(surrogate)
-    theta_rule = Plain() if theta_by_theory else rule
-    lambda_rule = Plain() if lambda_by_theory else rule
-    slack, multipliers, model = algorithm.slack, algorithm.multipliers, algorithm.model
-    if lambda_rule is not None and isinstance(multipliers, (Ascent, OuterAscent)):
-        multipliers = replace(multipliers, step=lambda_rule)
-    if lambda_rule is not None and isinstance(slack, (slack_player.BestResponse, slack_player.Descent)):
-        slack = replace(slack, step=lambda_rule)
-    if isinstance(model, model_player.Descent):
-        model = replace(model, step=theta_rule or model.step, surrogate=bounds or model.surrogate)
-    return replace(algorithm, slack=slack, multipliers=multipliers, model=model)
-
-
-def _with_bounds(algorithm: Algorithm, bounds: str | None) -> Algorithm:
-    """Choose what the model's surrogate bounds: the net coefficient of a prediction, or each row's."""
-    if bounds is None or not isinstance(algorithm.model, model_player.Descent):
-        return algorithm
-    if bounds not in ("net", "row"):
-        raise AlgorithmError(f'bounds must be "net" or "row"; got {bounds!r}')
-    if bounds == "net" and algorithm.multipliers.surrogate:
-        raise AlgorithmError(f'{algorithm.name} shows its multipliers surrogate rates, which needs bounds="row"')
-    return replace(algorithm, model=replace(algorithm.model, net=bounds == "net"))
-
-
-def _joined(X: Any, examples: Examples, referee: tuple[Any, ...]) -> tuple[Any, Examples, Examples]:
-    """Put training and referee data in one table of rows: each part has weight 0 where the other one counts."""
+    Each part has weight 0 where the other one counts.
+    """
     if not isinstance(referee, (tuple, list)) or not 2 <= len(referee) <= 4:
         raise AlgorithmError("referee must be (X, y), (X, y, attributes) or (X, y, attributes, sample_weight)")
-    other = Examples.of(referee[1], *referee[2:], fallback=referee[0], two_classes=True)
-    first, second = features(X, len(examples)), features(referee[0], len(other))
+    other = Sample.of(*referee, two_classes=True)
+    first, second = features(sample.X, len(sample)), features(other.X, len(other))
     if first.shape[1] != second.shape[1]:
         raise DataError(f"the referee's X has {second.shape[1]} features, the training X {first.shape[1]}")
-    labels = np.concatenate([examples.labels, other.labels])
+    one, two = sample.examples, other.examples
     columns = {
-        name: np.concatenate([column, other.columns[name]])
-        for name, column in examples.columns.items()
-        if name in other.columns
+        name: np.concatenate([one.columns[name], two.columns[name]]) for name in one.columns if name in two.columns
     }
-    nothing, nobody = np.zeros(len(examples)), np.zeros(len(other))
-    trained_on = Examples(labels, np.concatenate([examples.weights, nobody]), columns)
-    return stacked(first, second), trained_on, Examples(labels, np.concatenate([nothing, other.weights]), columns)
-
-
-def _with_radius(algorithm: Algorithm, radius: float | str | None, theory: Callable[[], float]) -> Algorithm:
-    if radius is None:
-        return algorithm
-    named = isinstance(radius, str)
-    if radius != "theory" if named else isinstance(radius, bool) or not _positive(radius):
-        raise AlgorithmError(f'the radius must be a positive number or "theory"; got {radius!r}')
-    if not isinstance(algorithm.multipliers, (Ascent, OuterAscent)):
-        return algorithm
-    size = theory() if named else float(radius)
-    return replace(algorithm, multipliers=replace(algorithm.multipliers, radius=size))
-
-
-# -- the grid of configurations -------------------------------------------------------------------
-
-
-def _grid(**axes: Sequence[Any] | None) -> Grid:
-    """Every combination of the settings, in reading order; an axis that is None is not in use."""
-    used = {name: values for name, values in axes.items() if values is not None}
-    return [dict(zip(used, point, strict=True)) for point in itertools.product(*used.values())]
-
-
-def _rules(grid: Grid, rounds: int, every: int, slack_step: float | None, shifts: list[Array] | None) -> Rules:
-    theta, lam = (np.array([setting.get(name, 1.0) for setting in grid]) for name in ("theta_step", "lambda_step"))
-    slack = lam
-    if slack_step is not None:
-        sizes = _steps(slack_step, "slack_step") or []
-        if len(sizes) != 1:
-            raise AlgorithmError(f"slack_step must be one positive number; got {slack_step!r}")
-        slack = np.full(len(grid), sizes[0])
-    levels = None if shifts is None else np.array([shifts[setting["level"]] for setting in grid]).T
-    return Rules(rounds, every, theta, lam, slack, levels)
-
-
-def _steps(
-    value: Any, name: str, theory: Callable[[], float] | None = None, unused: bool = False
-) -> list[float] | None:
-    """Check step sizes; None for a player that takes no steps."""
-    if isinstance(value, str) and theory is not None and value == "theory":
-        return None if unused else [theory()]
-    try:
-        steps = [float(v) for v in np.ravel(np.asarray(value, dtype=float))]
-    except (TypeError, ValueError):
-        steps = []
-    if not steps or not all(map(_positive, steps)):
-        also = "" if theory is None else ', or "theory"'
-        raise AlgorithmError(f"{name} must be positive: a number, or several of them{also}; got {value!r}")
-    return None if unused else steps
-
-
-def _positive(value: Any) -> bool:
-    try:
-        return 0 < float(value) < np.inf
-    except (TypeError, ValueError):
-        return False
-
-
-def _seeds(seeds: Any) -> list[int]:
-    found = [seeds] if isinstance(seeds, (int, np.integer)) else list(seeds)
-    if not found or not all(isinstance(seed, (int, np.integer)) and seed >= 0 for seed in found):
-        raise AlgorithmError(f"seeds must be whole numbers of at least 0, at least one of them; got {seeds!r}")
-    return [int(seed) for seed in found]
-
-
-def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:
-    if levels is None:
-        return []
-    if not n_constraints:
-        raise AlgorithmError("levels shift the constraints, and this problem has none: leave them out")
-    try:
-        array = np.atleast_1d(np.asarray(levels, dtype=float))
-    except (TypeError, ValueError):
-        raise AlgorithmError(f"levels must be numbers; got {levels!r}") from None
-    if array.ndim == 1:
-        array = np.repeat(array[:, None], n_constraints, axis=1)
-    if array.ndim != 2 or array.shape[1] != n_constraints or not len(array) or not np.isfinite(array).all():
-        raise AlgorithmError(
-            f"levels must be finite, of shape (levels,) or (levels, {n_constraints}); got shape {array.shape}"
-        )
-    return list(array)
-
-
-# -- telling --------------------------------------------------------------------------------------
-
-
-class ProgressLine:
-    """Progress on one line of standard error: the best mixture so far where it is known, or this round's best iterate.
-
-    ``mixture``, the objective (as the user wrote it) and the violation of the best mixture of what was recorded, is
-    set by whoever computes it.
-    """
-
-    def __init__(self, sense: str) -> None:
-        self.sign = -1.0 if sense == "maximize" else 1.0
-        self.start, self.last, self.width = time.monotonic(), -np.inf, 0
-        self.mixture: tuple[float, float] | None = None
-        self.ended = False
-
-    def __call__(self, moment: Moment) -> None:
-        """Show where the game stands, a few times a second."""
-        now = time.monotonic()
-        if not len(moment.active) or (now - self.last < 0.2 and moment.round < moment.n_rounds):
-            return
-        self.last = now
-        what = "best mixture so far"
-        if self.mixture is not None:
-            objective, violation = self.mixture
-        else:
-            what = "best iterate of this round"
-            best = int(np.lexsort((self.sign * moment.objective, moment.violation))[0])
-            objective, violation = float(moment.objective[best]), float(moment.violation[best])
-        line = (
-            f"round {moment.round}/{moment.n_rounds}  {what}: objective {objective:.4f}, violation {violation:.4f}  "
-            f"{now - self.start:.0f} s"
-        )
-        self.width = max(self.width, len(line))  # a shorter line covers the one before
-        print(f"\r{line:<{self.width}} ", end="", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        """End the line, once."""
-        if not self.ended:
-            print(file=sys.stderr)
-        self.ended = True
+    weights = np.concatenate([np.zeros(len(one)), two.weights])
+    examples = Examples(np.concatenate([one.labels, two.labels]), weights, columns, one.categories)
+    return Sample(stacked(first, second), examples, sample.names), np.concatenate([one.weights, np.zeros(len(two))])
 
 
 def _warn(solution: Solution) -> None:

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.features import features
-from ..models.base import Model
+from ..models.contract import Model
 from ..models.linear import Linear
-from ..players.model import Descent
-from ..players.multipliers import Ascent, OuterAscent
 from ..problem.table import AtomGroup, Table
 from .algorithms import Algorithm
 
@@ -83,7 +81,7 @@ def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float
     if not table.program.n_constraints:
         return max(own, 1e-6)
     L = max(lipschitz(table, 1 + j) for j in range(table.program.n_constraints))
-    if not algorithm.responds and not algorithm.multipliers.surrogate:
+    if not algorithm.responds and not algorithm.multipliers.sees_bounds:
         return own + (L + 1) * float(np.sqrt(np.sqrt(rounds)))
     if margin is None or not 0 < margin < np.inf:
         raise AlgorithmError(
@@ -95,18 +93,12 @@ def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float
 
 
 def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
-    """eta_lambda = kappa / (B_lambda sqrt(2 T)); for swap regret sqrt(m log m / (T B^2)), B in the sup-norm.
+    """The step size of the player's own theorem (its ``theory_rate``), from the bounds on the residuals that it sees.
 
-    COCO steps once per inner run and on the constraints alone. Multipliers that see surrogate rates get the steps
-    that fit the true ones: surrogate rates have no bound of their own.
+    Multipliers that see surrogate rates get the steps that fit the true ones: surrogate rates have no bound of their
+    own.
     """
-    bounds, player = residual_bounds(table), algorithm.multipliers
-    if isinstance(player, OuterAscent):
-        bounds, rounds = bounds[: table.program.n_constraints], max(player.runs(rounds), 1)
-    if isinstance(player, (Ascent, OuterAscent)):
-        return player.radius / (max(float(np.linalg.norm(bounds)), 1e-9) * float(np.sqrt(2 * rounds)))
-    m = max(table.program.n_multipliers, 2)
-    return float(np.sqrt(m * np.log(m) / rounds)) / max(float(bounds.max(initial=0.0)), 1e-9)
+    return algorithm.multipliers.theory_rate(residual_bounds(table), table.program.n_constraints, rounds)
 
 
 def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, X: Any) -> float:
@@ -118,16 +110,14 @@ def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, 
     """
     if not isinstance(model, Linear) or model.radius is None:
         raise AlgorithmError('theta_step="theory" needs a bounded model: model=Linear(radius=...)')
-    assert isinstance(algorithm.model, Descent)  # a model that responds takes no steps
     X = features(X, len(table.examples))
     sparse = sp.issparse(X)
     squares = np.asarray((X.power(2) if sparse else X**2).sum(axis=1), dtype=np.float64).ravel()
     norms = np.sqrt(squares + (1.0 if model.intercept else 0.0))
     lengths = table.cells.sums(norms[:, None])[:, 0]
-    slope = algorithm.model.surrogate.slope_bound
+    slope = algorithm.model.bounds.slope_bound
     rows = slope * np.asarray(abs(table.matrix) @ lengths)[: table.program.n_multipliers]
     losses = sum(float(np.abs(coefficient) @ lengths) for coefficient in table.loss.values())  # slopes of at most 1
-    player = algorithm.multipliers
-    weight = player.radius if isinstance(player, (Ascent, OuterAscent)) else 1.0
+    weight = algorithm.multipliers.most
     steepest = rows[0] + losses + weight * rows[1:].max(initial=0.0) + model.penalty * model.radius
     return float(model.radius / (max(float(steepest), 1e-9) * np.sqrt(2 * rounds)))

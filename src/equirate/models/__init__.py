@@ -1,7 +1,7 @@
-"""Models: what the game can train. It sees them only through their scores (or cell sums).
+"""Models: what the game can train, behind one contract (`contract`): costs per cell in, sums over cells out.
 
-`base` has the contract, `linear`, `finite`, `plug_in` and `oracle` one model each. To add a model, implement
-`Model.bind` and the `Player` it returns, then register it in `make_model`.
+`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each. To add a model, implement `Model.bind` and
+the `Learner` it returns; `make_model` takes any `Model` as it is.
 """
 
 from __future__ import annotations
@@ -9,13 +9,28 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.errors import AlgorithmError
-from .base import Members, Model, Player
+from .contract import Asked, Batch, Learner, Members, Model, Rows, Seen
 from .finite import Finite
 from .linear import Linear
 from .oracle import Oracle
 from .plug_in import PlugIn
+from .thresholds import Thresholds
 
-__all__ = ["Finite", "Linear", "Members", "Model", "Oracle", "Player", "PlugIn", "make_model"]
+__all__ = [
+    "Asked",
+    "Batch",
+    "Finite",
+    "Learner",
+    "Linear",
+    "Members",
+    "Model",
+    "Oracle",
+    "PlugIn",
+    "Rows",
+    "Seen",
+    "Thresholds",
+    "make_model",
+]
 
 
 def make_model(model: Any) -> Model:

@@ -1,8 +1,8 @@
 """Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that pays.
 
-`Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the hinge
-bounds with respect to linear weights, for all configurations at once. It is compiled where `kernels` are ready, and a
-few matrix products over blocks of rows otherwise; both give the same up to rounding.
+`Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the
+surrogate bounds with respect to linear weights, for all configurations at once. It is compiled for the hinge bounds
+where `kernels` are ready, and a few matrix products over blocks of rows otherwise; both give the same up to rounding.
 
 `Standard` lets a linear model move as if its features were standardised, without a copy of them.
 """
@@ -22,9 +22,8 @@ from .._core import kernels, threads
 from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
 from ..data.cells import Cells
-from ..data.examples import Examples
-from ..players.model import hinge_slopes
 from ..players.surrogates import HINGE
+from .contract import Asked, Batch, Rows, Seen
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -45,14 +44,11 @@ _PARTIAL_VALUES = 1 << 22
 
 
 class Swept(NamedTuple):
-    """What a pass over the examples gives, for all configurations."""
+    """What a pass over the rows gives, for all configurations."""
 
-    sums: Array
-    """(cells, configurations): weighted sums of the predictions."""
+    seen: Seen
     slope: Weights
-    """Slope of the hinge bounds with respect to the weights, intercept last."""
-    bounds: tuple[Array, Array] | None
-    """Weighted sums of the upper and of the lower hinge bounds on the predictions."""
+    """Slope of what was asked with respect to the weights, intercept last."""
 
 
 class Design:
@@ -68,54 +64,49 @@ class Design:
         self.sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
         self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
         self._known_cuts: dict[int, list[tuple[int, int]]] = {}
-        self._known_blocks: dict[int, list[tuple[slice, Cells, Cells]]] = {}
+        self._known_blocks: dict[int, list[Batch]] = {}
 
     @classmethod
-    def of(cls, X: Any, examples: Examples) -> Design:
-        """Features with the labels as cells."""
-        cells = Cells.of_examples(examples, [], [])
-        return cls(X, cells, cells)
+    def of(cls, rows: Rows) -> Design:
+        """Rows arranged for the passes; their features are checked already."""
+        return cls(rows.X, rows.cells, rows.trained)
 
-    def sweep(self, W: Weights, up: Array, down: Array, bounds: bool = False) -> Swept:
-        """Measure and feel: see `Swept`. ``bounds`` asks for the sums of the hinge bounds too."""
-        if kernels.ready() and self.X.dtype == W.dtype:
-            return self._compiled(W, up, down, bounds)
-        return self._in_blocks(W, up, down, bounds)
+    def sweep(self, W: Weights, asked: Asked) -> Swept:
+        """See and take the slope, in one pass."""
+        if kernels.ready() and self.X.dtype == W.dtype and asked.surrogate is HINGE and not asked.losses:
+            return self._compiled(W, asked.up, asked.down, asked.bounded)
+        return self._in_blocks(W, asked)
 
     def sums(self, W: Weights) -> Array:
         """Cell sums alone."""
         if kernels.ready() and self.X.dtype == W.dtype:
             return self._counted(W)
         total = np.zeros((len(self.cells), W.shape[1]))
-        for rows, cells, _ in self._blocks(W.shape[1]):
-            total += cells.sums(linear_scores(self.X[rows], W) > 0)
+        for batch in self._blocks(W.shape[1]):
+            total += batch.cells.sums(linear_scores(batch.X, W) > 0)
         return total
 
     # -- numpy -----------------------------------------------------------------------------------
 
-    def _in_blocks(self, W: Weights, up: Array, down: Array, bounds: bool) -> Swept:
-        sums, slope = np.zeros((len(self.cells), W.shape[1])), np.zeros_like(W)
-        upper, lower = np.zeros_like(sums), np.zeros_like(sums)
-        for rows, cells, trained in self._blocks(W.shape[1]):
-            X = self.X[rows]
-            scores = linear_scores(X, W)
-            sums += cells.sums(scores > 0)
-            if bounds:
-                upper += cells.sums(HINGE.upper(scores))
-                lower += cells.sums(HINGE.lower(scores))
-            slope += linear_slope(X, hinge_slopes(trained, scores, up, down))
-        return Swept(sums, slope, (upper, lower) if bounds else None)
+    def _in_blocks(self, W: Weights, asked: Asked) -> Swept:
+        seen, slope = None, np.zeros_like(W)
+        for batch in self._blocks(W.shape[1]):
+            scores = linear_scores(batch.X, W)
+            part = asked.seen(batch, scores)
+            seen = part if seen is None else seen.plus(part)
+            slope += linear_slope(batch.X, asked.slope(batch, scores))
+        return Swept(Seen(np.zeros((len(self.cells), W.shape[1]))) if seen is None else seen, slope)
 
-    def _blocks(self, count: int) -> list[tuple[slice, Cells, Cells]]:
-        """Rows, and the cells of just these rows."""
+    def _blocks(self, count: int) -> list[Batch]:
+        """Rows in blocks whose scores stay in cache."""
         size = max(_BLOCK_VALUES // max(count, 1), 256)
         if size not in self._known_blocks:
             n, blocks = self.X.shape[0], []
             for start in range(0, n, size):
-                stop = min(start + size, n)
-                cells = self.cells.block(start, stop)
-                trained = cells if self.trained is self.cells else self.trained.block(start, stop)
-                blocks.append((slice(start, stop), cells, trained))
+                rows = slice(start, min(start + size, n))
+                cells = self.cells.take(rows)
+                trained = cells if self.trained is self.cells else self.trained.take(rows)
+                blocks.append(Batch(self.X[rows], cells, trained, rows))
             self._known_blocks = {size: blocks}  # the number of configurations only falls: older cuts are done with
         return self._known_blocks[size]
 
@@ -141,7 +132,7 @@ class Design:
         threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
         count = W.shape[1]
         bounded = None if upper is None or lower is None else (_joined(upper, count), _joined(lower, count))
-        return Swept(_joined(sums, count).astype(float), _joined(slope, count), bounded)
+        return Swept(Seen(_joined(sums, count).astype(float), bounded), _joined(slope, count))
 
     def _counted(self, W: Weights) -> Array:
         tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, DataError
 from ..players.steps import StepRule
-from ..problem.table import Table
-from .base import Array, Choice, Members, Model, Player
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,34 +31,41 @@ class Finite(Model):
         if not self.classifiers:
             raise AlgorithmError("the list of classifiers is empty: give at least one")
 
-    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+    @property
+    def exact(self) -> bool:
+        """Every classifier is compared."""
+        return True
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Decide once with every classifier."""
-        return FinitePlayer(self.classifiers, decisions(self.classifiers, X, len(table.examples)), table, count)
+        return FiniteLearner(self.classifiers, rows, count)
 
 
-class FinitePlayer(Player):
-    """Index of the classifier that each configuration plays."""
+class FiniteLearner(Learner):
+    """Index of the classifier that each configuration plays; sums of all of them are known beforehand."""
 
-    def __init__(self, classifiers: tuple[Any, ...], decided: NDArray[np.bool_], table: Table, count: int) -> None:
-        self.classifiers, self.decided = classifiers, decided
-        self.table, self.cell_sums = table, table.cells.sums(decided)
+    def __init__(self, classifiers: tuple[Any, ...], rows: Rows, count: int) -> None:
+        decided = decisions(classifiers, rows.X, len(rows))
+        self.classifiers = classifiers
+        self.measured = rows.cells.sums(decided)
+        self.trained = self.measured if rows.trained is rows.cells else rows.trained.sums(decided)
+        self.measured, self.trained = rows.reduce(self.measured, self.trained)
         self.index = np.zeros(count, dtype=np.intp)
 
-    def scores(self) -> NDArray[Any]:
-        """+1 or -1."""
-        return np.where(self.decided[:, self.index], 1.0, -1.0)
-
-    def sums(self, table: Table) -> Array:
-        """Known beforehand on the training data."""
-        if table is self.table:
-            return self.cell_sums[:, self.index]
-        return table.cells.sums(self.decided[:, self.index])
-
-    def respond(self, table: Table, coefficients: Array) -> None:
+    def answer(self, asked: Asked) -> Seen:
         """Pick the cheapest; ties go to the first."""
-        self.index = np.argmin(self.cell_sums.T @ coefficients, axis=0)
+        self.index = np.argmin(self.trained.T @ asked.costs, axis=0)
+        return Seen(self.measured[:, self.index])
 
-    def photograph(self) -> NDArray[np.intp]:
+    def every_sum(self) -> Array:
+        """All of them."""
+        return self.measured
+
+    def resume(self, state: NDArray[np.intp]) -> None:
+        """Take the indices over."""
+        self.index = state.copy()
+
+    def snapshot(self) -> NDArray[np.intp]:
         """Copy the indices."""
         return self.index.copy()
 
@@ -71,14 +77,10 @@ class FinitePlayer(Player):
         """Always."""
         return np.ones(len(self.index), dtype=bool)
 
-    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Look the classifiers up."""
-        indices = [int(photographs[t][c]) for t, c in chosen]
+        indices = [int(snapshots[t][c]) for t, c in chosen]
         return FiniteMembers(tuple(self.classifiers[k] for k in indices))
-
-    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
-        """Refuse: there are no parameters to average."""
-        raise AlgorithmError("a list of classifiers has no parameters to average: use uniform(), shrink() or polish()")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,11 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, DataError
 from .._core.seeds import stream
-from ..data.cells import Cells
 from ..data.features import feature_names, features
-from ..players.steps import StepRule
-from ..problem.table import Table
-from .base import Array, Choice, Measured, Members, Model, Player
-from .design import Design, Standard, decisions, linear_scores, linear_slope, stored_bytes
+from ..players.state import State
+from ..players.steps import StepRule, StepState
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
+from .design import Design, Standard, decisions, linear_scores, stored_bytes
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
@@ -60,85 +60,84 @@ class Linear(Model):
         if not self.penalty >= 0 or not self.spread >= 0:
             raise AlgorithmError("the penalty and the spread of Linear must not be negative")
 
-    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Make the parameters."""
-        X, names = features(X, len(table.examples)), feature_names(X)
-        return LinearPlayer(self, X, table.examples.weights, step, seeds, names)
+        return LinearLearner(self, rows, step, seeds)
 
 
-class LinearPlayer(Player):
+@dataclass(frozen=True, eq=False)
+class LinearState(State):
+    """Weights as they move, and the state of their steps."""
+
+    W: NDArray[Any]
+    step: StepState
+
+
+class LinearLearner(Learner):
     """Weights (features and intercept, configurations), for standardised features where the model is asked to.
 
-    The intercept's row is always there, and stays 0 where the model has none. Photographs and members are for the
+    The intercept's row is always there, and stays 0 where the model has none. Snapshots and members are for the
     features as given.
     """
 
-    def __init__(
-        self,
-        setting: Linear,
-        X: Any,
-        weights: Array,
-        step: StepRule,
-        seeds: Sequence[int],
-        names: tuple[str, ...] | None = None,
-    ) -> None:
-        self.setting, self.X, self.rule, self.names = setting, X, step, names
-        self.standard = Standard.of(X, weights) if setting.standardise else None
+    def __init__(self, setting: Linear, rows: Rows, step: StepRule[Any], seeds: Sequence[int]) -> None:
+        self.setting, self.rows, self.rule, self.names = setting, rows, step, rows.sample.names
+        self.X = X = features(rows.X, len(rows))
+        self.standard = Standard.of(X, rows.trained.weights) if setting.standardise else None
         d = X.shape[1]
         width = d + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
         self.W: NDArray[Any] = np.zeros((d + 1, len(columns)), X.dtype)
         self.W[:width] = setting.spread * np.stack(columns, axis=1)
         self._project()
-        self.state = step.start(self.W.shape, self.W.dtype)
+        self.steps: StepState = step.start(self.W.shape, self.W.dtype)
         self.budget = max(stored_bytes(X), LEAST_BUDGET)
         self.slope: NDArray[Any] | None = None
-        self.design: tuple[Table, Table, Design] | None = None
+
+    @cached_property
+    def design(self) -> Design:
+        """The rows arranged for the passes."""
+        return Design(self.X, self.rows.cells, self.rows.trained)
 
     @property
     def raw(self) -> NDArray[Any]:
         """Weights for the features as given."""
         return self.W if self.standard is None else self.standard.raw(self.W)
 
-    def scores(self) -> NDArray[Any]:
-        """One matrix product."""
-        return linear_scores(self.X, self.raw)
+    def answer(self, asked: Asked) -> Seen:
+        """Two matrix products in one pass over the features; or logistic regressions and one product."""
+        if asked.respond:
+            self._respond(asked.costs)
+            (sums,) = self.rows.reduce(self.design.sums(self.raw))
+            return Seen(sums)
+        seen, slope = self.design.sweep(self.raw, asked)
+        self.slope, *parts = self.rows.reduce(slope, *seen.parts())
+        return seen.of_parts(parts)
 
-    def sweep(self, table: Table, training: Table, up: Array, down: Array, bounds: bool) -> Measured:
-        """Two matrix products in one pass over the features."""
-        if self.design is None or self.design[0] is not table or self.design[1] is not training:
-            self.design = table, training, Design(self.X, table.cells, training.cells)
-        swept = self.design[2].sweep(self.raw, up, down, bounds)
-        self.slope = swept.slope
-        return swept.sums, swept.bounds
+    def advance(self, rate: Array) -> None:
+        """One step against the last pass's slope, one projection."""
+        if self.slope is None:
+            raise AlgorithmError("advance comes after an answer that was asked to descend")
+        self.descend(self.slope, rate)
 
-    def step(self, rate: Array, slope: NDArray[Any] | None = None) -> None:
-        """One step, one projection: against a slope for the features as given, or the last sweep's."""
-        slope = self.slope if slope is None else slope
-        assert slope is not None  # a sweep comes first
-        self._move(slope, rate)
-
-    def descend(self, gradient: NDArray[Any], rate: Array) -> None:
-        """One matrix product, one step, one projection."""
-        self._move(linear_slope(self.X, gradient), rate)
-
-    def _move(self, slope: NDArray[Any], rate: Array) -> None:
+    def descend(self, slope: NDArray[Any], rate: Array) -> None:
+        """One step against a slope with respect to weights for the features as given."""
         if self.standard is not None:
             slope = self.standard.slope(slope)
         if self.setting.penalty:
             slope[:-1] += self.setting.penalty * self.W[:-1]
         if not self.setting.intercept:
             slope[-1] = 0.0
-        move, self.state = self.rule.move(self.state, slope, rate.astype(self.W.dtype))
+        move, self.steps = self.rule.move(self.steps, slope, rate.astype(self.W.dtype))
         self.W -= move
         self._project()
 
-    def respond(self, table: Table, coefficients: Array) -> None:
+    def _respond(self, coefficients: Array) -> None:
         """Weighted logistic regression on the costs, with the cheapest threshold on its scores: an approximate oracle.
 
-        With an intercept it is never dearer than saying the same to everybody.
+        With an intercept it never costs more than saying the same to everybody.
         """
-        costs = table.cells.spread(coefficients)
+        costs = self.rows.trained.spread(coefficients)
         for c in range(self.W.shape[1]):
             self.W[:, c] = self._respond_one(costs[:, c])
         self._project()  # decisions do not depend on the scale
@@ -167,7 +166,7 @@ class LinearPlayer(Player):
         """Features for the oracle; sparse ones are scaled but not shifted, which its intercept makes up for."""
         return self.X if self.standard is None else self.standard.features(self.X)
 
-    def photograph(self) -> NDArray[Any]:
+    def snapshot(self) -> NDArray[Any]:
         """Copy the weights."""
         return self._shown(self.raw).copy()
 
@@ -177,46 +176,56 @@ class LinearPlayer(Player):
 
     @property
     def shifts(self) -> bool:
-        """Whether the photographs have a row of intercepts."""
+        """Whether the snapshots have a row of intercepts."""
         return self.setting.intercept or self.setting.standardise
 
-    def resume(self, photograph: NDArray[Any]) -> None:
+    def start_from(self, snapshot: NDArray[Any]) -> None:
         """Take the weights over."""
         wanted = self._shown(self.W).shape
-        if photograph.shape != wanted:
+        if snapshot.shape != wanted:
             raise AlgorithmError(
-                f"cannot continue: the earlier play has weights of shape {photograph.shape}, this one {wanted}"
+                f"cannot continue: the earlier play has weights of shape {snapshot.shape}, this one {wanted}"
             )
         V = np.zeros_like(self.W)
-        V[: len(photograph)] = photograph
+        V[: len(snapshot)] = snapshot
         self.W = V if self.standard is None else self.standard.standard(V)
+
+    def state(self) -> LinearState:
+        """Weights and steps."""
+        return copy.deepcopy(LinearState(self.W, self.steps))
+
+    def resume(self, state: LinearState) -> None:
+        """Take weights and steps over."""
+        kept = copy.deepcopy(state)
+        self.W, self.steps = kept.W, kept.step
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other columns."""
         self.W = np.ascontiguousarray(self.W[:, columns])
-        self.state = StepRule.keep(self.state, columns)
+        self.steps = self.steps.keep(columns)
 
     def finite(self) -> NDArray[np.bool_]:
         """Columns without NaN or infinity."""
         finite: NDArray[np.bool_] = np.isfinite(self.W).all(axis=0)
         return finite
 
-    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
-        W = np.stack([photographs[t][:, c] for t, c in chosen], axis=1)
+        W = np.stack([snapshots[t][:, c] for t, c in chosen], axis=1)
         return LinearMembers(W, self.shifts, self.names)
 
-    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+    def average(self, snapshots: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
         """Average the chosen columns."""
-        W = sum(weight * photographs[t][:, c] for (t, c), weight in zip(chosen, weights, strict=True))
+        W = sum(weight * snapshots[t][:, c] for (t, c), weight in zip(chosen, weights, strict=True))
         return LinearMembers(np.asarray(W, dtype=self.W.dtype)[:, None], self.shifts, self.names)
 
-    def measurer(self, X: Any, cells: Cells, attributes: Any = None) -> Callable[[Members], Array]:
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
-        design = Design(checked_features(X, self.X.shape[1], self.names), cells, cells)
+        design = Design(checked_features(rows.X, self.X.shape[1], self.names), rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:
-            assert isinstance(members, LinearMembers)  # made by this player
+            if not isinstance(members, LinearMembers):
+                raise TypeError(f"a linear learner measures linear members; got {type(members).__name__}")
             return design.sums(members.with_intercept.astype(design.X.dtype))
 
         return measure

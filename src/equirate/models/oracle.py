@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from ..data.examples import same_length, to_numpy
+from ..data.examples import to_numpy
 from ..players.steps import StepRule
-from ..problem.table import Table
-from .base import Array, Choice, Members, Model, Player
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
 from .finite import FiniteMembers, decisions
 
 
@@ -42,36 +41,24 @@ class Oracle(Model):
                 "choose one that does, such as LogisticRegression, or a plug-in"
             )
 
-    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Keep the features as they are: the estimator knows best."""
-        rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        same_length(np.empty(rows), len(table.examples), "X")
-        X = X if hasattr(X, "shape") else to_numpy(X)
-        return OraclePlayer(self.estimator, X, len(table.examples), count)
+        return OracleLearner(self.estimator, rows, count)
 
 
-class OraclePlayer(Player):
+class OracleLearner(Learner):
     """One fitted classifier per configuration."""
 
-    def __init__(self, estimator: Any, X: Any, length: int, count: int) -> None:
-        self.estimator, self.X = estimator, X
+    def __init__(self, estimator: Any, rows: Rows, count: int) -> None:
+        self.estimator, self.rows = estimator, rows
+        self.X = rows.X if hasattr(rows.X, "shape") else to_numpy(rows.X)
         self.fitted: list[Any] = [Always(False)] * count
-        self.decided = np.zeros((length, count), dtype=bool)
 
-    def scores(self) -> NDArray[Any]:
-        """+1 or -1."""
-        return np.where(self.decided, 1.0, -1.0)
-
-    def sums(self, table: Table) -> Array:
-        """Add the decisions up."""
-        return table.cells.sums(self.decided)
-
-    def respond(self, table: Table, coefficients: Array) -> None:
+    def answer(self, asked: Asked) -> Seen:
         """Refit, configuration by configuration."""
-        costs = table.cells.spread(coefficients)
-        for c in range(costs.shape[1]):
-            self.fitted[c] = self._fit(costs[:, c])
-            self.decided[:, c] = decisions([self.fitted[c]], self.X, len(costs))[:, 0]
+        costs = self.rows.trained.spread(asked.costs)
+        self.fitted = [self._fit(cost) for cost in costs.T]
+        return Seen(self.rows.cells.sums(decisions(self.fitted, self.X, len(self.rows))))
 
     def _fit(self, cost: Array) -> Any:
         from sklearn.base import clone
@@ -85,26 +72,25 @@ class OraclePlayer(Player):
         weights = size * (used.sum() / size.sum())
         return clone(self.estimator).fit(self.X, wanted.astype(int), sample_weight=weights)
 
-    def photograph(self) -> list[Any]:
+    def resume(self, state: list[Any]) -> None:
+        """Take the fitted classifiers over."""
+        self.fitted = list(state)
+
+    def snapshot(self) -> list[Any]:
         """Keep the fitted classifiers."""
         return list(self.fitted)
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other configurations."""
         self.fitted = [self.fitted[c] for c in columns]
-        self.decided = self.decided[:, columns]
 
     def finite(self) -> NDArray[np.bool_]:
         """Always."""
         return np.ones(len(self.fitted), dtype=bool)
 
-    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Collect the fitted classifiers."""
-        return FiniteMembers(tuple(photographs[t][c] for t, c in chosen))
-
-    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
-        """Refuse: classifiers of any kind have no average."""
-        raise AlgorithmError("an oracle's classifiers cannot be averaged: use uniform(), shrink() or polish()")
+        return FiniteMembers(tuple(snapshots[t][c] for t, c in chosen))
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, DataError
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
 from ..data.slices import Slice
 from ..players.steps import StepRule
-from ..problem.table import Table
-from .base import Array, Choice, Members, Model, Player
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
 
 MOST_CELLS = 256
 
@@ -40,12 +40,11 @@ class PlugIn(Model):
     estimator: Any = field(default_factory=lambda: _logistic())
     group_aware: bool = False
 
-    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Fit the probabilities, once."""
         from sklearn.base import clone  # takes a second: only where it is used
 
-        X = features(X, len(table.examples))
-        cells = table.cells
+        X, cells = features(rows.X, len(rows)), rows.trained
         if not hasattr(self.estimator, "predict_proba"):
             raise AlgorithmError(f"a plug-in needs predict_proba, which {self.estimator!r} does not have")
         if not self.group_aware and len(cells) > MOST_CELLS:
@@ -56,8 +55,8 @@ class PlugIn(Model):
         target = cells.labels[cells.of] if self.group_aware else cells.of
         weighted = {} if (cells.weights == cells.weights[0]).all() else {"sample_weight": cells.weights}
         learner = clone(self.estimator).fit(X, target, **weighted)
-        posterior = Aware(learner, _signatures(table)) if self.group_aware else Blind(learner, len(cells))
-        return PlugInPlayer(posterior, posterior(X, table.examples), table, count)
+        posterior = Aware(learner, _signatures(cells)) if self.group_aware else Blind(learner, len(cells))
+        return PlugInLearner(posterior, posterior(X, rows.sample.examples), rows, count)
 
 
 class Posterior:
@@ -117,8 +116,7 @@ class Aware(Posterior):
         return result
 
 
-def _signatures(table: Table) -> Signatures:
-    cells = table.cells
+def _signatures(cells: Cells) -> Signatures:
     bits = _packed([*cells.members.values(), *cells.baselines.values()])
     found = {(bits[c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
     return Signatures(tuple(cells.members), tuple(cells.baselines), found)
@@ -128,22 +126,23 @@ def _packed(masks: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
     return np.packbits(np.stack(masks, axis=1).astype(bool), axis=1)
 
 
-class PlugInPlayer(Player):
+class PlugInLearner(Learner):
     """Coefficients of the cells (cells, configurations)."""
 
-    def __init__(self, posterior: Posterior, probabilities: Array, table: Table, count: int) -> None:
-        self.posterior, self.probabilities = posterior, probabilities
-        self.k = np.ones((len(table.cells), count))
+    def __init__(self, posterior: Posterior, probabilities: Array, rows: Rows, count: int) -> None:
+        self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
+        self.k = np.ones((len(rows.cells), count))
 
-    def scores(self) -> NDArray[Any]:
-        """Expected gain of predicting 1."""
-        return -(self.probabilities @ self.k)
+    def answer(self, asked: Asked) -> Seen:
+        """Adopt the costs as coefficients, and predict 1 where the expected cost is negative."""
+        self.k = asked.costs.copy()
+        return Seen(self.rows.cells.sums(self.probabilities @ self.k < 0))
 
-    def respond(self, table: Table, coefficients: Array) -> None:
-        """Adopt the coefficients."""
-        self.k = coefficients.copy()
+    def resume(self, state: Array) -> None:
+        """Take the coefficients over."""
+        self.k = state.copy()
 
-    def photograph(self) -> Array:
+    def snapshot(self) -> Array:
         """Copy the coefficients."""
         return self.k.copy()
 
@@ -155,13 +154,9 @@ class PlugInPlayer(Player):
         """Columns without NaN or infinity."""
         return np.asarray(np.isfinite(self.k).all(axis=0))
 
-    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
-        return PlugInMembers(self.posterior, np.stack([photographs[t][:, c] for t, c in chosen], axis=1))
-
-    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
-        """Refuse: the theorem's average is over parameters of a linear or other differentiable model."""
-        raise AlgorithmError("a plug-in has no parameters to average: use uniform(), shrink() or polish()")
+        return PlugInMembers(self.posterior, np.stack([snapshots[t][:, c] for t, c in chosen], axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, DataError
+from .._core.errors import DataError
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
-from ..problem.table import Table
-from .base import Array, Choice, Members, Model, Player
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
 
 Scorer = Callable[[Any], Any]
 
@@ -39,35 +38,40 @@ class Thresholds(Model):
     scorer: Scorer
     groups: tuple[Slice, ...] = (EVERYBODY,)
 
-    def bind(self, X: Any, table: Table, count: int, step: StepRule, seeds: Sequence[int]) -> Player:
+    @property
+    def exact(self) -> bool:
+        """Every threshold is compared."""
+        return True
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Score and sort once."""
-        scores = _scores(self.scorer, X, len(table.examples))
-        return ThresholdPlayer(self, scores, membership(self.groups, table.examples), count)
+        return ThresholdLearner(self, rows, count)
 
 
-class ThresholdPlayer(Player):
+class ThresholdLearner(Learner):
     """Thresholds (groups, configurations)."""
 
-    def __init__(self, setting: Thresholds, score: Array, group: NDArray[np.intp], count: int) -> None:
-        self.setting, self.score, self.group = setting, score, group
+    def __init__(self, setting: Thresholds, rows: Rows, count: int) -> None:
+        score, group = _scores(setting.scorer, rows.X, len(rows)), membership(setting.groups, rows.sample.examples)
+        self.setting, self.rows, self.score, self.group = setting, rows, score, group
         self.order = np.lexsort((-score, group))
         self.sorted = score[self.order]
         self.bounds = np.searchsorted(group[self.order], np.arange(len(setting.groups) + 1))
         self.cuts = np.full((len(setting.groups), count), np.inf)
 
-    def scores(self) -> NDArray[Any]:
-        """Distance above the threshold; -inf and inf thresholds accept nobody and everybody."""
-        cut = self.cuts[self.group]
-        return np.asarray(np.where(np.isinf(cut), -np.sign(cut), self.score[:, None] - cut))
-
-    def respond(self, table: Table, coefficients: Array) -> None:
+    def answer(self, asked: Asked) -> Seen:
         """Find the cheapest threshold of every group and configuration."""
-        costs = table.cells.spread(coefficients)[self.order]
+        costs = self.rows.trained.spread(asked.costs)[self.order]
         for g in range(len(self.setting.groups)):
             rows = slice(self.bounds[g], self.bounds[g + 1])
             self.cuts[g] = _cheapest(self.sorted[rows], costs[rows])
+        return Seen(self.rows.cells.sums(self.score[:, None] > self.cuts[self.group]))
 
-    def photograph(self) -> Array:
+    def resume(self, state: Array) -> None:
+        """Take the thresholds over."""
+        self.cuts = state.copy()
+
+    def snapshot(self) -> Array:
         """Copy the thresholds."""
         return self.cuts.copy()
 
@@ -79,13 +83,9 @@ class ThresholdPlayer(Player):
         """Thresholds at infinity are meant: only NaN is not."""
         return np.asarray(~np.isnan(self.cuts).any(axis=0))
 
-    def members(self, photographs: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
-        return ThresholdMembers(self.setting, np.stack([photographs[t][:, c] for t, c in chosen], axis=1))
-
-    def average(self, photographs: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
-        """Refuse: the theorem's average is over parameters of a model that descends."""
-        raise AlgorithmError("thresholds are not averaged: use uniform(), shrink() or polish()")
+        return ThresholdMembers(self.setting, np.stack([snapshots[t][:, c] for t, c in chosen], axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,14 @@ of the largest Lagrangian so far, which keeps them from jumping about while ther
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..mixtures.programmes import Cut, best_mixture
 from ..problem.table import Table
-from .multipliers import MultiplierPlayer, State, leader
+from .multipliers import MultiplierPlayer, Multipliers, middle_leader
 
 Array = NDArray[np.float64]
 
@@ -26,54 +26,80 @@ _SAME = 1e-12
 """Columns that differ by less are the same."""
 
 
+@dataclass(frozen=True, eq=False)
+class CorrectiveState(Multipliers):
+    """The columns so far, the best Lagrangian with its multipliers, and what the programmes found."""
+
+    columns: Array
+    """(rounds, rows, configurations)"""
+    best: Array
+    bound: Array
+    value: Array
+    """Value of the best mixture so far."""
+    gap: Array
+    """Value minus bound; the bound is one only where the model answers exactly."""
+    stale: NDArray[np.intp]
+    """Rounds since the value last improved."""
+    exact: bool = False
+    cuts: list[Cut] = field(default_factory=list)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Corrective(MultiplierPlayer):
+class Corrective(MultiplierPlayer[CorrectiveState]):
     """Play the duals of the mixture programme.
 
     ``radius`` is the price of a violation, and so a bound on the sum of the constraints' multipliers. ``smoothing`` is
-    the share of the best multipliers so far in those that are played. The play ends when the gap between the mixture's
-    value and the bound is at most ``tolerance``.
+    the share of the best multipliers so far in those that are played. For a model that answers exactly the play ends
+    when the gap between the mixture's value and the bound is at most ``tolerance``. An approximate answer gives no
+    bound: there the play ends when the value has not improved by more than ``gain`` for ``patience`` rounds.
     """
 
     radius: float = 100.0
     smoothing: float = 0.5
     tolerance: float = 1e-6
+    gain: float = 1e-5
+    patience: int = 10
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def takes_steps(self) -> bool:
+        """None."""
+        return False
+
+    def start(self, table: Table, count: int, exact: bool = False) -> CorrectiveState:
         """Begin at the gradient of the atoms in the middle of their boxes, with constraints that have atoms at 1."""
-        middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
-        lam = leader(table, middle, np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))
-        cuts: list[Cut] = []
-        return {
-            "lam": lam,
-            "columns": np.zeros((0, table.program.n_multipliers, count)),
-            "best": lam,
-            "bound": np.full(count, -np.inf),
-            "gap": np.full(count, np.inf),
-            "cuts": cuts,
-        }
+        lam = middle_leader(table, count)
+        far, none = np.full(count, np.inf), np.zeros(count, dtype=np.intp)
+        columns = np.zeros((0, table.program.n_multipliers, count))
+        return CorrectiveState(lam, columns, lam, -far, far, far, none, exact)
 
-    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+    def learn(
+        self, state: CorrectiveState, table: Table, rows: Array, residual: Array, rate: Array, t: int
+    ) -> CorrectiveState:
         """Add this round's columns, solve the programmes, and move towards their duals."""
-        columns = np.concatenate([state["columns"], rows[None, : table.program.n_multipliers]])
-        value = (state["lam"] * residual).sum(0)
-        better = value > state["bound"]
-        bound = np.where(better, value, state["bound"])
-        best = state["best"].copy()
-        best[:, better] = state["lam"][:, better]
-        lam, gap = best.copy(), state["gap"].copy()
+        columns = np.concatenate([state.columns, rows[None, : table.program.n_multipliers]])
+        value = (state.lam * residual).sum(0)
+        better = value > state.bound
+        bound = np.where(better, value, state.bound)
+        best = state.best.copy()
+        best[:, better] = state.lam[:, better]
+        lam, gap, reached, stale = best.copy(), state.gap.copy(), state.value.copy(), state.stale + 1
         for c in range(rows.shape[1]):  # one programme each; models that answer exactly have few configurations
-            if gap[c] <= self.tolerance:
+            if self._done(state, c):
                 continue
-            found = best_mixture(table, columns[:, :, c].T, self.radius, self.tolerance / 2, state["cuts"])
+            found = best_mixture(table, columns[:, :, c].T, self.radius, self.tolerance / 2, state.cuts)
             if found is None:
                 continue
-            fresh = (np.abs(state["columns"][:, :, c] - columns[-1, :, c]) > _SAME).any(axis=1).all()
+            fresh = (np.abs(state.columns[:, :, c] - columns[-1, :, c]) > _SAME).any(axis=1).all()
             share = self.smoothing if fresh else 0.0  # an answer that is known already: ask for the programme's prices
             lam[1:, c] = share * best[1:, c] + (1 - share) * found.multipliers
             gap[c] = found.value - bound[c]
-        return {"lam": lam, "columns": columns, "best": best, "bound": bound, "gap": gap, "cuts": state["cuts"]}
+            stale[c] = 0 if found.value < reached[c] - self.gain else stale[c]
+            reached[c] = min(reached[c], found.value)
+        return CorrectiveState(lam, columns, best, bound, reached, gap, stale, state.exact, state.cuts)
 
-    def settled(self, state: State) -> bool:
-        """Whether every configuration has met its bound."""
-        return bool((state["gap"] <= self.tolerance).all())
+    def _done(self, state: CorrectiveState, c: int) -> bool:
+        return bool(state.gap[c] <= self.tolerance if state.exact else state.stale[c] >= self.patience)
+
+    def settled(self, state: CorrectiveState) -> bool:
+        """Whether every configuration has met its bound or, without one, gains nothing any more."""
+        return all(self._done(state, c) for c in range(state.lam.shape[1]))

@@ -21,20 +21,23 @@ Signs = NDArray[Any]
 
 @dataclass(frozen=True)
 class LossFunction:
-    """A loss of the margin ``sign * score`` and its derivative with respect to the score."""
+    """A loss of the margin ``sign * score``, and its first and second derivatives with respect to the score."""
 
     value: Callable[[Scores, Signs], Scores]
     slope: Callable[[Scores, Signs], Scores]
+    curvature: Callable[[Scores], Scores]
 
 
 LOSSES = {
     "log_loss": LossFunction(
         value=lambda f, sign: np.logaddexp(0, -sign * f),
         slope=lambda f, sign: -sign * expit(-sign * f),
+        curvature=lambda f: expit(f) * expit(-f),
     ),
     "hinge_loss": LossFunction(
         value=lambda f, sign: np.maximum(0, 1 - sign * f),
         slope=lambda f, sign: -sign * (sign * f < 1),
+        curvature=np.zeros_like,
     ),
 }
 

@@ -14,61 +14,115 @@ of the rates so far), `OuterAscent` (COCO: ascent on the constraints' multiplier
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.errors import AlgorithmError
 from ..problem.table import Table
 from .slack import atom_weights
-from .steps import ADAM, StepRule
+from .state import State
+from .steps import ADAM, StepRule, StepState
 
 Array = NDArray[np.float64]
-State = dict[str, Any]
 
 ROUNDING = 1e-9
 """How far an argument may be outside a domain by rounding alone: 1 - positive_rate() of a sum of weights."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class MultiplierPlayer:
-    """Base of the strategies. ``state["lam"]`` holds the multipliers.
+@dataclass(frozen=True, eq=False)
+class Multipliers(State):
+    """State of a multiplier player: the multipliers (rows, configurations) that it plays next.
 
-    ``surrogate`` says whether the player sees surrogate rates instead of the true ones.
+    ``slacks`` are those that the multipliers imply, where the player minimises over them itself; ``left`` says which
+    configurations left an atom's domain, where the player looks.
     """
 
-    surrogate: bool = False
+    lam: Array
+    slacks: Array | None = field(default=None, kw_only=True)
+    left: NDArray[np.bool_] | None = field(default=None, kw_only=True)
 
-    def start(self, table: Table, count: int) -> State:
-        """Return the state before the first round."""
+
+S = TypeVar("S", bound=Multipliers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiplierPlayer(Generic[S]):
+    """Base of the strategies, and what a strategy of one's own has to say.
+
+    `start` and `learn` are the strategy. The properties declare what the player takes and gives: whether it takes
+    steps (and so a step size), whether it plays the objective's multiplier too, how large the multipliers get, and
+    whether its regret is known. ``sees_bounds`` says whether it sees the model's surrogate bounds instead
+    of the true rates.
+    """
+
+    sees_bounds: bool = False
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether the player uses the multipliers' step size."""
+        return True
+
+    @property
+    def plays_objective(self) -> bool:
+        """Whether the objective's multiplier is played, too, instead of being 1."""
+        return False
+
+    @property
+    def most(self) -> float:
+        """Bound on the sum of the multipliers, without the objective's."""
+        return 1.0
+
+    @property
+    def has_radius(self) -> bool:
+        """Whether the player projects on a radius that can be set (`within`)."""
+        return False
+
+    @property
+    def has_regret(self) -> bool:
+        """Whether regret against the best fixed multipliers is what the player's theorem is about."""
+        return False
+
+    def stepping(self, rule: StepRule[Any]) -> Self:
+        """The same player with another step rule, where it has one."""
+        return self
+
+    def within(self, radius: float) -> Self:
+        """The same player with another bound on the sum of the multipliers, where it has one."""
+        return self
+
+    def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
+        """The step size of the player's theorem; ``bounds`` are those on the residuals (constraints, couplings)."""
+        raise AlgorithmError(f'{type(self).__name__} has no theorem here: give lambda_step a number, not "theory"')
+
+    def start(self, table: Table, count: int, exact: bool = False) -> S:
+        """Return the state before the first round; ``exact`` says whether the model answers exactly."""
         raise NotImplementedError
 
-    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+    def learn(self, state: S, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> S:
         """Choose the next round's multipliers, knowing this round's rows and residuals."""
         raise NotImplementedError
 
-    def share(self, state: State, t: int) -> Array:
+    def share(self, state: S, t: int) -> Array:
         """Return the unnormalised weight of this round's classifier in the output that the theorem is about."""
-        return np.ones(state["lam"].shape[1])
+        return np.ones(state.lam.shape[1])
 
-    def settled(self, state: State) -> bool:
-        """Whether nothing is left to play for: the optimum is known to be reached."""
+    def settled(self, state: S) -> bool:
+        """Whether nothing is left to play for."""
         return False
 
-    @staticmethod
-    def keep(state: State, columns: NDArray[np.intp]) -> State:
-        """Return the state of some of the configurations."""
-        return {
-            name: StepRule.keep(value, columns)
-            if isinstance(value, dict)
-            else (value[..., columns] if isinstance(value, np.ndarray) else value)
-            for name, value in state.items()
-        }
+
+@dataclass(frozen=True, eq=False)
+class AscentState(Multipliers):
+    """Multipliers, and the state of their steps."""
+
+    step: StepState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ascent(MultiplierPlayer):
+class Ascent(MultiplierPlayer[AscentState]):
     """Gradient ascent, then projection on {lambda >= 0, |lambda|_1 <= radius}.
 
     Constraints with atoms in them keep a multiplier of at least ``floor``: the best response of a slack that
@@ -77,56 +131,104 @@ class Ascent(MultiplierPlayer):
     multipliers far off), and the couplings at the gradient of the atoms in the middle of their boxes.
     """
 
-    step: StepRule = ADAM
+    step: StepRule[Any] = ADAM
     radius: float = 100.0
     floor: float = 1e-4
     initial: float | None = None
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def most(self) -> float:
+        """The radius of the projection."""
+        return self.radius
+
+    @property
+    def has_radius(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def has_regret(self) -> bool:
+        """That of online gradient ascent."""
+        return True
+
+    def stepping(self, rule: StepRule[Any]) -> Self:
+        """Ascend by another rule."""
+        return replace(self, step=rule)
+
+    def within(self, radius: float) -> Self:
+        """Project on another radius."""
+        return replace(self, radius=radius)
+
+    def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
+        """eta_lambda = kappa / (B_lambda sqrt(2 T))."""
+        return self.radius / (max(float(np.linalg.norm(bounds)), 1e-9) * math.sqrt(2 * rounds))
+
+    def start(self, table: Table, count: int, exact: bool = False) -> AscentState:
         """Begin as ``initial`` says."""
         if self.initial is None:
-            middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
-            lam = leader(table, middle, np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))
+            lam = middle_leader(table, count)
         else:
             lam = np.full((table.program.n_multipliers, count), self.initial)
             lam[0] = 1.0
         lam[1:] = project(lam[1:], self.radius)
-        return {"lam": self._floored(lam, table), "lam_step": self.step.start(lam[1:].shape)}
+        return AscentState(self._floored(lam, table), self.step.start(lam[1:].shape))
 
-    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+    def learn(self, state: AscentState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> AscentState:
         """Take one step up."""
-        move, lam_step = self.step.move(state["lam_step"], residual[1:], rate)
-        lam = state["lam"].copy()
+        move, step = self.step.move(state.step, residual[1:], rate)
+        lam = state.lam.copy()
         lam[1:] = project(lam[1:] + move, self.radius)
-        return {**state, "lam": self._floored(lam, table), "lam_step": lam_step}
+        return AscentState(self._floored(lam, table), step)
 
     def _floored(self, lam: Array, table: Table) -> Array:
-        needy = table.needy
-        if len(needy):
-            lam[needy] = np.maximum(lam[needy], self.floor)
+        with_atoms = table.constraints_with_atoms
+        if len(with_atoms):
+            lam[with_atoms] = np.maximum(lam[with_atoms], self.floor)
         return lam
 
 
+@dataclass(frozen=True, eq=False)
+class LeaderState(Multipliers):
+    """Multipliers, and the sum of the rows so far."""
+
+    total: Array
+
+
 @dataclass(frozen=True, kw_only=True)
-class FollowTheLeader(MultiplierPlayer):
+class FollowTheLeader(MultiplierPlayer[LeaderState]):
     """The multipliers that would have been best so far: the gradient at the average of the rates."""
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def takes_steps(self) -> bool:
+        """None."""
+        return False
+
+    def start(self, table: Table, count: int, exact: bool = False) -> LeaderState:
         """Begin at the gradient at the rates of the classifier that says 0 to everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         xi, _ = arguments(table, rows)
         nobody = np.zeros(count, dtype=bool)
-        return {"lam": leader(table, xi), "xi": xi, "sum": np.zeros_like(rows), "left": nobody}
+        return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=nobody)
 
-    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+    def learn(self, state: LeaderState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> LeaderState:
         """Average, then take the gradient."""
-        total = state["sum"] + rows[: table.program.n_multipliers]
+        total = state.total + rows[: table.program.n_multipliers]
         xi, left = arguments(table, total / t)
-        return {"lam": leader(table, xi), "xi": xi, "sum": total, "left": left}
+        return LeaderState(leader(table, xi), total, slacks=xi, left=left)
+
+
+@dataclass(frozen=True, eq=False)
+class OuterState(Multipliers):
+    """Multipliers, the Frank-Wolfe point of the inner run, and where the runs stand."""
+
+    point: Array
+    step: StepState
+    run: int = 1
+    k: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class OuterAscent(MultiplierPlayer):
+class OuterAscent(MultiplierPlayer[OuterState]):
     r"""COCO (Narasimhan 2018): after every inner run of Frank-Wolfe, a step on the constraints' multipliers.
 
     Run s takes :math:`\lceil \mathrm{inner} \sqrt{s} \rceil` rounds: its Frank-Wolfe error is then of the order
@@ -134,32 +236,53 @@ class OuterAscent(MultiplierPlayer):
     ``growing=False`` every run takes ``inner`` rounds, as in the paper's experiments.
     """
 
-    step: StepRule = ADAM
+    step: StepRule[Any] = ADAM
     radius: float = 100.0
     inner: int = 5
     growing: bool = True
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def most(self) -> float:
+        """The radius of the projection."""
+        return self.radius
+
+    @property
+    def has_radius(self) -> bool:
+        """Yes."""
+        return True
+
+    def stepping(self, rule: StepRule[Any]) -> Self:
+        """Ascend by another rule."""
+        return replace(self, step=rule)
+
+    def within(self, radius: float) -> Self:
+        """Project on another radius."""
+        return replace(self, radius=radius)
+
+    def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
+        """As for `Ascent`, with one step per inner run, on the constraints alone."""
+        norm = max(float(np.linalg.norm(bounds[:n_constraints])), 1e-9)
+        return self.radius / (norm * math.sqrt(2 * max(self.runs(rounds), 1)))
+
+    def start(self, table: Table, count: int, exact: bool = False) -> OuterState:
         """Begin with no weight on the constraints, at the classifier that says 0 to everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         outer = np.zeros((table.program.n_constraints, count))
         xi, _ = arguments(table, rows)
-        lam_step = self.step.start(outer.shape)
-        return {"lam": leader(table, xi, outer), "xi": xi, "point": rows, "lam_step": lam_step, "run": 1, "k": 0}
+        return OuterState(leader(table, xi, outer), rows, self.step.start(outer.shape), slacks=xi)
 
-    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+    def learn(self, state: OuterState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> OuterState:
         """Move the Frank-Wolfe point; at the end of an inner run, step on the multipliers."""
-        run, k = state["run"], state["k"]
+        run, k, step = state.run, state.k, state.step
         gamma = 2 / (k + 2)
-        point = (1 - gamma) * state["point"] + gamma * rows[: table.program.n_multipliers]
-        outer, lam_step = state["lam"][table.constraints], state["lam_step"]
+        point = (1 - gamma) * state.point + gamma * rows[: table.program.n_multipliers]
+        outer = state.lam[table.constraints]
         xi, _ = arguments(table, point)
         if k + 1 == self.length(run):
             value = point + table.atom_matrix @ table.atom_values(xi)
-            move, lam_step = self.step.move(lam_step, value[table.constraints], rate)
+            move, step = self.step.move(step, value[table.constraints], rate)
             outer, run, k = project(outer + move, self.radius), run + 1, -1
-        lam = leader(table, xi, outer)
-        return {"lam": lam, "xi": xi, "point": point, "lam_step": lam_step, "run": run, "k": k + 1}
+        return OuterState(leader(table, xi, outer), point, step, run, k + 1, slacks=xi)
 
     def length(self, run: int) -> int:
         """Rounds of an inner run, counted from 1."""
@@ -172,14 +295,21 @@ class OuterAscent(MultiplierPlayer):
             run += 1
         return run
 
-    def share(self, state: State, t: int) -> Array:
+    def share(self, state: OuterState, t: int) -> Array:
         """Weight of the k-th inner round in its Frank-Wolfe point: gamma_k times the later (1 - gamma)."""
-        length = self.length(state["run"])
-        return np.full(state["lam"].shape[1], 2 * (state["k"] + 1) / (length * (length + 1)))
+        length = self.length(state.run)
+        return np.full(state.lam.shape[1], 2 * (state.k + 1) / (length * (length + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class SwapState(Multipliers):
+    """Multipliers, and the matrix of column distributions that they are the fixed point of."""
+
+    matrix: Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwapRegret(MultiplierPlayer):
+class SwapRegret(MultiplierPlayer[SwapState]):
     r"""Proxy-Lagrangian (Cotter et al. 2019): a distribution over objective and constraints without swap regret.
 
     A matrix M of column distributions is updated by :math:`M \odot \exp(\eta \Delta \lambda^\top)` and normalised;
@@ -187,23 +317,33 @@ class SwapRegret(MultiplierPlayer):
     The rate is constant: with one that shrinks like 1/sqrt(t), six of the tests of its theorem were not met.
     """
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def plays_objective(self) -> bool:
+        """As one entry of the distribution."""
+        return True
+
+    def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
+        """sqrt(m log m / (T B^2)), B in the sup-norm."""
+        m = max(1 + len(bounds), 2)
+        return math.sqrt(m * math.log(m) / rounds) / max(float(bounds.max(initial=0.0)), 1e-9)
+
+    def start(self, table: Table, count: int, exact: bool = False) -> SwapState:
         """Begin uniform."""
         m = table.program.n_multipliers
-        return {"lam": np.full((m, count), 1 / m), "matrix": np.full((m, m, count), 1 / m)}
+        return SwapState(np.full((m, count), 1 / m), np.full((m, m, count), 1 / m))
 
-    def learn(self, state: State, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> State:
+    def learn(self, state: SwapState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> SwapState:
         """Update the matrix and find its fixed point."""
         gradient = residual.copy()
         gradient[0] = 0.0
-        exponent = rate * gradient[:, None] * state["lam"][None]
-        grown = state["matrix"] * np.exp(np.clip(exponent, -50, 50))
+        exponent = rate * gradient[:, None] * state.lam[None]
+        grown = state.matrix * np.exp(np.clip(exponent, -50, 50))
         matrix = np.maximum(grown / grown.sum(0), 1e-12)
-        return {"lam": stationary(matrix), "matrix": matrix}
+        return SwapState(stationary(matrix), matrix)
 
-    def share(self, state: State, t: int) -> Array:
+    def share(self, state: SwapState, t: int) -> Array:
         """Weight of the objective: the theorem's output favours rounds in which the constraints were at peace."""
-        weight: Array = state["lam"][0].copy()
+        weight: Array = state.lam[0].copy()
         return weight
 
 
@@ -264,3 +404,9 @@ def leader(table: Table, xi: Array, constraints: Array | None = None) -> Array:
         weight = atom_weights(table, lam)[group.atoms]
         lam[first + group.slacks] = weight * np.abs(group.form.gradient(xi[group.slacks]))
     return lam
+
+
+def middle_leader(table: Table, count: int) -> Array:
+    """Multipliers that support the atoms in the middle of their boxes, with constraints that have atoms at 1."""
+    middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
+    return leader(table, middle, np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))

@@ -2,91 +2,129 @@ r"""The slack player: picks :math:`\xi` to minimise its part of the Lagrangian.
 
 .. math:: L_1 = \sum_a w_a \phi_a(\xi_a) - \sum_s \lambda_s \sigma_s \xi_s.
 
-Strategies: `BestResponse` (closed form per atom, over the box of reachable values; a grid for black boxes; in
-biconvex form it also descends on u), `Descent` (projected gradient steps) and `Implied` (no slack of its own:
-it stands where the multipliers of follow-the-leader put it).
+Strategies: `BestSlack` (closed form per atom, over the box of reachable values; a grid for black boxes; in
+biconvex form it also descends on u), `DescendingSlack` (projected gradient steps) and `ImpliedSlack` (no slack of its
+own: it stands where the multipliers of follow-the-leader put it).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import AtomGroup, Table
-from .steps import ADAM, StepRule
+from .state import State
+from .steps import ADAM, StepRule, StepState
 
 Array = NDArray[np.float64]
-State = dict[str, Any]
 
 GRID_POINTS = {1: 401, 2: 61, 3: 21}
 """Points per argument in the search for a black box's best response."""
 
 
+@dataclass(frozen=True, eq=False)
+class Slacks(State):
+    """State of a slack player: the slacks (slacks, configurations) and, where it takes steps, those of its steps."""
+
+    xi: Array
+    step: StepState | None = None
+    u: Array | None = None
+    """(atoms, configurations), in biconvex form."""
+
+
 @dataclass(frozen=True)
 class SlackPlayer:
-    """Base of the strategies. ``state["xi"]`` holds the slacks (slacks, configurations)."""
+    """Base of the strategies.
 
-    def start(self, table: Table, count: int) -> State:
+    ``takes_steps`` says whether the player moves by a step rule and uses the slack's step size; ``answers_best``
+    whether its slacks minimise the Lagrangian in every round, so that the Lagrangian bounds the optimum from below.
+    """
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether the player moves by a step rule."""
+        return False
+
+    @property
+    def answers_best(self) -> bool:
+        """Whether the slacks minimise the Lagrangian in every round."""
+        return False
+
+    def stepping(self, rule: StepRule[Any]) -> Self:
+        """The same player with another step rule, where it has one."""
+        return self
+
+    def start(self, table: Table, count: int) -> Slacks:
         """Begin in the middle of the box."""
-        middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
-        return {"xi": middle}
+        return Slacks(np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1))
 
-    def answer(self, state: State, table: Table, multipliers: Array) -> State:
+    def answer(self, state: Slacks, table: Table, multipliers: Array) -> Slacks:
         """Choose this round's slacks, knowing this round's multipliers."""
         return state
 
-    def learn(self, state: State, table: Table, multipliers: Array, rows: Array, rate: Array) -> State:
+    def learn(self, state: Slacks, table: Table, multipliers: Array, rows: Array, rate: Array) -> Slacks:
         """Prepare for the next round, knowing this round's rates."""
         return state
 
-    def direct(self, state: State, table: Table, multipliers: Array) -> Array:
+    def direct(self, state: Slacks, table: Table, multipliers: Array) -> Array:
         """Multipliers of the direct rows: w u^2 in biconvex form."""
         return np.zeros((table.n_direct, multipliers.shape[1]))
 
-    @staticmethod
-    def keep(state: State, columns: NDArray[np.intp]) -> State:
-        """Return the state of some of the configurations."""
-        return {
-            name: StepRule.keep(value, columns) if isinstance(value, dict) else value[..., columns]
-            for name, value in state.items()
-        }
-
 
 @dataclass(frozen=True)
-class Implied(SlackPlayer):
+class ImpliedSlack(SlackPlayer):
     """No slack of its own: follow-the-leader has minimised over it."""
 
+    @property
+    def answers_best(self) -> bool:
+        """Follow-the-leader's multipliers are the gradient there."""
+        return True
+
 
 @dataclass(frozen=True)
-class BestResponse(SlackPlayer):
+class BestSlack(SlackPlayer):
     """Minimise L1 exactly, atom by atom. In biconvex form, take a gradient step on u each round."""
 
-    step: StepRule = ADAM
+    step: StepRule[Any] = ADAM
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def takes_steps(self) -> bool:
+        """On u, in biconvex form."""
+        return True
+
+    @property
+    def answers_best(self) -> bool:
+        """Exactly."""
+        return True
+
+    def stepping(self, rule: StepRule[Any]) -> Self:
+        """Move on u by another rule."""
+        return replace(self, step=rule)
+
+    def start(self, table: Table, count: int) -> Slacks:
         """Begin in the middle, with u at its value there."""
         state = super().start(table, count)
         ratios = [g for g in table.groups if g.direct is not None]
-        if ratios:
-            state["u"] = np.zeros((len(table.program.atoms), count))
-            for group in ratios:
-                _, high = _u_box(table, group)
-                state["u"][group.atoms] = np.minimum(0.5, high)[:, None]
-            state["u_step"] = self.step.start(state["u"].shape)
-        return state
+        if not ratios:
+            return state
+        u = np.zeros((len(table.program.atoms), count))
+        for group in ratios:
+            _, high = _u_box(table, group)
+            u[group.atoms] = np.minimum(0.5, high)[:, None]
+        return replace(state, u=u, step=self.step.start(u.shape))
 
-    def answer(self, state: State, table: Table, multipliers: Array) -> State:
+    def answer(self, state: Slacks, table: Table, multipliers: Array) -> Slacks:
         """Best response of every group of atoms at once."""
-        xi = state["xi"].copy()
+        xi = state.xi.copy()
         weight = atom_weights(table, multipliers)
         price = table.coupling_sense * multipliers[table.couplings]
         for group in table.groups:
             w = weight[group.atoms]
             if group.direct is not None:
-                w = 2 * state["u"][group.atoms] * w
+                w = 2 * _u_of(state)[group.atoms] * w
             v, lo, hi = (
                 price[group.slacks],
                 table.lo[group.slacks][..., None],
@@ -97,28 +135,28 @@ class BestResponse(SlackPlayer):
             elif group.form.respond is not None:
                 with np.errstate(over="ignore"):
                     xi[group.slacks] = group.form.respond(w, v, lo, hi)
-        return {**state, "xi": xi}
+        return replace(state, xi=xi)
 
-    def learn(self, state: State, table: Table, multipliers: Array, rows: Array, rate: Array) -> State:
+    def learn(self, state: Slacks, table: Table, multipliers: Array, rows: Array, rate: Array) -> Slacks:
         """Descend on u: the derivative of w (u^2 D - 2 u sqrt(xi))."""
-        if "u" not in state:
+        if state.u is None:
             return state
-        gradient = np.zeros_like(state["u"])
+        gradient = np.zeros_like(state.u)
         weight = atom_weights(table, multipliers)
         for group in table.groups:
             if group.direct is not None:
-                root = -group.form.value(state["xi"][group.slacks])
-                u = state["u"][group.atoms]
+                root = -group.form.value(state.xi[group.slacks])
+                u = state.u[group.atoms]
                 gradient[group.atoms] = 2 * weight[group.atoms] * (u * rows[group.direct] - root)
-        move, u_step = self.step.move(state["u_step"], gradient, rate)
-        u = state["u"] - move
+        move, step = self.step.move(state.step, gradient, rate)
+        u = state.u - move
         for group in table.groups:
             if group.direct is not None:
                 low, high = _u_box(table, group)
                 u[group.atoms] = np.clip(u[group.atoms], low[:, None], high[:, None])
-        return {**state, "u": u, "u_step": u_step}
+        return replace(state, u=u, step=step)
 
-    def direct(self, state: State, table: Table, multipliers: Array) -> Array:
+    def direct(self, state: Slacks, table: Table, multipliers: Array) -> Array:
         """The denominator D enters with w u^2."""
         result = super().direct(state, table, multipliers)
         if not table.n_direct:
@@ -127,27 +165,34 @@ class BestResponse(SlackPlayer):
         first = table.program.n_multipliers
         for group in table.groups:
             if group.direct is not None:
-                result[group.direct - first] = weight[group.atoms] * state["u"][group.atoms] ** 2
+                result[group.direct - first] = weight[group.atoms] * _u_of(state)[group.atoms] ** 2
         return result
 
 
 @dataclass(frozen=True)
-class Descent(SlackPlayer):
+class DescendingSlack(SlackPlayer):
     """Projected gradient steps on L1, inside the box."""
 
-    step: StepRule = ADAM
+    step: StepRule[Any] = ADAM
 
-    def start(self, table: Table, count: int) -> State:
+    @property
+    def takes_steps(self) -> bool:
+        """Every round."""
+        return True
+
+    def stepping(self, rule: StepRule[Any]) -> Self:
+        """Move by another rule."""
+        return replace(self, step=rule)
+
+    def start(self, table: Table, count: int) -> Slacks:
         """Begin in the middle of the box."""
         state = super().start(table, count)
-        return {**state, "xi_step": self.step.start(state["xi"].shape)}
+        return replace(state, step=self.step.start(state.xi.shape))
 
-    def learn(self, state: State, table: Table, multipliers: Array, rows: Array, rate: Array) -> State:
+    def learn(self, state: Slacks, table: Table, multipliers: Array, rows: Array, rate: Array) -> Slacks:
         """Take one step."""
-        xi = state["xi"]
-        move, xi_step = self.step.move(state["xi_step"], slack_gradient(table, xi, multipliers), rate)
-        moved = np.clip(xi - move, table.lo[:, None], table.hi[:, None])
-        return {**state, "xi": moved, "xi_step": xi_step}
+        move, step = self.step.move(state.step, slack_gradient(table, state.xi, multipliers), rate)
+        return replace(state, xi=np.clip(state.xi - move, table.lo[:, None], table.hi[:, None]), step=step)
 
 
 def atom_weights(table: Table, multipliers: Array) -> Array:
@@ -164,6 +209,13 @@ def slack_gradient(table: Table, xi: Array, multipliers: Array) -> Array:
         slopes = weight[group.atoms] * group.form.gradient(xi[group.slacks])
         gradient[group.slacks] += slopes  # every slack belongs to one atom
     return gradient
+
+
+def _u_of(state: Slacks) -> Array:
+    """U of a table in biconvex form, which `BestSlack.start` made."""
+    if state.u is None:
+        raise TypeError("these slacks were started for a table without ratios in biconvex form")
+    return state.u
 
 
 def _u_box(table: Table, group: AtomGroup) -> tuple[Array, Array]:

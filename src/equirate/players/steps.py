@@ -7,8 +7,8 @@ returns the step to take (to be added or subtracted by the player) and the new s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,63 +16,84 @@ from numpy.typing import NDArray
 from .._core import kernels
 from .._core.errors import AlgorithmError
 from .._core.kernels import compiled
+from .state import State
 
 Array = NDArray[np.float64]
-State = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StepState(State):
+    """How many steps were taken."""
+
+    t: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class AdamState(StepState):
+    """Steps taken, and the running means of the gradient and of its square."""
+
+    m: Array = field(default_factory=lambda: np.zeros(0))
+    v: Array = field(default_factory=lambda: np.zeros(0))
+
+
+S = TypeVar("S", bound=StepState)
 
 
 @dataclass(frozen=True)
-class StepRule:
+class StepRule(Generic[S]):
     """Base: the rate is multiplied in by `move`; subclasses say how."""
 
-    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> State:
+    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> S:
         """Return the state before the first step, for parameters of a shape (..., configurations)."""
-        return {"t": 0}
+        raise NotImplementedError
 
-    def move(self, state: State, gradient: Array, rate: Array) -> tuple[Array, State]:
+    def move(self, state: S, gradient: Array, rate: Array) -> tuple[Array, S]:
         """Return the step for a gradient, and the new state."""
         raise NotImplementedError
 
-    @staticmethod
-    def keep(state: State, columns: NDArray[np.intp]) -> State:
-        """Return the state of some of the configurations."""
-        return {name: value[..., columns] if isinstance(value, np.ndarray) else value for name, value in state.items()}
-
 
 @dataclass(frozen=True)
-class Plain(StepRule):
+class Plain(StepRule[StepState]):
     """Constant steps: rate times gradient."""
 
-    def move(self, state: State, gradient: Array, rate: Array) -> tuple[Array, State]:
+    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> StepState:
+        """Nothing to remember."""
+        return StepState()
+
+    def move(self, state: StepState, gradient: Array, rate: Array) -> tuple[Array, StepState]:
         """Return rate times gradient."""
         return rate * gradient, state
 
 
 @dataclass(frozen=True)
-class InverseRoot(StepRule):
+class InverseRoot(StepRule[StepState]):
     """Steps that shrink like 1 / sqrt(t)."""
 
-    def move(self, state: State, gradient: Array, rate: Array) -> tuple[Array, State]:
+    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> StepState:
+        """No steps were taken."""
+        return StepState()
+
+    def move(self, state: StepState, gradient: Array, rate: Array) -> tuple[Array, StepState]:
         """Return rate / sqrt(t) times gradient."""
-        t = state["t"] + 1
-        return rate / math.sqrt(t) * gradient, {"t": t}
+        t = state.t + 1
+        return rate / math.sqrt(t) * gradient, StepState(t)
 
 
 @dataclass(frozen=True)
-class Adam(StepRule):
+class Adam(StepRule[AdamState]):
     """Adam (Kingma and Ba 2015), with the bias correction of every step."""
 
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
 
-    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> State:
+    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> AdamState:
         """Both moments are zero."""
-        return {"t": 0, "m": np.zeros(shape, dtype), "v": np.zeros(shape, dtype)}
+        return AdamState(0, np.zeros(shape, dtype), np.zeros(shape, dtype))
 
-    def move(self, state: State, gradient: Array, rate: Array) -> tuple[Array, State]:
+    def move(self, state: AdamState, gradient: Array, rate: Array) -> tuple[Array, AdamState]:
         """Return the bias-corrected step; the moments are updated in place."""
-        t, m, v = state["t"] + 1, state["m"], state["v"]
+        t, m, v = state.t + 1, state.m, state.v
         bias = math.sqrt(1 - self.beta2**t)
         correction, epsilon = bias / (1 - self.beta1**t), self.epsilon * bias
         if kernels.ready() and m.ndim == 2:
@@ -84,14 +105,14 @@ class Adam(StepRule):
             m += (1 - self.beta1) * (gradient - m)
             v += (1 - self.beta2) * (gradient * gradient - v)
             step = m * (rate * correction) / (np.sqrt(v) + epsilon)
-        return step, {"t": t, "m": m, "v": v}
+        return step, AdamState(t, m, v)
 
 
 ADAM = Adam()
-STEPS: dict[str, StepRule] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": ADAM}
+STEPS: dict[str, StepRule[Any]] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": ADAM}
 
 
-def step_named(name: str | StepRule) -> StepRule:
+def step_named(name: str | StepRule[Any]) -> StepRule[Any]:
     """Return a step rule by name (``"plain"``, ``"sqrt"``, ``"adam"``), or a rule itself."""
     if isinstance(name, StepRule):
         return name

@@ -20,6 +20,7 @@ from .._core.errors import AlgorithmError
 
 Scores = NDArray[np.floating[Any]]
 Function = Callable[[Scores], Scores]
+Net = Callable[[Scores, Scores], Scores]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,23 @@ class Surrogate:
     upper_slope: Function
     lower_slope: Function
     slope_bound: float
+    curvature: Function
+    """Bound on the size of both second derivatives."""
+    net: Net | None = None
+    """A faster `net_slope`, where there is one."""
+
+    def net_slope(self, scores: Scores, net: Scores) -> Scores:
+        """Slope of net coefficients, each on the upper bound where it is positive and on the lower where negative."""
+        if self.net is not None:
+            return self.net(scores, net)
+        return np.asarray(net * np.where(net > 0, self.upper_slope(scores), self.lower_slope(scores)))
+
+
+def _net_hinge(scores: Scores, net: Scores) -> Scores:
+    """Net where the score is above -1 (net > 0) or below 1 (net < 0): both are ``net * score + |net| > 0``."""
+    active = scores * net
+    active += np.abs(net)
+    return np.asarray(net * (active > 0))
 
 
 HINGE = Surrogate(
@@ -41,6 +59,8 @@ HINGE = Surrogate(
     upper_slope=lambda f: (f > -1).astype(f.dtype),
     lower_slope=lambda f: (f < 1).astype(f.dtype),
     slope_bound=1.0,
+    curvature=np.zeros_like,
+    net=_net_hinge,
 )
 LOGISTIC = Surrogate(
     "logistic",
@@ -49,6 +69,7 @@ LOGISTIC = Surrogate(
     upper_slope=lambda f: expit(f) / math.log(2),
     lower_slope=lambda f: expit(-f) / math.log(2),
     slope_bound=1 / math.log(2),
+    curvature=lambda f: expit(f) * expit(-f) / math.log(2),
 )
 SIGMOID = Surrogate(  # bounds, but not convex ones
     "sigmoid",
@@ -57,6 +78,7 @@ SIGMOID = Surrogate(  # bounds, but not convex ones
     upper_slope=lambda f: 2 * expit(f) * expit(-f),
     lower_slope=lambda f: 2 * expit(f) * expit(-f),
     slope_bound=0.5,
+    curvature=lambda f: 2 * expit(f) * expit(-f),  # |2 s (1 - s) (1 - 2 s)| is at most that
 )
 
 SURROGATES = {s.name: s for s in (HINGE, LOGISTIC, SIGMOID)}

@@ -147,6 +147,8 @@ class Problem:
 
     def expanded(self, examples: Examples) -> Problem:
         """Return the problem with every family of constraints written out for the groups in the data."""
+        if not any(isinstance(constraint, Family) for constraint in self.constraints):
+            return self
         plain: list[Constraint] = []
         for constraint in self.constraints:
             plain.extend(constraint.expanded(examples) if isinstance(constraint, Family) else [constraint])

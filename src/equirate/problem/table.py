@@ -27,6 +27,7 @@ from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
 from .canonical import CanonicalAtom, Convex, Program, Role, Row
+from .problem import Problem
 
 Array = NDArray[np.float64]
 Matrix = Any
@@ -77,6 +78,8 @@ class Table:
     """Per-cell coefficient of each ordinary loss in the objective."""
     loss_factors: Array
     """Factor of each distinct loss in the objective."""
+    loss_shares: dict[tuple[Any, ...], Array]
+    """Share of each cell in the average that each distinct loss is."""
     scale: tuple[Matrix, Array]
     """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
 
@@ -117,7 +120,7 @@ class Table:
         return np.asarray(self.atom_weights[self.constraints].any(axis=1))
 
     @cached_property
-    def needy(self) -> NDArray[np.intp]:
+    def constraints_with_atoms(self) -> NDArray[np.intp]:
         """Rows of the constraints with atoms in them."""
         return 1 + np.flatnonzero(self.nonlinear)
 
@@ -175,6 +178,13 @@ class Table:
             values[0] += self.loss_factors @ losses
         return values
 
+    def loss_values(self, sums: Array | None, count: int) -> Array:
+        """Values of the distinct losses (losses, configurations), from their cell sums by name as in ``loss``."""
+        names = list(self.loss)
+        terms = self.program.problem.losses()
+        values = [] if sums is None else [self.loss_shares[term.key] @ sums[names.index(term.name)] for term in terms]
+        return np.array(values, dtype=float).reshape(len(values), count)
+
     def bounded_rows(self, upper: Array, lower: Array, levels: Array | None = None) -> Array:
         """Upper bounds on the signed rows, from the cell sums of upper and lower bounds on the predictions."""
         values: Array = self.offset[:, None] + self.positive.T @ upper + self.negative.T @ lower
@@ -220,12 +230,27 @@ class Table:
         return values
 
 
-def make_table(program: Program, examples: Examples) -> Table:
-    """Join a program with data; slices that are empty in the data are refused by name."""
-    losses = program.rows[0].losses
-    slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in losses]
+def problem_cells(problem: Problem, examples: Examples) -> Cells:
+    """The cells that a problem tells apart, whatever its canonical form."""
+    rates, losses = problem.rates(), problem.losses()
+    slices = [rate.slice for rate in rates] + [loss.slice for loss in losses]
+    return Cells.of_examples(examples, slices, [rate.baseline for rate in rates if rate.baseline is not None])
+
+
+def make_cells(program: Program, examples: Examples) -> Cells:
+    """The cells that a program tells apart."""
+    slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in program.rows[0].losses]
     baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
-    cells = Cells.of_examples(examples, slices, baselines)
+    return Cells.of_examples(examples, slices, baselines)
+
+
+def make_table(program: Program, examples: Examples, cells: Cells | None = None) -> Table:
+    """Join a program with data; slices that are empty in the data are refused by name.
+
+    ``cells`` are those of the examples, where they are known already (they may tell more apart than is needed).
+    """
+    losses = program.rows[0].losses
+    cells = make_cells(program, examples) if cells is None else cells
     A, a = _rate_matrix(program.rates, cells, examples)
     known = measurer(examples, np.zeros(len(examples)))
 
@@ -248,6 +273,7 @@ def make_table(program: Program, examples: Examples) -> Table:
     lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
     loss: dict[str, Array] = {}
     factors: dict[tuple[Any, ...], float] = {}
+    shares: dict[tuple[Any, ...], Array] = {}
     for term, factor in losses:
         inside = cells.members[term.slice]
         total = cells.totals[inside].sum()
@@ -255,6 +281,7 @@ def make_table(program: Program, examples: Examples) -> Table:
             raise DataError(f"{term!r} cannot be measured: its slice is empty in the data")
         loss[term.name] = loss.get(term.name, 0.0) + number(factor) * inside / total
         factors[term.key] = factors.get(term.key, 0.0) + number(factor)
+        shares[term.key] = inside / total
     return Table(
         program=program,
         examples=examples,
@@ -272,6 +299,7 @@ def make_table(program: Program, examples: Examples) -> Table:
         lo=lo,
         hi=hi,
         loss=loss,
+        loss_shares=shares,
         loss_factors=np.array([factors.get(term.key, 0.0) for term in program.problem.losses()]),
         scale=_scales(program, A, a, number),
     )

@@ -35,7 +35,7 @@ def recorded_weights(solution: eq.Solution) -> NDArray[Any]:
 
     Iterates of configurations that were dropped are NaN.
     """
-    members = solution.record.members(solution.player, solution.iterates)
+    members = solution.record.members(solution.learner, solution.iterates)
     assert isinstance(members, LinearMembers)  # a linear model was asked for
     found = np.full((len(solution.record.rounds), members.W.shape[0], len(solution.configurations)), np.nan)
     t, c = np.array(solution.iterates).T

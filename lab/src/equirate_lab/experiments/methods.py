@@ -24,7 +24,6 @@ from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.estimators.choosing import judged_for
 from equirate.estimators.postprocessor import RatePostprocessor
 from equirate.estimators.rate_classifier import RateClassifier
 from equirate.game.baselines import best_f1_threshold, group_thresholds
@@ -204,7 +203,7 @@ def kld_polish(bench: Bench) -> Made:
     shrunk, _ = as_printed(bench, problem, solution, solution.shrink)
     columns = {"net": predictor(shrunk)}
     for name, part in (("polish", bench.validation), ("polish_both", bench.both)):
-        judged = judged_for(solution.on(part.X, part.y, part.attributes), kld_problem(bench, part))
+        judged = solution.on(part.X, part.y, part.attributes).for_problem(kld_problem(bench, part))
         columns[name] = predictor(judged.polish())
     return Made(columns)
 
@@ -407,5 +406,5 @@ def frontier(
         levels=levels,
     )
     judged = on_both(bench, solution)
-    columns = {f"frontier_{k}": predictor(judged_for(judged, limit).polish()) for k, limit in enumerate(limits)}
+    columns = {f"frontier_{k}": predictor(judged.for_problem(limit).polish()) for k, limit in enumerate(limits)}
     return Made(columns, {"levels": list(values)})

@@ -1,0 +1,184 @@
+"""How a game is to be played, as users say it: checked, and turned into players, configurations and rules.
+
+In: `Options`, the arguments of `solve`. Out: an `Algorithm` with its players set, the grid of configurations, and the
+`Rules` of the loop. `solving` calls this.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import AlgorithmError
+from ..players.steps import Plain, StepRule, step_named
+from ..players.surrogates import Surrogate, surrogate_named
+from .algorithms import Algorithm
+from .loop import Progress, Rules
+from .record import Start
+
+Array = NDArray[np.float64]
+Steps = float | str | Sequence[float]
+Grid = list[dict[str, Any]]
+
+ROUNDS_DESCENT, ROUNDS_RESPONSE = 2000, 300
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Options:
+    """The arguments of `equirate.solve` that say how to play; they are explained there."""
+
+    algorithm: str | Algorithm = "auto"
+    model: Any = "linear"
+    n_rounds: int | None = None
+    record_every: int | None = None
+    theta_step: Steps = (0.01, 0.1)
+    lambda_step: Steps = (0.01, 0.1)
+    slack_step: float | None = None
+    step_rule: str | StepRule[Any] | None = None
+    surrogate: str | Surrogate | None = None
+    bounds: str | None = None
+    radius: float | str | None = None
+    margin: float | None = None
+    levels: ArrayLike | None = None
+    seeds: Sequence[int] = (0,)
+    start: Start | None = None
+    tolerance: float = 1e-3
+    progress: bool | Progress | None = None
+
+    def rounds(self, responds: bool) -> tuple[int, int]:
+        """Rounds to play, and how often to record one."""
+        rounds = _count(self.n_rounds, "n_rounds", ROUNDS_RESPONSE if responds else ROUNDS_DESCENT)
+        return rounds, min(_count(self.record_every, "record_every", 1 if responds else 10), rounds)
+
+    def checked_tolerance(self) -> float:
+        """The tolerance, which must not be negative."""
+        if not self.tolerance >= 0:
+            raise AlgorithmError(f"the tolerance must not be negative; got {self.tolerance!r}")
+        return self.tolerance
+
+    def set_players(self, algorithm: Algorithm, radius: Callable[[Algorithm], float]) -> Algorithm:
+        """Give the players their step rules, the model its bounds, and the multipliers their radius.
+
+        ``radius`` computes the theorem's.
+        """
+        rule = None if self.step_rule is None else step_named(self.step_rule)
+        surrogate = None if self.surrogate is None else surrogate_named(self.surrogate)
+        theta_rule, lambda_rule = (
+            Plain() if isinstance(step, str) else rule for step in (self.theta_step, self.lambda_step)
+        )  # the theorems' steps are plain
+        if lambda_rule is not None:
+            multipliers, slack = algorithm.multipliers.stepping(lambda_rule), algorithm.slack.stepping(lambda_rule)
+            algorithm = replace(algorithm, multipliers=multipliers, slack=slack)
+        net = self._net(algorithm)
+        algorithm = replace(algorithm, model=algorithm.model.settled_on(theta_rule, surrogate, net))
+        if self.radius is None:
+            return algorithm
+        named = isinstance(self.radius, str)
+        if self.radius != "theory" if named else isinstance(self.radius, bool) or not _positive(self.radius):
+            raise AlgorithmError(f'the radius must be a positive number or "theory"; got {self.radius!r}')
+        if not algorithm.multipliers.has_radius:
+            return algorithm
+        size = radius(algorithm) if named else float(self.radius)
+        return replace(algorithm, multipliers=algorithm.multipliers.within(size))
+
+    def _net(self, algorithm: Algorithm) -> bool | None:
+        """Whether the model's surrogate bounds the net coefficient of a prediction (or each row's); None: as it is."""
+        if self.bounds is None or algorithm.responds:
+            return None
+        if self.bounds not in ("net", "row"):
+            raise AlgorithmError(f'bounds must be "net" or "row"; got {self.bounds!r}')
+        if self.bounds == "net" and algorithm.multipliers.sees_bounds:
+            raise AlgorithmError(f'{algorithm.name} shows its multipliers surrogate rates, which needs bounds="row"')
+        return self.bounds == "net"
+
+    def configurations(
+        self, algorithm: Algorithm, n_constraints: int, theta: Callable[[], float], lam: Callable[[], float]
+    ) -> Grid:
+        """Every combination of the settings; ``theta`` and ``lam`` compute the theorems' steps."""
+        levels = None if self.levels is None else range(len(_levels(self.levels, n_constraints)))
+        return _grid(
+            theta_step=_steps(self.theta_step, "theta_step", theta, algorithm.responds),
+            lambda_step=_steps(self.lambda_step, "lambda_step", lam, not algorithm.multipliers.takes_steps),
+            level=levels,
+            seed=_seeds(self.seeds),
+        )
+
+    def rules(self, grid: Grid, rounds: int, every: int, n_constraints: int, two_sets: bool) -> Rules:
+        """The rules of the loop for these configurations."""
+        theta, lam = (np.array([setting.get(name, 1.0) for setting in grid]) for name in ("theta_step", "lambda_step"))
+        slack = lam
+        if self.slack_step is not None:
+            sizes = _steps(self.slack_step, "slack_step") or []
+            if len(sizes) != 1:
+                raise AlgorithmError(f"slack_step must be one positive number; got {self.slack_step!r}")
+            slack = np.full(len(grid), sizes[0])
+        shifts = _levels(self.levels, n_constraints)
+        levels = None if self.levels is None else np.array([shifts[setting["level"]] for setting in grid]).T
+        return Rules(rounds, every, theta, lam, slack, levels, two_sets)
+
+
+def _count(value: int | None, name: str, default: int) -> int:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise AlgorithmError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
+def _grid(**axes: Sequence[Any] | None) -> Grid:
+    """Every combination of the settings, in reading order; an axis that is None is not in use."""
+    used = {name: values for name, values in axes.items() if values is not None}
+    return [dict(zip(used, point, strict=True)) for point in itertools.product(*used.values())]
+
+
+def _steps(
+    value: Any, name: str, theory: Callable[[], float] | None = None, unused: bool = False
+) -> list[float] | None:
+    """Check step sizes; None for a player that takes no steps."""
+    if isinstance(value, str) and theory is not None and value == "theory":
+        return None if unused else [theory()]
+    try:
+        steps = [float(v) for v in np.ravel(np.asarray(value, dtype=float))]
+    except (TypeError, ValueError):
+        steps = []
+    if not steps or not all(map(_positive, steps)):
+        also = "" if theory is None else ', or "theory"'
+        raise AlgorithmError(f"{name} must be positive: a number, or several of them{also}; got {value!r}")
+    return None if unused else steps
+
+
+def _positive(value: Any) -> bool:
+    try:
+        return 0 < float(value) < np.inf
+    except (TypeError, ValueError):
+        return False
+
+
+def _seeds(seeds: Any) -> list[int]:
+    found = [seeds] if isinstance(seeds, (int, np.integer)) else list(seeds)
+    if not found or not all(isinstance(seed, (int, np.integer)) and seed >= 0 for seed in found):
+        raise AlgorithmError(f"seeds must be whole numbers of at least 0, at least one of them; got {seeds!r}")
+    return [int(seed) for seed in found]
+
+
+def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:
+    if levels is None:
+        return []
+    if not n_constraints:
+        raise AlgorithmError("levels shift the constraints, and this problem has none: leave them out")
+    try:
+        array = np.atleast_1d(np.asarray(levels, dtype=float))
+    except (TypeError, ValueError):
+        raise AlgorithmError(f"levels must be numbers; got {levels!r}") from None
+    if array.ndim == 1:
+        array = np.repeat(array[:, None], n_constraints, axis=1)
+    if array.ndim != 2 or array.shape[1] != n_constraints or not len(array) or not np.isfinite(array).all():
+        raise AlgorithmError(
+            f"levels must be finite, of shape (levels,) or (levels, {n_constraints}); got shape {array.shape}"
+        )
+    return list(array)

@@ -1,0 +1,84 @@
+"""What happened in a play: snapshots of the model, exact rates, multipliers and slacks, every so many rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.contract import Learner, Members
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where an earlier play ended: the model's parameters and the multipliers, with configurations last."""
+
+    parameters: Any
+    multipliers: Array
+
+
+_PER_ITERATE = (
+    "rounds", "snapshots", "actives", "rates", "losses", "multipliers", "slacks", "lagrangian", "shares",
+)  # fmt: skip
+
+
+@dataclass(eq=False)
+class Record:
+    """What happened: snapshots of the model, exact rates, multipliers and slacks, every so many rounds.
+
+    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN. Where the
+    snapshots would take more memory than the model allows, every second iterate is forgotten, and half as many are
+    recorded from then on.
+    """
+
+    count: int
+    rounds: list[int] = field(default_factory=list)
+    snapshots: list[Any] = field(default_factory=list)
+    actives: list[NDArray[np.intp]] = field(default_factory=list)
+    rates: list[Array] = field(default_factory=list)
+    losses: list[Array] = field(default_factory=list)
+    multipliers: list[Array] = field(default_factory=list)
+    slacks: list[Array] = field(default_factory=list)
+    lagrangian: list[Array] = field(default_factory=list)
+    shares: list[Array] = field(default_factory=list)
+    diverged: dict[int, int] = field(default_factory=dict)
+    """Configuration and the round by which it was found not to be finite."""
+    retired: dict[int, int] = field(default_factory=dict)
+    """Configuration and the round after which it was taken out of the play, having reached what it could."""
+    left_domain: dict[int, int] = field(default_factory=dict)
+    """Configuration and the first round in which surrogate rates left an atom's domain."""
+    played: int = 0
+    interrupted: bool = False
+    residual_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    multiplier_sum: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
+    model_sum: Array = field(default_factory=lambda: np.zeros(0))
+    dual_bound: Array = field(default_factory=lambda: np.zeros(0))
+    """Largest Lagrangian so far: a lower bound on the optimum where slack and model both answer best."""
+
+    def members(self, learner: Learner, chosen: Sequence[tuple[int, int]]) -> Members:
+        """Return recorded iterates, (recorded round, configuration), as classifiers."""
+        return learner.members(self.snapshots, self.local(chosen))
+
+    def local(self, chosen: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Translate configurations to columns of the snapshots."""
+        return [(t, int(np.searchsorted(self.actives[t], c))) for t, c in chosen]
+
+    def end(self) -> Start:
+        """Where the play ended, to continue from there; configurations that were dropped stay away."""
+        return Start(self.snapshots[-1], self.multipliers[-1][:, self.actives[-1]])
+
+    def thin(self) -> None:
+        """Forget every second iterate, but not the last."""
+        for name in _PER_ITERATE:
+            kept = getattr(self, name)[::-2]
+            setattr(self, name, kept[::-1])
+
+    def stacked(self, name: str) -> Array:
+        """Return a recorded quantity as one array (recorded rounds, quantity, configurations)."""
+        return np.array(getattr(self, name))

@@ -1,0 +1,294 @@
+"""The contract between the game and a model: costs per cell go in, sums over cells come back.
+
+A `Model` is a frozen setting. `Model.bind` joins it with `Rows` and returns a `Learner`, which holds the parameters of
+all configurations side by side. Each round the game asks (`Asked`: costs per cell) and the learner answers (`Seen`:
+sums over cells). No array with one entry per example crosses the border, and everything that does *adds up* over
+batches, blocks of rows and shards. Snapshots of a learner are turned into `Members`, which decide on new data.
+
+Counts are (cell, answer): with two answers there is one count a cell, the weighted sum of the predictions of 1. With
+K answers there are K - 1; nothing here depends on how many counts there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError
+from ..data.cells import Cells
+from ..data.sample import Sample, taken
+from ..players.losses import LOSSES, signs
+from ..players.steps import StepRule
+from ..players.surrogates import HINGE, Surrogate
+
+Array = NDArray[np.float64]
+Scores = NDArray[Any]
+Choice = tuple[int, int]
+"""A recorded iterate: (index of the snapshot, configuration)."""
+Index = NDArray[np.intp] | slice
+
+
+class Seen(NamedTuple):
+    """What is seen of the predictions on some rows; parts add up (`plus`) to what is seen on all of them."""
+
+    sums: Array
+    """(counts, configurations): weighted sums of the predictions."""
+    bounds: tuple[Array, Array] | None = None
+    """The same of the upper and of the lower surrogate bounds, where they were asked for."""
+    losses: Array | None = None
+    """(losses, counts, configurations): weighted sums of the ordinary losses, where they were asked for."""
+
+    def parts(self) -> list[Array]:
+        """The arrays that are there, to be added up elsewhere."""
+        return [self.sums, *(self.bounds or ()), *([] if self.losses is None else [self.losses])]
+
+    def of_parts(self, parts: Sequence[Array]) -> Seen:
+        """The same with other arrays, in the order of `parts`."""
+        rest = list(parts[1:])
+        bounds = None if self.bounds is None else (rest.pop(0), rest.pop(0))
+        return Seen(parts[0], bounds, rest.pop(0) if rest else None)
+
+    def plus(self, other: Seen) -> Seen:
+        """The two together."""
+        return self.of_parts([a + b for a, b in zip(self.parts(), other.parts(), strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some of the rows: features, and the cells with the weights to measure with and to train with."""
+
+    X: Any
+    cells: Cells
+    trained: Cells
+    rows: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The examples that a model is trained and measured on: the only thing that knows how many there are, and where.
+
+    ``cells`` have the weights that rates are measured with, ``trained`` (the same cells) those that the model is
+    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Rows on
+    several machines are a subclass whose ``reduce`` adds up over all of them.
+    """
+
+    sample: Sample
+    cells: Cells
+    trained: Cells
+    _blocks: dict[int, list[Batch]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, sample: Sample, cells: Cells) -> Rows:
+        """Rows that are trained on and measured alike."""
+        return cls(sample, cells, cells)
+
+    @property
+    def X(self) -> Any:  # noqa: N802  # features are called that everywhere
+        """Features of all rows here."""
+        return self.sample.X
+
+    def __len__(self) -> int:
+        """Count the rows here."""
+        return len(self.sample)
+
+    def batches(self, size: int | None = None, rng: np.random.Generator | None = None) -> Iterator[Batch]:
+        """All rows in batches: in order and the same ones every time, or shuffled by ``rng``."""
+        n = len(self)
+        size = n if size is None else size
+        if rng is None:
+            yield from self._in_order(max(size, 1))
+            return
+        order = rng.permutation(n)
+        for start in range(0, n, size):
+            yield self.batch(order[start : start + size])
+
+    def batch(self, rows: Index) -> Batch:
+        """Some of the rows."""
+        cells = self.cells.take(rows)
+        trained = cells if self.trained is self.cells else self.trained.take(rows)
+        return Batch(taken(self.X, rows), cells, trained, rows)
+
+    def _in_order(self, size: int) -> list[Batch]:
+        if size not in self._blocks:
+            self._blocks.clear()  # the number of configurations only falls: older cuts are done with
+            n = len(self)
+            self._blocks[size] = [self.batch(slice(a, min(a + size, n))) for a in range(0, n, size)]
+        return self._blocks[size]
+
+    def reduce(self, *parts: Array) -> tuple[Array, ...]:
+        """Add parts up over all machines; here there is one."""
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the game wants of the model this round: arrays are (counts, configurations), nothing is per example.
+
+    A model that responds minimises ``costs`` times the weighted predictions; one that descends takes the slope of the
+    upper bound that replaces each prediction by an upper bound where its cost is positive (``up``) and a lower one
+    where it is negative (``down``), plus the ordinary losses.
+    """
+
+    respond: bool
+    up: Array
+    down: Array
+    surrogate: Surrogate = HINGE
+    losses: Mapping[str, Array] = field(default_factory=dict)
+    """Coefficients (counts, configurations) of each ordinary loss in the objective."""
+    bounded: bool = False
+    """Whether the sums of the surrogate bounds are wanted."""
+    recorded: bool = False
+    """Whether this round is recorded, so that the sums of the ordinary losses are wanted."""
+
+    @cached_property
+    def costs(self) -> Array:
+        """What an oracle minimises."""
+        return self.up + self.down
+
+    @cached_property
+    def net(self) -> bool:
+        """Whether no cell has a cost on both bounds."""
+        return bool(((self.up == 0) | (self.down == 0)).all())
+
+    def slope(self, batch: Batch, scores: Scores) -> Scores:
+        """Gradient with respect to the scores (rows of the batch, configurations)."""
+        cells, dtype = batch.trained, scores.dtype
+        if self.net:
+            slope = self.surrogate.net_slope(scores, np.take(self.costs.astype(dtype), cells.of, axis=0))
+        else:
+            slope = np.take(self.up.astype(dtype), cells.of, axis=0) * self.surrogate.upper_slope(scores)
+            slope += np.take(self.down.astype(dtype), cells.of, axis=0) * self.surrogate.lower_slope(scores)
+        for name, coefficient in self.losses.items():
+            slope += coefficient.astype(dtype)[cells.of] * LOSSES[name].slope(scores, _signs(cells, dtype))
+        return _weighed(slope, cells)
+
+    def curvature(self, batch: Batch, scores: Scores) -> Scores:
+        """Bound on the second derivatives with respect to the scores, for learners that take Newton steps."""
+        cells, dtype = batch.trained, scores.dtype
+        curvature = np.take((self.up - self.down).astype(dtype), cells.of, axis=0) * self.surrogate.curvature(scores)
+        for name, coefficient in self.losses.items():
+            curvature += np.abs(coefficient.astype(dtype))[cells.of] * LOSSES[name].curvature(scores)
+        return _weighed(curvature, cells)
+
+    def seen(self, batch: Batch, scores: Scores) -> Seen:
+        """Sums over the cells of a batch, of everything that is wanted."""
+        add = batch.cells.sums
+        bounds = (add(self.surrogate.upper(scores)), add(self.surrogate.lower(scores))) if self.bounded else None
+        losses = None
+        if self.losses and self.recorded:
+            sign = _signs(batch.cells, scores.dtype)
+            losses = np.stack([add(LOSSES[name].value(scores, sign)) for name in self.losses])
+        return Seen(add(scores > 0), bounds, losses)
+
+
+def _signs(cells: Cells, dtype: Any) -> Scores:
+    return signs(cells.labels[cells.of], dtype)
+
+
+def _weighed(values: Scores, cells: Cells) -> Scores:
+    if not cells.unweighted:
+        values *= cells.weights.astype(values.dtype)[:, None]
+    return values
+
+
+class Members:
+    """Several deterministic classifiers that decide together."""
+
+    needs_attributes = False
+
+    def __len__(self) -> int:
+        """Count the classifiers."""
+        raise NotImplementedError
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Return the 0/1 decisions, (examples, classifiers)."""
+        raise NotImplementedError
+
+    def scores(self, X: Any, attributes: Any = None) -> Scores:
+        """Return real-valued scores (examples, classifiers), where there are any."""
+        raise AlgorithmError("these classifiers decide without a score")
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Return some of the classifiers."""
+        raise NotImplementedError
+
+
+class Learner:
+    """Parameters of all configurations of a model, joined with the rows."""
+
+    budget: float = np.inf
+    """Bytes that the snapshots of a run may take."""
+
+    def answer(self, asked: Asked) -> Seen:
+        """Respond, or keep the slope to descend by, and say what is seen of this round's predictions."""
+        raise NotImplementedError
+
+    def advance(self, rate: Array) -> None:
+        """Move against the slope that the last `answer` kept, with one step size per configuration."""
+        raise AlgorithmError(f"{type(self).__name__} does not descend")
+
+    def snapshot(self) -> Any:
+        """Return a copy of the parameters, as they decide on features as given."""
+        raise NotImplementedError
+
+    def start_from(self, snapshot: Any) -> None:
+        """Begin where an earlier play's snapshot was taken, where the model can."""
+        raise AlgorithmError(f"{type(self).__name__} cannot continue an earlier play: only linear models can")
+
+    def state(self) -> Any:
+        """Everything that the next round depends on, to go on from exactly here."""
+        return self.snapshot()
+
+    def resume(self, state: Any) -> None:
+        """Go on exactly where `state` was taken."""
+        raise AlgorithmError(f"{type(self).__name__} cannot be resumed")
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop all configurations but these."""
+        raise NotImplementedError
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Which configurations have finite parameters."""
+        raise NotImplementedError
+
+    def every_sum(self) -> Array | None:
+        """Sums of every classifier that the model can be (counts, classifiers), where they are few; else None."""
+        return None
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Turn recorded iterates into classifiers."""
+        raise NotImplementedError
+
+    def average(self, snapshots: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """Return the one classifier with averaged parameters, where averaging makes sense."""
+        raise AlgorithmError(
+            f"classifiers of a {type(self).__name__} have no parameters to average: use uniform(), shrink() or polish()"
+        )
+
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
+        """Return a function that gives the sums of the decisions of members on other rows."""
+        return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
+
+
+@dataclass(frozen=True)
+class Model:
+    """A setting of a model. Every model can best-respond."""
+
+    @property
+    def can_descend(self) -> bool:
+        """Whether the model can also move against a slope."""
+        return False
+
+    @property
+    def exact(self) -> bool:
+        """Whether a best response is one: only then does the game's Lagrangian bound the optimum."""
+        return False
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Join with the rows and make the parameters of ``count`` configurations."""
+        raise NotImplementedError
