@@ -7,7 +7,7 @@ import pytest
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.estimators.choosing import LevelPlateaus, judged_for
+from equirate.estimators.choosing import LevelPlateaus
 from equirate.game import algorithms
 from equirate.game.loop import Record, Rules, _Game, play, values
 from equirate.models import Finite, Linear
@@ -433,6 +433,6 @@ def test_a_level_that_no_longer_improves_leaves_the_play():
     assert all(len(rounds) == 1 for rounds in ends.values())  # a level's configurations leave together
     patient = eq.solve(problem, X, y, n_rounds=3000, **settings)
     for level, room in enumerate((0.0, 0.8)):
-        found, best = (judged_for(s, eq.Problem(problem.objective, [eq.positive_rate() <= 0.2 + room])).polish()
+        found, best = (s.for_problem(eq.Problem(problem.objective, [eq.positive_rate() <= 0.2 + room])).polish()
                        for s in (solution, patient))  # fmt: skip
         assert solution.value_of(found)[0] <= patient.value_of(best)[0] + 0.01, level

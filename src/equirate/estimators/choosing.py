@@ -21,22 +21,12 @@ from ..game.solving import ProgressLine
 from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
 from ..mixtures.programmes import PENALTY, Cut, polish_weights, shrink_weights
-from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
-from ..problem.table import make_table
 
 Array = NDArray[np.float64]
 
 MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
-
-
-def judged_for(solution: Solution, problem: Problem) -> Solution:
-    """The same iterates on the same data, judged for another problem with the same rates."""
-    judge = make_table(canonicalize(problem), solution.judge.examples)
-    known = {rate.key: k for k, rate in enumerate(solution.judge.program.rates)}
-    rates = solution.rates[:, [known[rate.key] for rate in judge.program.rates]]
-    return replace(solution, problem=problem, judge=judge, rates=rates)
 
 
 def shifted(constraint: Constraint, margin: float) -> Constraint:
@@ -207,7 +197,7 @@ def careful(
 
     def with_margin(margin: float) -> Classifier:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        return judged_for(chooser, Problem(chooser.problem.objective, tight)).polish() if margin else plain
+        return chooser.for_problem(Problem(chooser.problem.objective, tight)).polish() if margin else plain
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:

@@ -19,7 +19,7 @@ from ..game.classifiers import Classifier
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..report.text import Evaluation, aligned
-from .choosing import judged_for, shifted, split
+from .choosing import shifted, split
 from .fitting import Training
 from .scope import sides
 
@@ -96,7 +96,7 @@ def trace(training: Training, levels: Sequence[float], test: tuple[Any, Examples
     found = []
     for level in steps:
         moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
-        mixture = judged_for(chooser, Problem(chooser.problem.objective, moved)).polish()
+        mixture = chooser.for_problem(Problem(chooser.problem.objective, moved)).polish()
         found.append(replace(mixture, notes={}))
     judged = training.held() if test is None else {**training.held(), "test": test}
     values = {}

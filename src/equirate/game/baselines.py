@@ -25,6 +25,16 @@ from .classifiers import Classifier
 
 Array = NDArray[np.float64]
 
+__all__ = [
+    "best_f1_threshold",
+    "group_thresholds",
+    "logistic",
+    "post_shift",
+    "unc_error",
+    "unc_f1",
+    "unconstrained",
+]
+
 
 def unconstrained(
     X: Any,
@@ -108,10 +118,8 @@ def logistic(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **opt
 def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
     """UncF1: UncError with the threshold that maximises the F-measure on the training data."""
     base = unc_error(X, y, sample_weight, **options)
-    examples = Examples.of(y, None, sample_weight, two_classes=True)
     assert isinstance(base.members, LinearMembers)  # made by unconstrained
-    scores = base.members.scores(X)[:, 0]
-    threshold = best_f1_threshold(scores, examples)
+    threshold = best_f1_threshold(base.members.scores(X)[:, 0], y, sample_weight)
     W = base.members.W.copy()
     if not base.members.intercept:
         W = np.vstack([W, np.zeros((1, 1), W.dtype)])
@@ -119,8 +127,17 @@ def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **optio
     return Classifier(LinearMembers(W, True), np.ones(1), None, "unc_f1")
 
 
-def best_f1_threshold(scores: NDArray[Any], examples: Examples) -> float:
-    """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores."""
+def best_f1_threshold(scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores.
+
+    Examples
+    --------
+    >>> best_f1_threshold([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    0.25
+    """
+    examples, scores = Examples.of(y, None, sample_weight), np.asarray(scores)
+    if scores.shape != (len(examples),):
+        raise DataError(f"best_f1_threshold needs one score for each of {len(examples)} labels; got {scores.shape}")
     order = np.argsort(-scores, kind="stable")
     s, w, y = scores[order].astype(float), examples.weights[order], examples.labels[order]
     tp, predicted = np.cumsum(w * y), np.cumsum(w)

@@ -11,11 +11,11 @@ from typing import Any
 from .._core.errors import AlgorithmError
 from .base import Members, Model, Player
 from .finite import Finite
-from .linear import Linear
+from .linear import Linear, LinearMembers
 from .oracle import Oracle
 from .plug_in import PlugIn
 
-__all__ = ["Finite", "Linear", "Members", "Model", "Oracle", "Player", "PlugIn", "make_model"]
+__all__ = ["Finite", "Linear", "LinearMembers", "Members", "Model", "Oracle", "Player", "PlugIn", "make_model"]
 
 
 def make_model(model: Any) -> Model:

@@ -229,7 +229,18 @@ class LinearPlayer(Player):
 
 @dataclass(frozen=True, eq=False)
 class LinearMembers(Members):
-    """Linear classifiers, one column each; the intercepts are the last row."""
+    """Linear classifiers, one column each; the intercepts are the last row.
+
+    ``equirate.Classifier`` makes a classifier of them, also where the weights come from elsewhere.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [-0.5, -0.5]])  # two classifiers on two features
+    >>> mixture = eq.Classifier(LinearMembers(W), np.array([0.25, 0.75]))
+    >>> mixture.positive_probability(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    array([0.25, 1.  ])
+    """
 
     W: NDArray[Any]
     intercept: bool = True
