@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._core import kernels
 from .._core.errors import AlgorithmError, DataError
 from ..data.examples import Examples
 from ..data.features import features
@@ -68,10 +69,11 @@ def unconstrained(
     examples = Examples.of(y, None, sample_weight, two_classes=True)
     X = features(X, len(examples))
     player = LinearPlayer(model, X, examples.weights, rule, [0] * len(rates))
-    feel = _slopes(Design.of(X, examples), examples.weights.sum(), loss)
-    with np.errstate(over="ignore", invalid="ignore"):
+    work = player.work * len(rates) * n_rounds
+    with np.errstate(over="ignore", invalid="ignore"), kernels.expecting(work):
+        slope = _slopes(Design.of(X, examples), examples.weights.sum(), loss)
         for _ in range(n_rounds):
-            player.step(rates, feel(player.raw))
+            player.step(rates, slope(player.raw))
     finite = player.finite()
     if not finite.any():
         raise AlgorithmError(f"every step size of {steps!r} diverged: take smaller steps")

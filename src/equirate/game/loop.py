@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import kernels
 from .._core.errors import AlgorithmError
 from ..language.expressions import Expression
 from ..models.base import Members, Player
@@ -178,7 +179,11 @@ def play(
     if start is not None:
         game.resume(start)
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is dropped and named
+        work = player.work * rules.count * rules.n_rounds
+        with (
+            kernels.expecting(work),
+            np.errstate(over="ignore", invalid="ignore"),
+        ):  # what diverges is dropped and named
             for t in range(1, rules.n_rounds + 1):
                 recorded = t % game.every == 0 or t == rules.n_rounds
                 if recorded:

@@ -55,6 +55,8 @@ class Player:
 
     budget: float = np.inf
     """Bytes that the photographs of a run may take."""
+    work: float = 0.0
+    """Multiplications of a round and configuration that compiled passes would save time on."""
 
     def scores(self) -> NDArray[Any]:
         """Scores of the training examples (examples, configurations); an example is predicted 1 if above 0."""

@@ -1,8 +1,8 @@
 """Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that pays.
 
 `Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the hinge
-bounds with respect to linear weights, for all configurations at once. It is compiled where `kernels` are ready, and a
-few matrix products over blocks of rows otherwise; both give the same up to rounding.
+bounds with respect to linear weights, for all configurations at once. It is compiled where `kernels` are ready
+for the work ahead, and a few matrix products over blocks of rows otherwise; both give the same up to rounding.
 
 `Standard` lets a linear model move as if its features were standardised, without a copy of them.
 """
@@ -25,6 +25,7 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..players.model import hinge_slopes
 from ..players.surrogates import HINGE
+from .deciding import above
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -59,7 +60,8 @@ class Design:
     """Rows of features with the cells that are measured and those that the model is trained on."""
 
     def __init__(self, X: Any, cells: Cells, trained: Cells) -> None:
-        X = _leaner(X)
+        self.compiled = kernels.ready()
+        X = _leaner(X, self.compiled)
         self.cells, self.trained = cells, trained
         found = _merge(X, cells, trained)
         if found is not None:
@@ -78,17 +80,18 @@ class Design:
 
     def sweep(self, W: Weights, up: Array, down: Array, bounds: bool = False) -> Swept:
         """Measure and feel: see `Swept`. ``bounds`` asks for the sums of the hinge bounds too."""
-        if kernels.ready() and self.X.dtype == W.dtype:
+        if self.compiled and self.X.dtype == W.dtype:
             return self._compiled(W, up, down, bounds)
         return self._in_blocks(W, up, down, bounds)
 
     def sums(self, W: Weights) -> Array:
         """Cell sums alone."""
-        if kernels.ready() and self.X.dtype == W.dtype:
+        if self.compiled and self.X.dtype == W.dtype:
             return self._counted(W)
         total = np.zeros((len(self.cells), W.shape[1]))
         for rows, cells, _ in self._blocks(W.shape[1]):
-            total += cells.sums(linear_scores(self.X[rows], W) > 0)
+            X = self.X[rows]
+            total += cells.sums(above(X, W, linear_scores(X, W)))
         return total
 
     # -- numpy -----------------------------------------------------------------------------------
@@ -169,7 +172,7 @@ class Design:
 
     def _cut_for(self, wide: int) -> list[tuple[int, int]]:
         n = self.X.shape[0]
-        values = self.X.nnz if self.sparse else self.X.size
+        values = stored_values(self.X)
         most = max(min(_MOST_BLOCKS, _PARTIAL_VALUES // (wide * (self.X.shape[1] + 1))), 2)
         blocks = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
         if not self.sparse:
@@ -190,6 +193,12 @@ class Design:
             measured = measured.astype(np.int32)
         trained = None if self.trained.unweighted else self.trained.weights.astype(self.X.dtype)
         return measured, trained
+
+
+def stored_values(X: Any) -> int:
+    """Numbers that a pass over the features reads."""
+    sparse = bool(sp.issparse(X))
+    return int(X.nnz if sparse else X.size)
 
 
 def stored_bytes(X: Any) -> int:
@@ -220,9 +229,9 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
     W = W.astype(X.dtype, copy=False)
     n, count = X.shape[0], W.shape[1]
-    if not kernels.ready():
+    if not kernels.ready(stored_values(X) * count):
         scores = linear_scores(X, W)
-        return scores > 0 if np.isfinite(scores).all() else None
+        return above(X, W, scores) if np.isfinite(scores).all() else None
     passes, wide = kernels.compiled(), _wide(count)
     sparse = bool(sp.issparse(X))
     given = (X.indptr, X.indices, X.data) if sparse else (X,)
@@ -260,10 +269,10 @@ def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
     return beside[:, :count]
 
 
-def _leaner(X: Any) -> Any:
+def _leaner(X: Any, compiled: bool) -> Any:
     """Features as the passes want them: CSR where most values are zero and a compiled pass makes use of that."""
     sparse = bool(sp.issparse(X))
-    if not sparse and kernels.ready() and X.size and np.count_nonzero(X) <= SPARSE * X.size:
+    if not sparse and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
     return X
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import kernels
 from .._core.errors import AlgorithmError, DataError
 from .._core.seeds import stream
 from ..data.cells import Cells
@@ -18,10 +19,12 @@ from ..data.features import feature_names, features
 from ..players.steps import StepRule
 from ..problem.table import Table
 from .base import Array, Choice, Measured, Members, Model, Player
-from .design import Design, Standard, decisions, linear_scores, linear_slope, stored_bytes
+from .design import Design, Standard, decisions, linear_scores, linear_slope, stored_bytes, stored_values
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
+JUDGED = 1000
+"""Recorded iterates that are judged on other data, about."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class LinearPlayer(Player):
         self.W[:width] = setting.spread * np.stack(columns, axis=1)
         self._project()
         self.state = step.start(self.W.shape, self.W.dtype)
-        self.budget = max(stored_bytes(X), LEAST_BUDGET)
+        self.budget, self.work = max(stored_bytes(X), LEAST_BUDGET), float(stored_values(X))
         self.slope: NDArray[Any] | None = None
         self.design: tuple[Table, Table, Design] | None = None
 
@@ -213,7 +216,9 @@ class LinearPlayer(Player):
 
     def measurer(self, X: Any, cells: Cells, attributes: Any = None) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
-        design = Design(checked_features(X, self.X.shape[1], self.names), cells, cells)
+        X = checked_features(X, self.X.shape[1], self.names)
+        with kernels.expecting(stored_values(X) * JUDGED):
+            design = Design(X, cells, cells)
 
         def measure(members: Members) -> Array:
             assert isinstance(members, LinearMembers)  # made by this player
