@@ -64,6 +64,15 @@ def test_reproduce(tmp_path: Path, one_method: None) -> None:
     assert "kept from before" in again.stderr
 
 
+def test_tables_of_earlier_runs_are_not_shown_again(tmp_path: Path, one_method: None) -> None:
+    again = ["reproduce", "--quick", "--rounds", "20", "--seeds", "1", "--out", str(tmp_path)]
+    assert "COMPAS" in RUN.invoke(cli.app, [*again, "kld", "--dataset", "compas"]).stdout
+    shown = RUN.invoke(cli.app, [*again, "kld", "--dataset", "crime"])
+    assert "Crime" in shown.stdout
+    assert "COMPAS" not in shown.stdout
+    assert "COMPAS" in (tmp_path / "tables.md").read_text("utf-8")  # the files have everything
+
+
 def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

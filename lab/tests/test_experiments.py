@@ -218,8 +218,8 @@ def test_an_interrupted_fit_is_not_a_result(
         def fit(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr(methods, "RateClassifier", lambda *_, **__: Stopped())
-    monkeypatch.setattr(methods, "RatePostprocessor", lambda *_, **__: Stopped())
+    monkeypatch.setattr(eq, "RateClassifier", lambda *_, **__: Stopped())
+    monkeypatch.setattr(eq, "RatePostprocessor", lambda *_, **__: Stopped())
     with pytest.raises(KeyboardInterrupt):
         method(bench)
 

@@ -82,7 +82,7 @@ from .problem.problem import Objective, Problem, maximize, minimize
 from .problem.text import parse
 
 if _TYPE_CHECKING:
-    from . import models
+    from . import mixtures, models
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
     from .estimators.rate_classifier import RateClassifier
@@ -93,7 +93,12 @@ if _TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = {"algorithms": "game.algorithms", "models": "models", "baselines": "game.baselines"}
+_MODULES = {
+    "algorithms": "game.algorithms",
+    "models": "models",
+    "baselines": "game.baselines",
+    "mixtures": "mixtures",
+}
 _NAMES = {
     "solve": "game.solving",
     "Solution": "game.solution",
@@ -177,6 +182,7 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "algorithms",
     "models",
     "baselines",
+    "mixtures",
     "solve",
     "Solution",
     "Status",

@@ -150,6 +150,8 @@ def test_names_and_describe_list_the_six() -> None:
 def test_unknown_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"must be one of .*Got 'compass' instead. Did you mean 'compas'\?"):
         datasets.load("compass")
+    with pytest.raises(ValueError, match="parameter of locate must be one of"):
+        datasets.locate("compass")
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -161,6 +163,11 @@ def test_missing_file_is_explained(name: str, tmp_path: Path) -> None:
     for part in (source.file, str(tmp_path), source.source, source.sha256, "data_dir=", "EQUIRATE_DATA"):
         assert part in message
     assert isinstance(caught.value, FileNotFoundError)
+    with pytest.raises(datasets.MissingDataError) as again:
+        datasets.locate(name, data_dir=tmp_path)
+    assert str(again.value) == message
+    (tmp_path / source.file).touch()
+    assert datasets.locate(name, data_dir=tmp_path) == tmp_path / source.file  # found, not read
 
 
 def test_directory_is_the_argument_else_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

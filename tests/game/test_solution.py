@@ -76,6 +76,42 @@ def test_judging_elsewhere_is_evaluating_every_member_there():
     assert judged.status.lower_bound is None
 
 
+ANOTHER = [
+    eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr(G) >= eq.tpr(~G) - 0.05]),  # other limit, sense and shape
+    eq.Problem(eq.maximize(eq.tpr(G) - 0.5 * eq.hinge_loss()), [eq.error_rate() <= 0.4]),  # one of two losses
+]
+
+
+@pytest.mark.parametrize("another", ANOTHER)
+def test_judging_for_another_problem_is_evaluating_that_one(another):
+    X, y, attributes = data()
+    first = eq.log_loss() + eq.hinge_loss() + eq.error_rate()
+    problem = eq.Problem(eq.minimize(first), [eq.abs(eq.tpr(G) - eq.tpr(~G)) <= 0.2])
+    judged = eq.solve(problem, X, y, attributes, n_rounds=40, **GRID).for_problem(another)
+    for name in ("uniform", "shrink", "best", "polish"):
+        made = getattr(judged, name)()
+        found = made.evaluate(None, X, y, attributes)
+        assert made.problem is another
+        assert judged.value_of(made) == pytest.approx((found["objective"], max(found["violations"])))
+
+
+@pytest.mark.parametrize("strange", [eq.fpr(G), eq.hinge_loss()])
+def test_another_problem_may_use_only_what_was_recorded(strange):
+    X, y, attributes = data()
+    solution = eq.solve(eq.Problem(eq.minimize(eq.error_rate() + eq.log_loss())), X, y, attributes, n_rounds=5)
+    with pytest.raises(eq.AlgorithmError, match="was not recorded"):
+        solution.for_problem(eq.Problem(eq.minimize(eq.error_rate() + strange)))
+
+
+def test_members_are_the_iterates_in_order():
+    X, y, attributes = data()
+    solution = eq.solve(PROBLEM, X, y, attributes, n_rounds=30, record_every=10, **GRID)
+    decided = solution.members().decide(X)
+    assert decided.shape == (len(X), len(solution.iterates))
+    for k, chosen in enumerate(solution.iterates):
+        np.testing.assert_array_equal(solution.members([chosen]).decide(X)[:, 0], decided[:, k])
+
+
 @pytest.mark.parametrize("name", ["uniform", "shrink", "best", "polish"])
 @pytest.mark.parametrize(
     "problem",

@@ -29,8 +29,14 @@ if kernels.ready():
 
 @pytest.fixture
 def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    monkeypatch.setattr(kernels, "ready", lambda: request.param)
+    take(request.param, monkeypatch)
     return bool(request.param)
+
+
+def take(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the compiled passes or those in numpy, however little there is to do."""
+    monkeypatch.setattr(kernels, "WORTH", 0.0)
+    monkeypatch.setattr(kernels, "_available", lambda: compiled)
 
 
 @pytest.mark.skipif(os.environ.get("EQUIRATE_KERNELS") == "0", reason="the compiled passes are turned off")
@@ -201,7 +207,7 @@ def test_compiled_adam_is_adam(dtype: type, monkeypatch: pytest.MonkeyPatch) -> 
     rate = rng.random(5).astype(dtype)
     moves = []
     for ready in (True, False):
-        monkeypatch.setattr(kernels, "ready", lambda ready=ready: ready)
+        take(ready, monkeypatch)
         state, steps = rule.start((6, 5), dtype), []
         for gradient in gradients:
             step, state = rule.move(state, gradient, rate)
@@ -327,8 +333,9 @@ def test_a_compiled_run_is_the_run_in_numpy(name: str, algorithm: str, monkeypat
     if name == "f1" and algorithm != "auto":
         pytest.skip("a ratio")
     bounds = {"theta_step": 0.01, "lambda_step": 0.01}
+    take(True, monkeypatch)
     fast = played(name, algorithm=algorithm, **bounds)
-    monkeypatch.setattr(kernels, "ready", lambda: False)
+    take(False, monkeypatch)
     same_course(fast, played(name, algorithm=algorithm, **bounds))
 
 
@@ -366,6 +373,7 @@ def test_a_configuration_alone_takes_the_course_it_takes_in_the_batch(compiled: 
 
 @pytest.mark.skipif(not kernels.ready(), reason="needs numba")
 def test_a_run_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    take(True, monkeypatch)
     monkeypatch.setattr(designs, "_WORK", 1000)
     runs = []
     for number in (1, 2):

@@ -17,7 +17,7 @@ import equirate as eq
 
 app = typer.Typer(
     name="equirate-lab",
-    help="Classifiers for the metric you are judged by, under the constraints you are held to.",
+    help="The laboratory beside equirate: the paper's experiments, and benchmarks against other libraries.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -55,12 +55,12 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def equirate(
+def laboratory(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Classifiers for the metric you are judged by, under the constraints you are held to."""
+    """The laboratory beside equirate: the paper's experiments, and benchmarks against other libraries."""
 
 
 @app.command()
@@ -116,15 +116,16 @@ def reproduce(
         typer.echo(f"\nInterrupted. What is done is in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     results = experiments.Results(out)
-    made = experiments.make_tables(results)
-    experiments.show(made, sys.stdout)
-    for line in results.errors():
+    asked = results.of_jobs(planned)
+    experiments.show(experiments.make_tables(asked), sys.stdout)
+    for line in asked.errors():
         typer.echo(f"Not computed: {line}", err=True)
+    made = experiments.make_tables(results)
     places = [*results.save(), experiments.write_markdown(made, out / "tables.md")]
     if docs is not None:
         fill(docs, experiments.as_markdown(made))
         places.append(docs)
-    typer.echo("\nEvery number, and the tables: " + ", ".join(map(str, places)))
+    typer.echo(f"\nEverything in {out}, also of earlier runs: " + ", ".join(map(str, places)))
     typer.echo(f"The page, with plots: {experiments.write_page(results, out / 'index.html').resolve()}")
 
 
@@ -136,10 +137,10 @@ def list_datasets(
 ) -> None:
     """List the data sets: size, protected group, whether it is here, licence and source."""
     from equirate import datasets
-    from equirate.report.text import aligned
 
     from . import experiments
     from .experiments.paper import DATASETS
+    from .experiments.tables import aligned
 
     absent = experiments.missing(datasets.names(), None if data_dir is None else str(data_dir))
     rows = [["data set", "rows", "features", "positive", "protected", "Table 4", "here"]]

@@ -45,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nInterrupted; the same command goes on from where it stopped.", file=sys.stderr)
         return 130
     results = experiments.Results(options.out)
-    experiments.show(experiments.make_tables(results))
-    for line in results.errors():
+    asked = results.of_jobs(jobs)
+    experiments.show(experiments.make_tables(asked))
+    for line in asked.errors():
         print(f"Not computed: {line}", file=sys.stderr)
     places = [*results.save(), experiments.write_page(results, options.out / "index.html")]
     print(

@@ -13,9 +13,11 @@ from functools import cache
 from typing import Any
 
 
-@cache
 def count() -> int:
-    """Threads to use: ``OMP_NUM_THREADS`` where it is set (as worker processes do), else the cores there are."""
+    """Threads to use: ``OMP_NUM_THREADS`` where it is set (as worker processes do), else the cores there are.
+
+    Asked for at every pass, so that a change of the variable counts at once.
+    """
     wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if wish.isdigit() and int(wish) > 0:
         return int(wish)
@@ -23,14 +25,15 @@ def count() -> int:
 
 
 @cache
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads of a process; one that was forked gets its own."""
-    return ThreadPoolExecutor(max(count() - 1, 1), thread_name_prefix="equirate")
+def _pool(process: int, others: int) -> ThreadPoolExecutor:
+    """Threads beside the one that asks, of a process; one that was forked gets its own."""
+    return ThreadPoolExecutor(others, thread_name_prefix="equirate")
 
 
 def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> None:
     """Call a function with each block's arguments, side by side where there are threads for it."""
-    lots = min(count(), len(blocks))
+    available = count()
+    lots = min(available, len(blocks))
 
     def some(first: int) -> None:
         for block in blocks[first::lots]:
@@ -39,7 +42,7 @@ def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> Non
     if lots <= 1:
         some(0)
         return
-    others = [_pool(os.getpid()).submit(some, k) for k in range(1, lots)]
+    others = [_pool(os.getpid(), available - 1).submit(some, k) for k in range(1, lots)]
     try:
         some(0)
     finally:

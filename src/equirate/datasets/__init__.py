@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from . import adult, business, compas, crime, law_school, wiki_toxicity
 from .dataset import Dataset, ProtectedGroup
-from .files import CorruptDataError, Directory, MissingDataError, read_table
+from .files import CorruptDataError, Directory, MissingDataError, path_of, read_table
 from .optional import require
-from .sources import SOURCES
+from .sources import SOURCES, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ __all__ = [
     "load_crime",
     "load_law_school",
     "load_wiki_toxicity",
+    "locate",
     "names",
 ]
 
@@ -94,11 +96,29 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
     >>> data.features[train].shape, data.label[train].shape
     ((32561, 122), (32561,))
     """
+    source = _source(name, "load")
+    return _BUILDERS[name](read_table(source, data_dir))
+
+
+def locate(name: str, *, data_dir: Directory | None = None) -> Path:
+    """Find the file of a data set without reading it: whether it is to be had, before anything is computed.
+
+    Parameters are those of :func:`load`, and so is the :class:`MissingDataError` where there is no file.
+
+    Examples
+    --------
+    >>> locate("adult").name
+    'adult.csv.gz'
+    """
+    return path_of(_source(name, "locate"), data_dir)
+
+
+def _source(name: str, caller: str) -> Source:
     if name not in _BUILDERS:
         near = difflib.get_close_matches(str(name), _BUILDERS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"The 'name' parameter of load must be one of {names()}. Got {name!r} instead.{hint}")
-    return _BUILDERS[name](read_table(SOURCES[name], data_dir))
+        raise ValueError(f"The 'name' parameter of {caller} must be one of {names()}. Got {name!r} instead.{hint}")
+    return SOURCES[name]
 
 
 def describe() -> pd.DataFrame:

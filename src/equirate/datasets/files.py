@@ -23,7 +23,7 @@ from .sources import Source
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CorruptDataError", "Directory", "MissingDataError", "data_directory", "read_table"]
+__all__ = ["CorruptDataError", "Directory", "MissingDataError", "data_directory", "path_of", "read_table"]
 
 Directory: TypeAlias = "str | os.PathLike[str]"
 BUNDLED = Path(__file__).resolve().with_name("files")
@@ -50,11 +50,12 @@ def data_directory(data_dir: Directory | None = None) -> Path | None:
 def read_table(source: Source, data_dir: Directory | None = None) -> pd.DataFrame:
     """Read the raw table of a source, after its digest was checked."""
     pd = require("pandas", caller="equirate.datasets")
-    content = _checked_bytes(source, _path(source, data_dir))
+    content = _checked_bytes(source, path_of(source, data_dir))
     return pd.read_csv(io.BytesIO(content), **source.read_options)  # type: ignore[no-any-return]
 
 
-def _path(source: Source, data_dir: Directory | None) -> Path:
+def path_of(source: Source, data_dir: Directory | None = None) -> Path:
+    """Return where the file of a source lies; raises :class:`MissingDataError` where it is not."""
     if source.bundled:
         return BUNDLED / source.file
     directory = data_directory(data_dir)

@@ -18,6 +18,9 @@
 objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
 the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
 row is not the paper's: multipliers that solve the mixture programme every round need few answers of a model.
+
+A variant is `dataclasses.replace` of an algorithm, say with other settings of its multipliers:
+``replace(coco, multipliers=OuterAscent(inner=20, growing=False))``.
 """
 
 from __future__ import annotations
@@ -35,6 +38,29 @@ from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlaye
 from ..problem.canonical import Program, RatioForm
 from ..problem.problem import Problem
 from .loop import Players
+
+__all__ = [  # noqa: RUF022  (in the order of the table)
+    "frank_wolfe",
+    "spade",
+    "nemsis",
+    "oracle",
+    "surrogate",
+    "spade_plus",
+    "coco",
+    "slack_ratios",
+    "biconvex",
+    "proxy_lagrangian",
+    "corrective",
+    "ALGORITHMS",
+    "Algorithm",
+    "Output",
+    # multipliers, for variants
+    "Ascent",
+    "Corrective",
+    "FollowTheLeader",
+    "OuterAscent",
+    "SwapRegret",
+]
 
 
 class Output(Enum):

@@ -27,6 +27,16 @@ from .classifiers import Classifier
 
 Array = NDArray[np.float64]
 
+__all__ = [
+    "best_f1_threshold",
+    "group_thresholds",
+    "logistic",
+    "post_shift",
+    "unc_error",
+    "unc_f1",
+    "unconstrained",
+]
+
 
 def unconstrained(
     X: Any,
@@ -59,7 +69,7 @@ def unconstrained(
         raise AlgorithmError(f"steps must be positive and n_rounds at least 1; got {steps!r} and {n_rounds!r}")
     sample = Sample.of(X, y, None, sample_weight, two_classes=True)
     learner, asked = LinearLearner(model, _rows(sample), rule, [0] * len(rates)), _average(sample.examples, loss, rates)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), learner.expecting(n_rounds):
         for _ in range(n_rounds):
             learner.answer(asked)
             learner.advance(rates)
@@ -103,10 +113,8 @@ def logistic(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **opt
 def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
     """UncF1: UncError with the threshold that maximises the F-measure on the training data."""
     base = unc_error(X, y, sample_weight, **options)
-    examples = Examples.of(y, None, sample_weight, two_classes=True)
     assert isinstance(base.members, LinearMembers)  # made by unconstrained
-    scores = base.members.scores(X)[:, 0]
-    threshold = best_f1_threshold(scores, examples)
+    threshold = best_f1_threshold(base.members.scores(X)[:, 0], y, sample_weight)
     W = base.members.W.copy()
     if not base.members.intercept:
         W = np.vstack([W, np.zeros((1, 1), W.dtype)])
@@ -114,8 +122,17 @@ def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **optio
     return Classifier(LinearMembers(W, True), np.ones(1), None, "unc_f1")
 
 
-def best_f1_threshold(scores: NDArray[Any], examples: Examples) -> float:
-    """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores."""
+def best_f1_threshold(scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores.
+
+    Examples
+    --------
+    >>> best_f1_threshold([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    0.25
+    """
+    examples, scores = Examples.of(y, None, sample_weight), np.asarray(scores)
+    if scores.shape != (len(examples),):
+        raise DataError(f"best_f1_threshold needs one score for each of {len(examples)} labels; got {scores.shape}")
     order = np.argsort(-scores, kind="stable")
     s, w, y = scores[order].astype(float), examples.weights[order], examples.labels[order]
     tp, predicted = np.cumsum(w * y), np.cumsum(w)

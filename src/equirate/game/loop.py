@@ -115,7 +115,8 @@ def play(
     if start is not None:
         game.start_from(start)
     try:
-        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is dropped and named
+        # What diverges is dropped and named.
+        with learner.expecting(rules.n_rounds), np.errstate(over="ignore", invalid="ignore"):
             for t in range(1, rules.n_rounds + 1):
                 recorded = t % game.every == 0 or t == rules.n_rounds
                 if recorded:

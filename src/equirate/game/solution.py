@@ -2,7 +2,8 @@
 
 In: the record of a play. Out: `Solution`, with ``.uniform() .average() .shrink() .best() .polish()``, each a
 `Classifier`; the history as arrays; and a `Status` that says what was reached, how sure we are, and what to try.
-``solution.on(X, y, ...)`` judges the same iterates on other data, so that selection can happen on a validation part.
+``solution.on(X, y, ...)`` judges the same iterates on other data, so that selection can happen on a validation part;
+``solution.for_problem(problem)`` judges them for another problem.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .._core.errors import AlgorithmError
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures.programmes import best_index, polish_weights, shrink_weights
-from ..models.contract import Learner, Rows
+from ..models.contract import Learner, Members, Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
@@ -167,7 +168,7 @@ class Solution:
         measure = self.learner.measurer(Rows.of(sample, judge.cells))
         for start in range(0, len(self.iterates), _BLOCK):
             block = self.iterates[start : start + _BLOCK]
-            members = self.record.members(self.learner, block)
+            members = self.members(block)
             t, c = np.array(block).T
             judged[t, :, c] = judge.rates(measure(members)).T
             if terms:
@@ -175,13 +176,40 @@ class Solution:
         return replace(self, judge=judge, rates=judged, losses=lost)
 
     def for_problem(self, problem: Problem) -> Solution:
-        """The same iterates on the same data, judged for another problem with the same rates."""
+        """The same iterates on the same data, for another problem with the same rates: mixtures are made for that one.
+
+        Another limit, another weight or another sense needs no new training; a rate that was not recorded does.
+
+        Examples
+        --------
+        >>> import equirate as eq
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.tpr()), [eq.fpr() <= 0.5]), X, y, n_rounds=200)
+        >>> stricter = eq.Problem(eq.maximize(eq.tpr()), [eq.fpr() <= 0.1])
+        >>> solution.for_problem(stricter).polish().problem
+        maximize tpr()
+        subject to
+          fpr() <= 0.1
+        """
         judge = make_table(canonicalize(problem), self.judge.examples, self.judge.cells)
         known = {rate.key: k for k, rate in enumerate(self.judge.program.rates)}
+        lost = {term.key: k for k, term in enumerate(self.problem.losses())}
+        strange = [repr(rate) for rate in judge.program.rates if rate.key not in known]
+        strange += [repr(loss) for loss in problem.losses() if loss.key not in lost]
+        if strange:
+            raise AlgorithmError(
+                f"{', '.join(strange)} was not recorded: for_problem takes problems with the rates and losses of the "
+                "one that was solved; solve this one by itself"
+            )
         rates = self.rates[:, [known[rate.key] for rate in judge.program.rates]]
-        return replace(self, problem=problem, judge=judge, rates=rates)
+        losses = self.losses[:, [lost[term.key] for term in problem.losses()]]
+        return replace(self, problem=problem, judge=judge, rates=rates, losses=losses)
 
     # -- classifiers -----------------------------------------------------------------------------
+
+    def members(self, chosen: Sequence[tuple[int, int]] | None = None) -> Members:
+        """Recorded iterates as deterministic classifiers: some of `iterates`, by default all of them."""
+        return self.record.members(self.learner, self.iterates if chosen is None else chosen)
 
     def uniform(self, configuration: int | None = None) -> Classifier:
         """The mixture that the theorem is about: equal weights, or the algorithm's own (COCO, proxy-Lagrangian)."""
@@ -279,7 +307,7 @@ class Solution:
     ) -> Classifier:
         support = np.flatnonzero(weights > 0)
         picked = tuple(chosen[int(k)] for k in support)
-        members = self.record.members(self.learner, picked)
+        members = self.members(picked)
         kept = weights[support] / weights[support].sum()
         return Classifier(members, kept, self.problem, origin, picked, {"smallest_violation": smallest})
 

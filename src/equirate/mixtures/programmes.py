@@ -70,6 +70,18 @@ def shrink_weights(objective: Array, violations: Array) -> Weights:
 
     At most J + 1 iterates get weight. Where no mixture is feasible, the smallest achievable largest violation is
     found first and then not exceeded.
+
+    Parameters
+    ----------
+    objective
+        (iterates,) values to minimise; those that are not finite get no weight.
+    violations
+        (constraints, iterates) signed violations.
+
+    Examples
+    --------
+    >>> shrink_weights(np.array([0.1, 0.3]), np.array([[0.2, -0.2]])).weights  # half and half just keeps the limit
+    array([0.5, 0.5])
     """
     usable = np.flatnonzero(np.isfinite(objective) & np.isfinite(violations).all(axis=0))
     if not len(usable):  # each alone may be infinite (a divergence where all are predicted alike), a mixture not

@@ -11,7 +11,7 @@ from typing import Any
 from .._core.errors import AlgorithmError
 from .contract import Asked, Batch, Learner, Members, Model, Rows, Seen
 from .finite import Finite
-from .linear import Linear
+from .linear import Linear, LinearMembers
 from .oracle import Oracle
 from .plug_in import PlugIn
 from .thresholds import Thresholds
@@ -22,6 +22,7 @@ __all__ = [
     "Finite",
     "Learner",
     "Linear",
+    "LinearMembers",
     "Members",
     "Model",
     "Oracle",

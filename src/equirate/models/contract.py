@@ -12,6 +12,7 @@ K answers there are K - 1; nothing here depends on how many counts there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -223,6 +224,10 @@ class Learner:
 
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
+
+    def expecting(self, rounds: int) -> AbstractContextManager[None]:
+        """A context to play so many rounds in, for learners that prepare for the amount of work."""
+        return nullcontext()
 
     def answer(self, asked: Asked) -> Seen:
         """Respond, or keep the slope to descend by, and say what is seen of this round's predictions."""

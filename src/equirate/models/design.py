@@ -2,7 +2,8 @@
 
 `Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the
 surrogate bounds with respect to linear weights, for all configurations at once. It is compiled for the hinge bounds
-where `kernels` are ready, and a few matrix products over blocks of rows otherwise; both give the same up to rounding.
+where `kernels` are ready for the work ahead, and a few matrix products over blocks of rows otherwise; both give the
+same up to rounding.
 
 `Standard` lets a linear model move as if its features were standardised, without a copy of them.
 """
@@ -24,6 +25,7 @@ from .._core.kernels import LANES
 from ..data.cells import Cells
 from ..players.surrogates import HINGE
 from .contract import Asked, Batch, Rows, Seen
+from .deciding import above
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -55,7 +57,8 @@ class Design:
     """Rows of features with the cells that are measured and those that the model is trained on."""
 
     def __init__(self, X: Any, cells: Cells, trained: Cells) -> None:
-        X = _leaner(X)
+        self.compiled = kernels.ready()
+        X = _leaner(X, self.compiled)
         self.cells, self.trained = cells, trained
         found = _merge(X, cells, trained)
         if found is not None:
@@ -73,17 +76,17 @@ class Design:
 
     def sweep(self, W: Weights, asked: Asked) -> Swept:
         """See and take the slope, in one pass."""
-        if kernels.ready() and self.X.dtype == W.dtype and asked.surrogate is HINGE and not asked.losses:
+        if self.compiled and self.X.dtype == W.dtype and asked.surrogate is HINGE and not asked.losses:
             return self._compiled(W, asked.up, asked.down, asked.bounded)
         return self._in_blocks(W, asked)
 
     def sums(self, W: Weights) -> Array:
         """Cell sums alone."""
-        if kernels.ready() and self.X.dtype == W.dtype:
+        if self.compiled and self.X.dtype == W.dtype:
             return self._counted(W)
         total = np.zeros((len(self.cells), W.shape[1]))
         for batch in self._blocks(W.shape[1]):
-            total += batch.cells.sums(linear_scores(batch.X, W) > 0)
+            total += batch.cells.sums(above(batch.X, W, linear_scores(batch.X, W)))
         return total
 
     # -- numpy -----------------------------------------------------------------------------------
@@ -160,7 +163,7 @@ class Design:
 
     def _cut_for(self, wide: int) -> list[tuple[int, int]]:
         n = self.X.shape[0]
-        values = self.X.nnz if self.sparse else self.X.size
+        values = stored_values(self.X)
         most = max(min(_MOST_BLOCKS, _PARTIAL_VALUES // (wide * (self.X.shape[1] + 1))), 2)
         blocks = int(min(max(values * wide // _WORK, 1), most, max(n, 1)))
         if not self.sparse:
@@ -181,6 +184,12 @@ class Design:
             measured = measured.astype(np.int32)
         trained = None if self.trained.unweighted else self.trained.weights.astype(self.X.dtype)
         return measured, trained
+
+
+def stored_values(X: Any) -> int:
+    """Numbers that a pass over the features reads."""
+    sparse = bool(sp.issparse(X))
+    return int(X.nnz if sparse else X.size)
 
 
 def stored_bytes(X: Any) -> int:
@@ -211,9 +220,9 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
     W = W.astype(X.dtype, copy=False)
     n, count = X.shape[0], W.shape[1]
-    if not kernels.ready():
+    if not kernels.ready(stored_values(X) * count):
         scores = linear_scores(X, W)
-        return scores > 0 if np.isfinite(scores).all() else None
+        return above(X, W, scores) if np.isfinite(scores).all() else None
     passes, wide = kernels.compiled(), _wide(count)
     sparse = bool(sp.issparse(X))
     given = (X.indptr, X.indices, X.data) if sparse else (X,)
@@ -251,10 +260,10 @@ def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
     return beside[:, :count]
 
 
-def _leaner(X: Any) -> Any:
+def _leaner(X: Any, compiled: bool) -> Any:
     """Features as the passes want them: CSR where most values are zero and a compiled pass makes use of that."""
     sparse = bool(sp.issparse(X))
-    if not sparse and kernels.ready() and X.size and np.count_nonzero(X) <= SPARSE * X.size:
+    if not sparse and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
     return X
 

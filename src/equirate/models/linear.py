@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,16 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import kernels
 from .._core.errors import AlgorithmError, DataError
 from .._core.seeds import stream
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
 from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
-from .design import Design, Standard, decisions, linear_scores, stored_bytes
+from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
+JUDGED = 1000
+"""Recorded iterates that are judged on other data, about."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,10 @@ class LinearLearner(Learner):
         self.steps: StepState = step.start(self.W.shape, self.W.dtype)
         self.budget = max(stored_bytes(X), LEAST_BUDGET)
         self.slope: NDArray[Any] | None = None
+
+    def expecting(self, rounds: int) -> AbstractContextManager[None]:
+        """Compiled passes are used where the work is worth it."""
+        return kernels.expecting(float(stored_values(self.X)) * self.W.shape[1] * rounds)
 
     @cached_property
     def design(self) -> Design:
@@ -221,7 +229,9 @@ class LinearLearner(Learner):
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
-        design = Design(checked_features(rows.X, self.X.shape[1], self.names), rows.cells, rows.cells)
+        X = checked_features(rows.X, self.X.shape[1], self.names)
+        with kernels.expecting(stored_values(X) * JUDGED):
+            design = Design(X, rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:
             if not isinstance(members, LinearMembers):
@@ -238,7 +248,18 @@ class LinearLearner(Learner):
 
 @dataclass(frozen=True, eq=False)
 class LinearMembers(Members):
-    """Linear classifiers, one column each; the intercepts are the last row."""
+    """Linear classifiers, one column each; the intercepts are the last row.
+
+    ``equirate.Classifier`` makes a classifier of them, also where the weights come from elsewhere.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [-0.5, -0.5]])  # two classifiers on two features
+    >>> mixture = eq.Classifier(LinearMembers(W), np.array([0.25, 0.75]))
+    >>> mixture.positive_probability(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    array([0.25, 1.  ])
+    """
 
     W: NDArray[Any]
     intercept: bool = True

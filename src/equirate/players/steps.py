@@ -96,7 +96,7 @@ class Adam(StepRule[AdamState]):
         t, m, v = state.t + 1, state.m, state.v
         bias = math.sqrt(1 - self.beta2**t)
         correction, epsilon = bias / (1 - self.beta1**t), self.epsilon * bias
-        if kernels.ready() and m.ndim == 2:
+        if m.ndim == 2 and kernels.ready():
             step = np.empty_like(m)
             one = m.dtype.type
             numbers = one(self.beta1), one(self.beta2), one(correction), one(epsilon)

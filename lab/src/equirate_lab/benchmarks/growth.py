@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
-from equirate.models.linear import LinearMembers
+from equirate.models import LinearMembers
 
 from .against_tfco import EXPERIMENTS
 from .ground import OURS, Comparison, Ground, Measured
@@ -144,7 +144,7 @@ def predicting(ground: Ground, members: int) -> Measured:
     settings = ground.settings
     X, _, _ = made_up(settings.predict_rows, settings.predict_columns)
     W = np.random.default_rng(1).normal(size=(settings.predict_columns + 1, members)).astype(np.float32)
-    mixture = eq.Classifier(LinearMembers(W, True), np.full(members, 1 / members))
+    mixture = eq.Classifier(LinearMembers(W), np.full(members, 1 / members))
     plain = np.ascontiguousarray(W[:-1])
     samples = interleaved(
         {

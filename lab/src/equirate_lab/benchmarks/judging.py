@@ -13,15 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import equirate as eq
-from equirate.data.examples import Examples
-from equirate.game.loop import values
-from equirate.mixtures.programmes import shrink_weights
-from equirate.models.linear import LinearMembers
-from equirate.problem.canonical import canonicalize
-from equirate.problem.table import make_table
+from equirate.models import LinearMembers
 
 from ..experiments.methods import by_ranks
-from ..experiments.splits import Part, Split
+from ..experiments.splits import PROTECTED, Part, Split
 
 Array = NDArray[np.float64]
 Pair = tuple[float, float]
@@ -35,7 +30,7 @@ def recorded_weights(solution: eq.Solution) -> NDArray[Any]:
 
     Iterates of configurations that were dropped are NaN.
     """
-    members = solution.record.members(solution.learner, solution.iterates)
+    members = solution.members()
     assert isinstance(members, LinearMembers)  # a linear model was asked for
     found = np.full((len(solution.record.rounds), members.W.shape[0], len(solution.configurations)), np.nan)
     t, c = np.array(solution.iterates).T
@@ -44,15 +39,27 @@ def recorded_weights(solution: eq.Solution) -> NDArray[Any]:
 
 
 def iterate_values(problem: eq.Problem, part: Part, W: NDArray[Any]) -> tuple[Array, Array]:
-    """Minimised objective (iterates,) and signed violations (constraints, iterates) of linear classifiers' columns."""
-    examples = Examples.of(part.y, part.attributes)
-    table = make_table(canonicalize(problem), examples)
-    known, found = table.constants, []
-    for start in range(0, W.shape[1], _BLOCK):
-        decided = LinearMembers(W[:, start : start + _BLOCK], True).decide(part.X)
-        rates = table.rates(table.cells.sums(decided))
-        found.append(values(table, rates, np.zeros((0, rates.shape[1])), known))
-    return np.concatenate([f for f, _ in found]), np.concatenate([v for _, v in found], axis=1)
+    """Minimised objective (iterates,) and signed violations (constraints, iterates) of linear classifiers' columns.
+
+    The problem slices by the protected group alone. Examples that agree in label and group are then one example with
+    their number as its weight, and the share of them that is predicted 1 as its prediction: the rates are the same.
+    """
+    kinds, of, sizes = np.unique(
+        np.stack([part.y, part.attributes[PROTECTED]], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    belongs = (of.reshape(-1)[:, None] == np.arange(len(kinds))).astype(np.float32)
+    blocks = [W[:, start : start + _BLOCK] for start in range(0, W.shape[1], _BLOCK)]
+    counts = np.concatenate([LinearMembers(block).decide(part.X).T @ belongs for block in blocks])
+    differing, back = np.unique(counts, axis=0, return_inverse=True)  # late iterates often agree
+    shares = differing / sizes
+    parts = [piece for c in problem.constraints if isinstance(c, eq.Constraint) for piece in c.split()]
+
+    def values(what: Any) -> Array:
+        found = [what.evaluate(kinds[:, 0], share, {PROTECTED: kinds[:, 1]}, sizes) for share in shares]
+        return np.array(found)[back.reshape(-1)]
+
+    sign = -1.0 if problem.objective.sense == "maximize" else 1.0
+    return sign * values(problem.objective.expr), np.stack([values(piece) for piece in parts])
 
 
 def chosen(problem: eq.Problem, weights: NDArray[Any], split: Split) -> eq.Classifier:
@@ -71,10 +78,10 @@ def chosen(problem: eq.Problem, weights: NDArray[Any], split: Split) -> eq.Class
         mine = np.arange(c, T * C, C)
         if not np.isfinite(objective[mine]).any():
             continue  # every iterate predicts alike, or the configuration diverged
-        shares = shrink_weights(objective[mine], violations[:, mine]).weights
+        shares = eq.mixtures.shrink_weights(objective[mine], violations[:, mine]).weights
         kept = np.flatnonzero(shares > 0)
         share = shares[kept] / shares[kept].sum()
-        mixtures.append(eq.Classifier(LinearMembers(columns[:, mine[kept]], True), share, problem, "shrink"))
+        mixtures.append(eq.Classifier(LinearMembers(columns[:, mine[kept]]), share, problem, "shrink"))
     if not mixtures:
         raise eq.AlgorithmError("no iterate of any configuration has a finite objective")
     return mixtures[by_ranks(mixtures, problem, split.validation)]

@@ -11,13 +11,13 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import equirate as eq
-from equirate._core import kernels
 
 from ..experiments.files import read_json, write_json
 from .cases import Case
@@ -78,7 +78,7 @@ def depended_on(case: Case, settings: Settings) -> dict[str, Any]:
     """What a measurement depends on: settings and versions. A result with other values is not used."""
     return settings.of(*case.depends) | {
         "version": eq.__version__,
-        "compiled": kernels.ready(),
+        "compiled": compiled(),
         "requirements": [] if case.rival is None else list(RIVALS[case.rival].requirements),
     }
 
@@ -92,8 +92,13 @@ def machine(ground: Ground) -> dict[str, Any]:
         "system": platform.system(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "compiled": kernels.ready(),
+        "compiled": compiled(),
     }
+
+
+def compiled() -> bool:
+    """Whether equirate has a compiler to use."""
+    return os.environ.get("EQUIRATE_KERNELS", "1") != "0" and find_spec("numba") is not None
 
 
 def _processor() -> str:

@@ -20,8 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from equirate._core import threads
-
 Sample = Callable[[], float]
 """One repetition: does the work and returns what it took."""
 
@@ -114,7 +112,6 @@ def limited_to(number: int) -> Iterator[None]:
     wished = thread_variables(number)
     before = {name: os.environ.get(name) for name in wished}
     os.environ.update(wished)
-    threads.count.cache_clear()
     try:
         with threadpool_limits(number):
             yield
@@ -124,7 +121,6 @@ def limited_to(number: int) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        threads.count.cache_clear()
 
 
 def thread_variables(number: int) -> dict[str, str]:

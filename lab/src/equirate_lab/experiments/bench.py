@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
-from equirate.models.linear import LinearMembers
+from equirate.models import LinearMembers
 
 from .files import write_json
 from .settings import Settings
@@ -99,7 +99,7 @@ class Bench:
             found = json.loads(path.read_text("utf-8"))
             if found["settings"] == settings:
                 W = np.array(found["weights"], dtype=np.float32)[:, None]
-                return eq.Classifier(LinearMembers(W, True), np.ones(1), None, name)
+                return eq.Classifier(LinearMembers(W), np.ones(1), None, name)
         made = eq.baselines.unconstrained(
             self.train.X,
             self.train.y,

@@ -23,13 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
-from equirate.data.examples import Examples
-from equirate.estimators.postprocessor import RatePostprocessor
-from equirate.estimators.rate_classifier import RateClassifier
-from equirate.game.baselines import best_f1_threshold, group_thresholds
-from equirate.mixtures.programmes import best_index
-from equirate.models.linear import LinearMembers
-from equirate.players.multipliers import OuterAscent
+from equirate.models import LinearMembers
 
 from . import problems
 from .bench import Bench
@@ -81,7 +75,7 @@ def by_ranks(classifiers: Sequence[eq.Classifier], problem: eq.Problem, part: Pa
     found = [classifier.evaluate(problem, part.X, part.y, part.attributes) for classifier in classifiers]
     sign = -1.0 if problem.objective.sense == "maximize" else 1.0
     objective = sign * np.array([values["objective"] for values in found])
-    return best_index(objective, np.array([values["violations"] for values in found]).T)
+    return eq.mixtures.best_index(objective, np.array([values["violations"] for values in found]).T)
 
 
 # -- the baselines --------------------------------------------------------------------------------
@@ -96,11 +90,10 @@ def unc_f1(bench: Bench) -> Made:
     """UncF1: UncError's scores with the threshold that is best for F on the training part."""
     members, part = bench.unc_error.members, bench.train
     assert isinstance(members, LinearMembers)  # made by the bench
-    scores = members.scores(part.X)[:, 0]
-    cut = best_f1_threshold(scores, Examples.of(part.y, None))
+    cut = eq.baselines.best_f1_threshold(members.scores(part.X)[:, 0], part.y)
     W = members.W.copy()
     W[-1] -= np.float32(cut)
-    return Made({"unc_f1": predictor(eq.Classifier(LinearMembers(W, True), np.ones(1)))})
+    return Made({"unc_f1": predictor(eq.Classifier(LinearMembers(W), np.ones(1)))})
 
 
 def post_shift(bench: Bench) -> Made:
@@ -113,7 +106,7 @@ def post_shift(bench: Bench) -> Made:
     cuts = {
         slice_: float(np.quantile(scores[rows], share)) for slice_, rows in ((GROUP, protected), (OTHERS, ~protected))
     }
-    return Made({"post_shift": predictor(eq.Classifier(group_thresholds(members, cuts), np.ones(1)))})
+    return Made({"post_shift": predictor(eq.Classifier(eq.baselines.group_thresholds(members, cuts), np.ones(1)))})
 
 
 # -- KL divergence, Tables 5 and 6 ----------------------------------------------------------------
@@ -131,15 +124,6 @@ def spade_plus(bench: Bench) -> Made:
     shrunk, _ = as_printed(bench, problem, solution, solution.shrink)
     average, _ = as_printed(bench, problem, solution, solution.average)
     return Made({"spade_plus": predictor(shrunk), "spade_plus_average": predictor(average)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedRuns(OuterAscent):
-    """COCO's multipliers with inner runs of one length, as the paper has them."""
-
-    def length(self, run: int) -> int:
-        """Rounds of an inner run."""
-        return self.inner
 
 
 class Logits(BaseEstimator):
@@ -166,10 +150,10 @@ def coco(bench: Bench) -> Made:
     settings, problem = bench.settings, kld_problem(bench)
     members = bench.logistic.members
     assert isinstance(members, LinearMembers)  # made by the bench
-    algorithm = replace(eq.algorithms.coco, multipliers=FixedRuns(inner=settings.coco_inner))
+    multipliers = eq.algorithms.OuterAscent(inner=settings.coco_inner, growing=False)  # as the paper has it
     solution = bench.solve(
         problem,
-        algorithm,
+        replace(eq.algorithms.coco, multipliers=multipliers),
         model=eq.models.PlugIn(Logits(members), group_aware=True),
         n_rounds=settings.coco_runs * settings.coco_inner,
         record_every=1,
@@ -346,7 +330,7 @@ def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_class
     rows = bench.both
     if bench.settings.classifier_rounds is not None:
         options["n_rounds"] = bench.settings.classifier_rounds
-    fitted = RateClassifier(problem.objective, problem.constraints, random_state=bench.split.seed, **options)
+    fitted = eq.RateClassifier(problem.objective, problem.constraints, random_state=bench.split.seed, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
         fitted.fit(rows.X, rows.y, rows.attributes)
@@ -357,7 +341,7 @@ def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_class
 def postprocess(bench: Bench, problem: eq.Problem) -> Made:
     """Fit `RatePostprocessor` on the validation part, around logistic regression fitted on the training part."""
     base = make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000)).fit(bench.train.X, bench.train.y)
-    fitted = RatePostprocessor(base, problem.objective, problem.constraints, groups=[GROUP])
+    fitted = eq.RatePostprocessor(base, problem.objective, problem.constraints, groups=[GROUP])
     part = bench.validation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
@@ -366,7 +350,7 @@ def postprocess(bench: Bench, problem: eq.Problem) -> Made:
     return Made({"postprocess": lambda part: np.asarray(fitted.predict_pmf(part.X, part.attributes)[:, 1])})
 
 
-def _refuse_interrupted(fitted: RateClassifier | RatePostprocessor) -> None:
+def _refuse_interrupted(fitted: eq.RateClassifier | eq.RatePostprocessor) -> None:
     """Go on with an interrupt that ``fit`` took as the end of the game: half a game is not a result."""
     if fitted.status_.interrupted:
         raise KeyboardInterrupt

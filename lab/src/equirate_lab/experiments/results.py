@@ -7,12 +7,14 @@ import io
 import math
 import statistics
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .files import read_json, write_json, write_text
 from .paper import DATASETS
+from .runner import Job
 
 FIELDS = ("experiment", "dataset", "seed", "method", "column", "part", "objective", "constraint", "seconds", "rounds")
 
@@ -86,6 +88,13 @@ class Results:
         self.out = out
         found = (read_json(path) for path in sorted((out / "cells").glob("*/*/*/*.json")))
         self.cells: list[dict[str, Any]] = [cell for cell in found if isinstance(cell, dict) and "values" in cell]
+
+    def of_jobs(self, jobs: Iterable[Job]) -> Results:
+        """Only what some jobs are about, whenever it was computed: the directory may hold other experiments too."""
+        wanted = {(name, job.dataset) for job in jobs for name in job.experiments}
+        some = copy(self)
+        some.cells = [cell for cell in self.cells if (cell["experiment"], cell["dataset"]) in wanted]
+        return some
 
     def datasets(self, experiment: str) -> list[str]:
         """Data sets that an experiment has results for, in the order of Table 4."""

@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import equirate as eq
-from equirate.datasets import MissingDataError, load
-from equirate.datasets.files import data_directory
-from equirate.datasets.sources import SOURCES
+from equirate.datasets import MissingDataError, locate
 
 from .bench import Bench
 from .catalogue import EXPERIMENTS, Experiment
@@ -148,14 +146,12 @@ def measured(experiment: Experiment, method: str, bench: Bench) -> dict[str, Any
 
 def missing(datasets: Iterable[str], data_dir: str | None = None) -> dict[str, str]:
     """Say which data sets are not to be had here, and why."""
-    directory, found = data_directory(data_dir), {}
+    found = {}
     for name in datasets:
-        source = SOURCES[name]
-        if not source.bundled and (directory is None or not (directory / source.file).is_file()):
-            try:
-                load(name, data_dir=data_dir)
-            except MissingDataError as error:
-                found[name] = str(error)
+        try:
+            locate(name, data_dir=data_dir)
+        except MissingDataError as error:
+            found[name] = str(error)
     return found
 
 

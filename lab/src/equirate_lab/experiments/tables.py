@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from equirate.report.text import aligned
-
 from .catalogue import EXPERIMENTS, Experiment, TableSpec
 from .files import write_text
 from .paper import DATASETS
@@ -35,13 +33,35 @@ class Table:
 
     def __str__(self) -> str:
         note = textwrap.fill(self.note, 110)
-        return f"{self.title}\n{note}\n\n{aligned([list(self.header), *map(list, self.rows)])}"
+        return f"{self.title}\n{note}\n\n{aligned([self.header, *self.rows])}"
 
     def markdown(self) -> str:
         """The same for a page of documentation."""
         lines = [f"### {self.title}", "", self.note, "", _pipes(self.header)]
         lines.append("|" + "---|" * len(self.header))
         return "\n".join([*lines, *map(_pipes, self.rows)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Lay a table out as text: the first column left, the others right, a rule below the header.
+
+    Examples
+    --------
+    >>> print(aligned([["data set", "rows"], ["adult", "48,842"]]))
+    data set    rows
+    ----------------
+    adult     48,842
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if k else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    lines.insert(1, "-" * len(lines[0]))
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _pipes(cells: Sequence[str]) -> str:

@@ -1,0 +1,55 @@
+"""When the compiled passes are used: by the amount of work, whatever happens to be loaded."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import equirate as eq
+from equirate._core import kernels
+
+
+def test_the_choice_is_by_the_work_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_available", lambda: True)
+    assert kernels.ready()  # nobody knows how much
+    assert kernels.ready(kernels.WORTH)
+    assert not kernels.ready(kernels.WORTH - 1)
+    with kernels.expecting(10):
+        assert not kernels.ready()
+        with kernels.expecting(2 * kernels.WORTH):
+            assert kernels.ready()
+        assert not kernels.ready()
+    assert kernels.ready()
+    monkeypatch.setattr(kernels, "_available", lambda: False)
+    assert not kernels.ready()
+
+
+def test_a_play_announces_rows_columns_configurations_and_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    announced = []
+    real = kernels.expecting
+    monkeypatch.setattr(kernels, "expecting", lambda work: (announced.append(work), real(work))[1])
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    y = (X[:, 0] > 0).astype(int)
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.6])
+    solution = eq.solve(problem, X, y, n_rounds=7, theta_step=(0.1, 0.2), lambda_step=0.1)
+    assert announced == [50 * 3 * 2 * 7]
+    solution.on(X[:20], y[:20])
+    eq.baselines.unc_error(X, y, n_rounds=9, steps=(0.1, 0.2))
+    assert announced[2] == 50 * 3 * 2 * 9
+
+
+def test_a_small_fit_loads_no_compiler() -> None:
+    code = """
+import sys
+import numpy as np
+import equirate as eq
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+y = (X[:, 0] > 0).astype(int)
+fitted = eq.RateClassifier(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.6], n_rounds=50).fit(X, y)
+fitted.predict(X)
+print("numba" in sys.modules)
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert out.stdout.strip() == "False", out.stderr
