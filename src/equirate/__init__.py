@@ -22,6 +22,7 @@ from ._core.errors import (
 )
 from .data.slices import Slice, attr
 from .language.atoms import Atom
+from .language.catalogue import CATALOGUE as _CATALOGUE
 from .language.curvature import Curvature
 from .language.expressions import Constraint, Expression
 from .language.parity import (
@@ -32,56 +33,10 @@ from .language.parity import (
     f1_parity,
     predictive_parity,
 )
-
-# abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
-from .language.rates import (
-    abs,
-    accuracy,
-    base_rate,
-    black_box,
-    churn,
-    error_rate,
-    f1,
-    f_score,
-    fn,
-    fnr,
-    fp,
-    fpr,
-    g_mean,
-    geo_mean,
-    h_mean,
-    harmonic_mean,
-    hinge_loss,
-    inv,
-    jaccard,
-    kl,
-    kl_divergence,
-    log,
-    log_loss,
-    losses,
-    max,
-    min,
-    negative_rate,
-    norm,
-    npv,
-    positive_rate,
-    precision,
-    q_mean,
-    ratio,
-    recall,
-    sqrt,
-    square,
-    tn,
-    tnr,
-    tp,
-    tpr,
-    win_loss_ratio,
-    wins,
-)
 from .problem.problem import Objective, Problem, maximize, minimize
 from .problem.text import parse
 
-if _TYPE_CHECKING:
+if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `_CATALOGUE` says what there is
     from . import models
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
@@ -90,6 +45,134 @@ if _TYPE_CHECKING:
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
+
+    # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
+    from .language.functions import (
+        abs as abs,
+    )
+    from .language.functions import (
+        black_box as black_box,
+    )
+    from .language.functions import (
+        geo_mean as geo_mean,
+    )
+    from .language.functions import (
+        harmonic_mean as harmonic_mean,
+    )
+    from .language.functions import (
+        inv as inv,
+    )
+    from .language.functions import (
+        kl as kl,
+    )
+    from .language.functions import (
+        log as log,
+    )
+    from .language.functions import (
+        max as max,
+    )
+    from .language.functions import (
+        min as min,
+    )
+    from .language.functions import (
+        norm as norm,
+    )
+    from .language.functions import (
+        ratio as ratio,
+    )
+    from .language.functions import (
+        sqrt as sqrt,
+    )
+    from .language.functions import (
+        square as square,
+    )
+    from .language.metrics import (
+        f1 as f1,
+    )
+    from .language.metrics import (
+        f_score as f_score,
+    )
+    from .language.metrics import (
+        g_mean as g_mean,
+    )
+    from .language.metrics import (
+        h_mean as h_mean,
+    )
+    from .language.metrics import (
+        jaccard as jaccard,
+    )
+    from .language.metrics import (
+        kl_divergence as kl_divergence,
+    )
+    from .language.metrics import (
+        npv as npv,
+    )
+    from .language.metrics import (
+        precision as precision,
+    )
+    from .language.metrics import (
+        q_mean as q_mean,
+    )
+    from .language.metrics import (
+        win_loss_ratio as win_loss_ratio,
+    )
+    from .language.rates import (
+        accuracy as accuracy,
+    )
+    from .language.rates import (
+        base_rate as base_rate,
+    )
+    from .language.rates import (
+        churn as churn,
+    )
+    from .language.rates import (
+        error_rate as error_rate,
+    )
+    from .language.rates import (
+        fn as fn,
+    )
+    from .language.rates import (
+        fnr as fnr,
+    )
+    from .language.rates import (
+        fp as fp,
+    )
+    from .language.rates import (
+        fpr as fpr,
+    )
+    from .language.rates import (
+        hinge_loss as hinge_loss,
+    )
+    from .language.rates import (
+        log_loss as log_loss,
+    )
+    from .language.rates import (
+        losses as losses,
+    )
+    from .language.rates import (
+        negative_rate as negative_rate,
+    )
+    from .language.rates import (
+        positive_rate as positive_rate,
+    )
+    from .language.rates import (
+        recall as recall,
+    )
+    from .language.rates import (
+        tn as tn,
+    )
+    from .language.rates import (
+        tnr as tnr,
+    )
+    from .language.rates import (
+        tp as tp,
+    )
+    from .language.rates import (
+        tpr as tpr,
+    )
+    from .language.rates import (
+        wins as wins,
+    )
 
 __version__ = "0.1.0"
 
@@ -105,54 +188,12 @@ _NAMES = {
 }
 """What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
-__all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
+__all__ = [
     # slices
     "attr",
     "Slice",
-    # linear rates
-    "positive_rate",
-    "negative_rate",
-    "accuracy",
-    "error_rate",
-    "tpr",
-    "recall",
-    "fnr",
-    "fpr",
-    "tnr",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-    "base_rate",
-    "wins",
-    "losses",
-    "churn",
-    # ratios
-    "precision",
-    "npv",
-    "f1",
-    "f_score",
-    "jaccard",
-    "win_loss_ratio",
-    "ratio",
-    # scores and divergences
-    "g_mean",
-    "h_mean",
-    "q_mean",
-    "kl_divergence",
-    # atoms
-    "log",
-    "sqrt",
-    "square",
-    "inv",
-    "abs",
-    "max",
-    "min",
-    "norm",
-    "geo_mean",
-    "harmonic_mean",
-    "kl",
-    "black_box",
+    # rates, ratios, scores, functions of them, losses
+    *_CATALOGUE,
     "Atom",
     # ready-made constraints
     "demographic_parity",
@@ -161,9 +202,6 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "predictive_parity",
     "f1_parity",
     "churn_difference",
-    # ordinary losses
-    "log_loss",
-    "hinge_loss",
     # expressions and problems
     "Expression",
     "Curvature",
@@ -200,7 +238,9 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
 
 
 def __getattr__(name: str) -> _Any:
-    """Import what is imported late."""
+    """Find what the catalogue has, and import what is imported late."""
+    if name in _CATALOGUE:
+        return _CATALOGUE[name]
     if name in _MODULES:
         found: _Any = _import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _NAMES:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import equirate as eq
-from equirate.language.arithmetic import Call
 from equirate.language.atoms import Atom
 from equirate.language.curvature import REALS, Monotonicity, Shape
+from equirate.language.expressions import Call
 
 WOMEN = eq.attr("sex") == "F"
 T, N, F, M = eq.tpr(), eq.tnr(), eq.fpr(), eq.fnr()

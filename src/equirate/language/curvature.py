@@ -1,7 +1,7 @@
 """Curvature, monotonicity and intervals as values, and their composition, written once.
 
 In: local facts about parts (an atom is concave and increasing, a rate lies in [0, 1]).
-Out: the same facts about the whole. `arithmetic` asks; nobody else composes curvature.
+Out: the same facts about the whole. `expressions` asks; nobody else composes curvature.
 """
 
 from __future__ import annotations

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from .._core.errors import DisciplineError
-from .arithmetic import Call, Negative, Product, Quotient, Sum
 from .atoms import ABS, MAX, MIN
 from .clearing import cleared
 from .curvature import REALS, Curvature, Interval, Monotonicity
-from .expressions import Constraint, Expression
+from .expressions import Call, Constraint, Expression, Negative, Product, Quotient, Sum
 from .nodes import Loss, Named, Rate, has_black_box
 
 _AFFINE = (Curvature.CONSTANT, Curvature.AFFINE)

@@ -15,10 +15,9 @@ import numpy as np
 
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY
-from ..language.arithmetic import Call, Quotient, expression
 from ..language.clearing import cleared
 from ..language.curvature import Curvature
-from ..language.expressions import Constraint, Expression
+from ..language.expressions import Call, Constraint, Expression, Quotient, expression
 from ..language.nodes import BlackBox, Loss, Rate, has_black_box
 from ..language.parity import Family
 from ..language.refusals import check_constraint, check_objective
