@@ -131,7 +131,10 @@ class Interval:
         return Interval(min(corners), max(corners))
 
     def __truediv__(self, other: Interval) -> Interval:
-        """Range of a quotient; unbounded if the divisor can be zero."""
+        """Range of a quotient; unbounded if the divisor can be zero, on one side only where the signs are known."""
+        if other.lo == 0 < other.hi:
+            lowest = self.lo / other.hi if self.lo >= 0 else -math.inf
+            return Interval(lowest, self.hi / other.hi if self.hi <= 0 else math.inf)
         if other.lo <= 0 <= other.hi:
             return Interval(-math.inf, math.inf)
         return self * Interval(1 / other.hi, 1 / other.lo)

@@ -8,7 +8,8 @@ r"""Problem to canonical form: affine rows, atoms, and one slack per atom argume
 
 with every :math:`\phi_a` convex in its slacks, :math:`c_{0a}, c_{ja}, \sigma_s c_{sb} \ge 0`, and :math:`\sigma_s`
 the direction in which the atom moves with its argument. Row 0 is the objective, rows 1..J the constraints, the rest are
-couplings, one per slack. A coupling whose argument is itself an atom gives nested metrics at no extra cost.
+couplings, one per slack. A coupling whose argument is itself an atom gives nested metrics at no extra cost: the
+smallest of several ratios is an atom over slacks, each below its ratio (the epigraph).
 Coefficients may be constants that only the data can tell (such as ``base_rate()``), so they stay expressions
 here; `table` evaluates them.
 
@@ -234,6 +235,8 @@ class _Builder:
             else:
                 # The row enters the Lagrangian as sense * factor * f, which is |factor| * phi with phi = sign * f.
                 sign = sense if factor.interval.lo >= 0 else -sense
+                if role is Role.COUPLING and isinstance(part, Quotient) and self.form is RatioForm.BICONVEX:
+                    raise AlgorithmError(f"biconvex cannot play {part!r} inside a function: use slack_ratios")
                 row.atoms.append((self.atom(part, sign), times(Constant(sign), factor)))
         return row
 
