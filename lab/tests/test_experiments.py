@@ -19,8 +19,17 @@ import equirate as eq
 pytest.importorskip("pandas")
 
 from equirate_lab import demo, experiments
-from equirate_lab.experiments import bench as bench_module
-from equirate_lab.experiments import catalogue, methods, page, paper, problems, runner, svg, tables
+from equirate_lab.experiments import (
+    bench as bench_module,
+    catalogue,
+    methods,
+    page,
+    paper,
+    problems,
+    runner,
+    svg,
+    tables,
+)
 from equirate_lab.experiments.bench import Bench
 from equirate_lab.experiments.results import Results, Spread, pair
 from equirate_lab.experiments.settings import PRINTED, QUICK, Settings

@@ -6,8 +6,7 @@ game of three players (model, slack, multipliers) whose equilibrium is the class
 """
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from ._core.errors import (
     AlgorithmError,
@@ -22,6 +21,7 @@ from ._core.errors import (
 )
 from .data.slices import Slice, attr
 from .language.atoms import Atom
+from .language.catalogue import CATALOGUE as _CATALOGUE
 from .language.curvature import Curvature
 from .language.expressions import Constraint, Expression
 from .language.parity import (
@@ -32,56 +32,10 @@ from .language.parity import (
     f1_parity,
     predictive_parity,
 )
-
-# abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
-from .language.rates import (
-    abs,
-    accuracy,
-    base_rate,
-    black_box,
-    churn,
-    error_rate,
-    f1,
-    f_score,
-    fn,
-    fnr,
-    fp,
-    fpr,
-    g_mean,
-    geo_mean,
-    h_mean,
-    harmonic_mean,
-    hinge_loss,
-    inv,
-    jaccard,
-    kl,
-    kl_divergence,
-    log,
-    log_loss,
-    losses,
-    max,
-    min,
-    negative_rate,
-    norm,
-    npv,
-    positive_rate,
-    precision,
-    q_mean,
-    ratio,
-    recall,
-    sqrt,
-    square,
-    tn,
-    tnr,
-    tp,
-    tpr,
-    win_loss_ratio,
-    wins,
-)
 from .problem.problem import Objective, Problem, maximize, minimize
 from .problem.text import parse
 
-if _TYPE_CHECKING:
+if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `_CATALOGUE` says what there is
     from . import mixtures, models
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
@@ -90,6 +44,56 @@ if _TYPE_CHECKING:
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
+
+    # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
+    from .language.functions import (
+        abs as abs,
+        black_box as black_box,
+        geo_mean as geo_mean,
+        harmonic_mean as harmonic_mean,
+        inv as inv,
+        kl as kl,
+        log as log,
+        max as max,
+        min as min,
+        norm as norm,
+        ratio as ratio,
+        sqrt as sqrt,
+        square as square,
+    )
+    from .language.metrics import (
+        f1 as f1,
+        f_score as f_score,
+        g_mean as g_mean,
+        h_mean as h_mean,
+        jaccard as jaccard,
+        kl_divergence as kl_divergence,
+        npv as npv,
+        precision as precision,
+        q_mean as q_mean,
+        win_loss_ratio as win_loss_ratio,
+    )
+    from .language.rates import (
+        accuracy as accuracy,
+        base_rate as base_rate,
+        churn as churn,
+        error_rate as error_rate,
+        fn as fn,
+        fnr as fnr,
+        fp as fp,
+        fpr as fpr,
+        hinge_loss as hinge_loss,
+        log_loss as log_loss,
+        losses as losses,
+        negative_rate as negative_rate,
+        positive_rate as positive_rate,
+        recall as recall,
+        tn as tn,
+        tnr as tnr,
+        tp as tp,
+        tpr as tpr,
+        wins as wins,
+    )
 
 __version__ = "0.1.0"
 
@@ -110,54 +114,12 @@ _NAMES = {
 }
 """What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
-__all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
+__all__ = [
     # slices
     "attr",
     "Slice",
-    # linear rates
-    "positive_rate",
-    "negative_rate",
-    "accuracy",
-    "error_rate",
-    "tpr",
-    "recall",
-    "fnr",
-    "fpr",
-    "tnr",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-    "base_rate",
-    "wins",
-    "losses",
-    "churn",
-    # ratios
-    "precision",
-    "npv",
-    "f1",
-    "f_score",
-    "jaccard",
-    "win_loss_ratio",
-    "ratio",
-    # scores and divergences
-    "g_mean",
-    "h_mean",
-    "q_mean",
-    "kl_divergence",
-    # atoms
-    "log",
-    "sqrt",
-    "square",
-    "inv",
-    "abs",
-    "max",
-    "min",
-    "norm",
-    "geo_mean",
-    "harmonic_mean",
-    "kl",
-    "black_box",
+    # rates, ratios, scores, functions of them, losses
+    *_CATALOGUE,
     "Atom",
     # ready-made constraints
     "demographic_parity",
@@ -166,9 +128,6 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "predictive_parity",
     "f1_parity",
     "churn_difference",
-    # ordinary losses
-    "log_loss",
-    "hinge_loss",
     # expressions and problems
     "Expression",
     "Curvature",
@@ -206,7 +165,9 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
 
 
 def __getattr__(name: str) -> _Any:
-    """Import what is imported late."""
+    """Find what the catalogue has, and import what is imported late."""
+    if name in _CATALOGUE:
+        return _CATALOGUE[name]
     if name in _MODULES:
         found: _Any = _import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _NAMES:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from equirate import datasets
-from equirate.datasets import business, crime, files, optional, tabular, wiki_toxicity
-from equirate.datasets import cache as cache_module
+from equirate.datasets import business, cache as cache_module, crime, files, optional, tabular, wiki_toxicity
 from equirate.datasets.sources import SOURCES
 
 pd = pytest.importorskip("pandas")

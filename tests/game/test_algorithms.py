@@ -9,8 +9,7 @@ import pytest
 import equirate as eq
 from equirate.game import algorithms
 from equirate.game.algorithms import ALGORITHMS, Output, choose
-from equirate.players import model as model_player
-from equirate.players import slack as slack_player
+from equirate.players import model as model_player, slack as slack_player
 from equirate.players.corrective import Corrective
 from equirate.players.multipliers import Ascent, FollowTheLeader, OuterAscent, SwapRegret
 from equirate.problem.canonical import RatioForm, canonicalize

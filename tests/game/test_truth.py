@@ -10,8 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.optimize import minimize as scipy_minimize
+from scipy.optimize import linprog, minimize as scipy_minimize
 
 import equirate as eq
 from equirate.players.multipliers import OuterAscent

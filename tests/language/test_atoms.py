@@ -7,13 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 
-from equirate.language.arithmetic import Call
 from equirate.language.atoms import ATOMS, Atom, atom_named, numerical_response
 from equirate.language.curvature import REALS, Interval, Monotonicity, Shape
+from equirate.language.expressions import Call
 from equirate.language.rates import fnr, fpr
 
 SOFTPLUS_SUM = Atom(

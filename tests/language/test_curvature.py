@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from equirate.language.curvature import Curvature, Interval, Monotonicity, Shape, compose
 
@@ -104,6 +103,9 @@ def test_interval_relations() -> None:
     assert Interval(-0.1, 1) not in Interval(0, 1)
     assert Interval(-1e-15, 1) in Interval(0, 1).widened(1e-12)
     assert Interval(0, 2) & Interval(1, 3) == Interval(1, 2)
-    assert Interval(1, 2) / Interval(0, 1) == Interval(-math.inf, math.inf)
+    assert Interval(1, 2) / Interval(0, 1) == Interval(1, math.inf)
+    assert Interval(-2, 0) / Interval(0, 2) == Interval(-math.inf, 0)
+    assert Interval(-2, 1) / Interval(0, 2) == Interval(-math.inf, math.inf)
+    assert Interval(1, 2) / Interval(-1, 1) == Interval(-math.inf, math.inf)
     assert str(Interval(0, math.inf)) == "[0, inf]"
     assert np.isclose((Interval(1, 2) / Interval(2, 4)).hi, 1)

@@ -8,13 +8,11 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import equirate as eq
-from equirate.language.arithmetic import Call, Constant, Sum
 from equirate.language.atoms import ATOMS
-from equirate.language.expressions import Constraint, Expression
+from equirate.language.expressions import Call, Constant, Constraint, Expression, Sum
 from equirate.language.nodes import Rate
 
 WOMEN, YOUNG = eq.attr("sex") == "F", eq.attr("age") < 40
@@ -98,7 +96,7 @@ def test_repr_reads_as_written(expr: Expression) -> None:
         (2 * (eq.tpr() / 3), "2 * (tpr() / 3)"),
         (-(eq.tpr() * 2), "-(tpr() * 2)"),
         (0.5 * eq.tpr(WOMEN), "0.5 * tpr(sex == 'F')"),
-        (eq.recall(), "tpr()"),
+        (eq.recall(), "recall()"),
         (eq.precision() >= eq.precision(~WOMEN) - 0.02, "precision() >= precision(~(sex == 'F')) - 0.02"),
         (0.8 <= eq.precision(), "precision() >= 0.8"),
         (eq.tpr() + 1.0, "tpr() + 1"),

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import equirate as eq
-from equirate.language.arithmetic import Call
 from equirate.language.atoms import Atom
 from equirate.language.curvature import REALS, Monotonicity, Shape
+from equirate.language.expressions import Call
+from equirate.problem.canonical import canonicalize
 
 WOMEN = eq.attr("sex") == "F"
 T, N, F, M = eq.tpr(), eq.tnr(), eq.fpr(), eq.fnr()
@@ -75,8 +76,78 @@ OBJECTIVES = [  # (written, smallest offending part, rule, advice, rewrite that 
         eq.maximize(eq.f1() * T),
         "f1() * tpr()",
         "is a product of expressions",
-        "Multiply by constants only; geo_mean(a, b) ranks like a * b, and a weighted sum often serves as well.",
-        lambda: eq.maximize(0.5 * eq.f1() + 0.5 * T),
+        "Write geo_mean(f1(), tpr()): it ranks classifiers the same way.",
+        lambda: eq.maximize(eq.geo_mean(eq.f1(), T)),
+    ),
+    (
+        eq.maximize((T - F) * N),
+        "(tpr() - fpr()) * tnr()",
+        "is a product of expressions",
+        "Multiply by constants only; a weighted sum often serves as well.",
+        lambda: eq.maximize(T - F + 0.5 * N),
+    ),
+    (
+        eq.minimize(eq.square(T * N)),
+        "square(tpr() * tnr())",
+        "a product of two rates",
+        "Write norm(tpr(), tnr()): convex",
+        lambda: eq.minimize(eq.square(eq.norm(T, N))),
+    ),
+    (
+        eq.maximize(eq.square(eq.square(T))),
+        "square(square(tpr()))",
+        "is convex, and enters with the wrong sign",
+        "Use tpr() in its place: affine, and it moves in the same direction.",
+        lambda: eq.maximize(T),
+    ),
+    (
+        eq.maximize(eq.max(eq.inv(F), T)),
+        "max(inv(fpr()), tpr())",
+        "is convex, and enters with the wrong sign",
+        "Use -fpr() + tpr() in its place: affine",
+        lambda: eq.maximize(-F + T),
+    ),
+    (
+        eq.minimize(eq.sqrt(eq.f1(WOMEN)) + eq.sqrt(eq.f1(~WOMEN))),
+        "sqrt(f1(sex == 'F'))",
+        "sqrt(f1(sex == 'F')) is concave, and enters with the wrong sign",
+        "Use f1(sex == 'F') in its place: it moves in the same direction.",
+        lambda: eq.minimize(eq.f1(WOMEN) + eq.f1(~WOMEN)),
+    ),
+    (
+        eq.maximize(eq.max(P, Q)),
+        "max(precision",
+        "is convex, and enters with the wrong sign",
+        "Use precision(sex == 'F') + precision(~(sex == 'F')) in its place: it moves in the same direction.",
+        lambda: eq.maximize(P + Q),
+    ),
+    (
+        eq.maximize(abs(P - Q)),
+        "abs(precision",
+        "is convex, and enters with the wrong sign",
+        "can only be minimised: write minimize(abs(precision(sex == 'F') - precision(~(sex == 'F')))).",
+        lambda: eq.minimize(abs(P - Q)),
+    ),
+    (
+        eq.maximize(eq.log(P - Q)),
+        "precision",
+        "log needs an argument in [0, inf], but precision(sex == 'F') - precision(~(sex == 'F')) has the range [-1, 1]",
+        "Shift it, as in log(2 + precision(sex == 'F') - precision(~(sex == 'F')))",
+        lambda: eq.maximize(eq.log(2 + P - Q)),
+    ),
+    (
+        eq.maximize(eq.log(eq.ratio(T - F, N, floor=0.1))),
+        "ratio(tpr() - fpr(), tnr(), floor=0.1)",
+        "has the range [-inf, inf]",
+        "Use a rate that cannot be negative, such as tpr().",
+        lambda: eq.maximize(eq.log(T)),
+    ),
+    (
+        eq.minimize(eq.max(P + eq.sqrt(T), F)),
+        "sqrt(tpr()) is concave there",
+        "mixes parts that max does not go with",
+        "Inside max, add rates and ratios, such as tpr().",
+        lambda: eq.minimize(eq.max(P + T, F)),
     ),
     (
         eq.maximize(eq.square(T)),
@@ -156,48 +227,6 @@ OBJECTIVES = [  # (written, smallest offending part, rule, advice, rewrite that 
         lambda: eq.maximize(eq.log(2 + T - F)),
     ),
     (
-        eq.maximize(eq.log(eq.precision())),
-        "log",
-        "log of a ratio expression has unknown curvature",
-        "Use precision() itself: it ranks classifiers the same way.",
-        lambda: eq.maximize(eq.precision()),
-    ),
-    (
-        eq.minimize(eq.inv(eq.precision())),
-        "inv",
-        "inv of a ratio expression has unknown curvature",
-        "Use -precision() itself",
-        lambda: eq.minimize(-eq.precision()),
-    ),
-    (
-        eq.maximize(eq.geo_mean(eq.precision(), T)),
-        "geo_mean",
-        "geo_mean of a ratio expression has unknown curvature",
-        "Use precision() + tpr() itself: it moves in the same direction.",
-        lambda: eq.maximize(eq.precision() + T),
-    ),
-    (
-        eq.minimize(eq.error_rate() + abs(P - Q)),
-        "abs",
-        "abs of a ratio expression has unknown curvature",
-        "Bound it in a constraint of its own, such as abs(precision(sex == 'F') - precision(~(sex == 'F'))) <= 0.1",
-        lambda: (eq.minimize(eq.error_rate()), [abs(P - Q) <= 0.1]),
-    ),
-    (
-        eq.maximize(eq.min(P, Q)),
-        "min",
-        "min of a ratio expression has unknown curvature",
-        "such as min(precision(sex == 'F'), precision(~(sex == 'F'))) >= 0.9, which is taken apart by itself.",
-        lambda: (eq.minimize(eq.error_rate()), [eq.min(P, Q) >= 0.9]),
-    ),
-    (
-        eq.minimize(eq.square(P - Q)),
-        "square",
-        "square of a ratio expression has unknown curvature",
-        "such as abs(precision(sex == 'F') - precision(~(sex == 'F'))) <= 0.1",
-        lambda: (eq.minimize(eq.error_rate()), [abs(P - Q) <= 0.1]),
-    ),
-    (
         eq.minimize(eq.square(eq.sqrt(T))),
         "square",
         "square of a concave expression has unknown curvature",
@@ -207,9 +236,9 @@ OBJECTIVES = [  # (written, smallest offending part, rule, advice, rewrite that 
     (
         eq.minimize(eq.square(eq.square(T) - eq.square(N))),
         "square(tpr()) - square(tnr())",
-        "mixes convex, concave or ratio parts",
-        "add parts of one curvature only",
-        lambda: eq.minimize(eq.square(eq.square(T) + eq.square(N))),
+        "square(tpr()) - square(tnr()) mixes parts that square does not go with: square(tpr()) is convex there",
+        "Inside square, add rates and ratios, such as tpr().",
+        lambda: eq.minimize(eq.square(T - N)),
     ),
     (
         eq.maximize(eq.precision() / T),
@@ -311,9 +340,9 @@ CONSTRAINTS = [
     (abs(T - N) >= 0.1, "abs(tpr() - tnr()) is convex", "only be bounded with <=", abs(T - N) <= 0.1),
     (
         eq.max(P, Q) >= 0.5,
-        "max of a ratio expression has unknown curvature",
-        "such as max(precision(sex == 'F'), precision(~(sex == 'F'))) <= 0.1",
-        eq.max(P, Q) <= 0.1,
+        "max(precision(sex == 'F'), precision(~(sex == 'F'))) is convex, and enters with the wrong sign",
+        "A convex expression can only be bounded with <=: do that, or bound a rate inside it.",
+        eq.max(P, Q) <= 0.5,
     ),
     (
         T * N >= 0.25,
@@ -370,3 +399,30 @@ def test_refused_constraints(bad, rule: str, advice: str, good) -> None:
 def test_constant_objectives(expr) -> None:
     with pytest.raises(eq.DisciplineError, match="does not depend on any prediction"):
         eq.Problem(eq.minimize(expr))
+
+
+ACCEPTED = [
+    eq.maximize(eq.min(P, Q)),
+    eq.minimize(eq.max(1 - P, F, 1 - eq.f1())),
+    eq.minimize(abs(P - Q)),
+    eq.minimize(eq.error_rate() + abs(P - Q)),
+    eq.maximize(eq.sqrt(eq.f1(WOMEN)) + eq.sqrt(eq.f1(~WOMEN))),
+    eq.maximize(eq.log(eq.precision())),
+    eq.maximize(eq.log(eq.ratio(T, F, floor=0.01))),
+    eq.minimize(eq.inv(eq.precision())),
+    eq.maximize(eq.geo_mean(eq.precision(), T)),
+    eq.maximize(eq.harmonic_mean(P, Q, T)),
+    eq.minimize(eq.square(P - Q) + eq.norm(P - Q, T - N)),
+    eq.minimize(eq.max(eq.kl_divergence() - eq.f1(), 0.1)),
+    eq.maximize(eq.min(P, eq.min(Q, eq.g_mean()))),
+]
+
+
+@pytest.mark.parametrize("objective", ACCEPTED, ids=repr)
+def test_atoms_of_ratios_are_accepted(objective) -> None:
+    """Slacks between an atom and its ratios make these ratio problems."""
+    problem = eq.Problem(objective, [eq.sqrt(eq.f1(WOMEN)) + eq.sqrt(eq.f1(~WOMEN)) >= 0.9])
+    assert problem.curvature == "ratio"
+    assert eq.algorithms.slack_ratios.refusal(canonicalize(problem)) is None
+    with pytest.raises(eq.AlgorithmError, match=r"biconvex cannot play .* inside a function: use slack_ratios"):
+        canonicalize(problem, eq.algorithms.biconvex.form)

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from equirate._core import kernels
 from equirate.models.deciding import _fused, in_order

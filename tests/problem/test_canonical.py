@@ -1,18 +1,28 @@
 """From problems to rows, atoms and slacks; and the identities that ratios rest on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.language.atoms import LOG
+from equirate.language.atoms import LOG, SQUARE
+from equirate.language.expressions import Call
 from equirate.players.slack import BestSlack
 from equirate.problem.canonical import RATIO_FLOOR, RatioForm, Role, canonicalize, convex_form, ratio_form
 from equirate.problem.table import make_table
 
 A, B = eq.attr("group") == "a", eq.attr("group") == "b"
+FOURTH = replace(
+    SQUARE,
+    name="fourth",
+    value=lambda x: x[0] ** 4,
+    gradient=lambda x: 4 * x**3,
+    response=None,
+    summary="Fourth power.",
+)
 
 
 def rows(problem, form=RatioForm.SLACK):
@@ -68,12 +78,16 @@ def test_a_bound_on_one_ratio_is_multiplied_through():
     assert {rate.kind.name for rate in program.rates} == {"error_rate", "tp", "positive_rate"}
 
 
-def test_an_absolute_value_under_a_square_or_norm_is_smooth():
+def test_an_absolute_value_inside_a_smooth_even_atom_is_smooth():
     x = eq.tpr(A) - eq.tpr(B)
-    for smooth in (eq.square(x), eq.norm(x, eq.fpr(A) - eq.fpr(B)), eq.square(abs(x)), eq.square(x) + eq.square(-x)):
-        assert rows(eq.Problem(eq.minimize(smooth))).rough() == []
-    for rough in (abs(x), eq.square(x) + abs(x), eq.square(eq.max(eq.fpr(), eq.fnr())), eq.max(eq.fpr(), eq.fnr())):
-        assert rows(eq.Problem(eq.minimize(rough))).rough()
+    fourth = Call(FOURTH, (x,))
+    for smooth in (eq.square(x), eq.norm(x, eq.fpr(A) - eq.fpr(B)), eq.square(abs(x)), eq.square(x) + fourth):
+        assert rows(eq.Problem(eq.minimize(smooth))).kinked() == []
+    for kinked in (abs(x), fourth + abs(x), eq.square(eq.max(eq.fpr(), eq.fnr())), eq.max(eq.fpr(), eq.fnr())):
+        assert rows(eq.Problem(eq.minimize(kinked))).kinked()
+    cornered = Call(replace(FOURTH, name="cornered", smooth=False), (x,))
+    assert rows(eq.Problem(eq.minimize(cornered))).kinked()
+    assert eq.algorithms.frank_wolfe.refusal(rows(eq.Problem(eq.minimize(fourth)))) is None
 
 
 def test_the_least_value_of_a_slack():

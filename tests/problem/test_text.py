@@ -1,14 +1,17 @@
 import contextlib
 import os
 import random
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import equirate as eq
+from equirate.data.kinds import KINDS
 from equirate.data.slices import Slice
+from equirate.language.atoms import ATOMS as DECLARED
+from equirate.language.metrics import METRICS as NAMED
 from equirate.problem.text import ParseError, parse, parse_constraints, parse_expression, parse_objective
 
 WOMEN = eq.attr("sex") == "Female"
@@ -36,23 +39,21 @@ SLICES = [
     (WOMEN & (eq.attr("age") < 30)) | (eq.attr("age") > 60),
     ~(WOMEN | (eq.attr("age") > 60)),
 ]
+RATES = [getattr(eq, name) for name, kind in KINDS.items() if not kind.compares]
 METRICS = [
     metric(s)
     for s in (None, WOMEN)
     for metric in (
-        *(eq.positive_rate, eq.negative_rate, eq.accuracy, eq.error_rate, eq.tpr, eq.recall, eq.fnr, eq.fpr, eq.tnr),
-        *(eq.tp, eq.fp, eq.tn, eq.fn, eq.base_rate, eq.precision, eq.npv, eq.f1, eq.jaccard),
-        *(eq.g_mean, eq.h_mean, eq.q_mean, eq.kl_divergence, eq.log_loss, eq.hinge_loss),
-        *(lambda s: eq.wins("old", s), lambda s: eq.losses("old model", s), lambda s: eq.churn("old", s)),
+        *(*RATES, eq.log_loss, eq.hinge_loss),
+        *(NAMED[name] for name in NAMED if name not in ("f_score", "win_loss_ratio", "cost")),
+        *(partial(getattr(eq, name), "old model") for name, kind in KINDS.items() if kind.compares),
         *(lambda s: eq.win_loss_ratio("old", s), lambda s: eq.win_loss_ratio("old", s, floor=0.01)),
         *(lambda s: eq.f_score(2, s), lambda s: eq.f_score(0.5, s)),
         *(lambda s: eq.kl_divergence(s, prior=0.3), lambda s: eq.kl_divergence(s, prior=eq.base_rate(WOMEN))),
     )
 ]
 ATOMS = [
-    *(atom(eq.tpr()) for atom in (eq.log, eq.sqrt, eq.square, eq.inv, eq.abs)),
-    *(atom(eq.tpr(WOMEN), eq.tnr(), 1 - eq.fpr()) for atom in (eq.max, eq.min, eq.norm, eq.geo_mean)),
-    eq.harmonic_mean(eq.tpr(), eq.tnr()),
+    *(getattr(eq, name)(*[eq.tpr(WOMEN), 1 - eq.fpr(), eq.tnr()][: atom.arity]) for name, atom in DECLARED.items()),
     eq.kl(0.3, eq.positive_rate()),
     eq.kl(eq.base_rate(), eq.positive_rate(WOMEN)),
     eq.ratio(eq.tpr(), eq.fpr(), floor=0.01),

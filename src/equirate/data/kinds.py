@@ -2,7 +2,9 @@
 
 A kind says among which labels it is measured (its denominator) and what one example contributes to the
 numerator, ``slope * prediction + offset``, given its label y and a baseline model's prediction b. Everything
-else about linear rates (evaluation, ranges, cells, coefficients) is derived from this table.
+else about linear rates (the public function, its text, evaluation, ranges, cells, coefficients) is derived from this
+table: a new rate is a row here, and a line with what it should be worth in ``tests/language/test_rates.py``. Two rows
+that count the same are two names of one rate.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ KINDS = {
         _kind("accuracy", "P[prediction = label]", lambda y, b: _PREDICTED if y else _NOT_PREDICTED),
         _kind("error_rate", "P[prediction != label]", lambda y, b: _NOT_PREDICTED if y else _PREDICTED),
         _kind("tpr", "P[predicted 1 | label 1]", lambda y, b: _PREDICTED, labels=(1,)),
+        _kind("recall", "P[predicted 1 | label 1], the same as tpr", lambda y, b: _PREDICTED, labels=(1,)),
         _kind("fnr", "P[predicted 0 | label 1]", lambda y, b: _NOT_PREDICTED, labels=(1,)),
         _kind("fpr", "P[predicted 1 | label 0]", lambda y, b: _PREDICTED, labels=(0,)),
         _kind("tnr", "P[predicted 0 | label 0]", lambda y, b: _NOT_PREDICTED, labels=(0,)),

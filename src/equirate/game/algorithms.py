@@ -113,9 +113,9 @@ class Algorithm:
         boxes = [atom for atom in program.atoms if atom.form.grid]
         if boxes and not self.black_boxes:
             return f"{self.name} needs gradients; {boxes[0].text} is a black box. Use surrogate or oracle"
-        rough = program.rough()
-        if rough and self.smooth_only:
-            return f"{self.name} needs smooth functions; {rough[0].text} is not. Use surrogate or oracle"
+        kinked = program.kinked()
+        if kinked and self.smooth_only:
+            return f"{self.name} needs smooth functions; {kinked[0].text} is not. Use surrogate or oracle"
         if program.has_losses and self.responds:
             loss = program.rows[0].losses[0][0]
             return f"{self.name} best-responds to rates only and cannot minimise {loss!r}. Use surrogate"

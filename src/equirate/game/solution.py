@@ -245,8 +245,8 @@ class Solution:
     def polish(self, configuration: int | None = None) -> Classifier:
         """The best mixture of the iterates for the problem itself, at least as good as `shrink` and `best`.
 
-        For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both;
-        with black boxes, the better of the two.
+        For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both
+        and from `uniform`; with black boxes, the better of the two.
         """
         if configuration is None:
             return self._polished
@@ -263,7 +263,9 @@ class Solution:
         candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
         rows, smallest = self.judge.rows_from_rates(rates, losses), None
         ratios = self.judge.program.has_ratios
-        for start in candidates[: 2 if ratios else 1]:
+        # Where nobody is predicted 1, two precisions are 0/0 and equal: a start that the others do not get away from.
+        starts = [*candidates, np.full(len(chosen), 1 / len(chosen))] if ratios else candidates[:1]
+        for start in starts:
             polished = polish_weights(self.judge, rows, start)
             if polished is not None:
                 candidates.append(polished.weights)

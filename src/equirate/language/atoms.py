@@ -2,7 +2,7 @@ r"""The non-linear atoms: one declaration each, with local facts only.
 
 An `Atom` states its value, gradient, curvature, monotonicity, domain and best response, as functions of
 arrays whose first axis runs over the atom's arguments; all further axes (several atoms of a kind,
-configurations) are carried along. Composition is in `discipline`, syntax in `expressions`.
+configurations) are carried along. Composition is in `curvature`, syntax in `expressions`.
 
 The game uses an atom in its convex form :math:`\phi = s f` with :math:`s = -1` for a concave atom, and asks
 the slack player for the best response
@@ -12,7 +12,9 @@ the slack player for the best response
 where :math:`v_i = \lambda_i \sigma_i` has the sign of :math:`\partial\phi/\partial\xi_i`. This is
 :math:`\nabla\phi^*` kept inside the box of reachable values, so it exists for homogeneous atoms too.
 
-To add an atom: declare it here, add it to `ATOMS`, and give it a name for users in `rates`.
+To add an atom: declare it here, with `_public`. The function that users call, the parser and ``equirate.__all__`` take
+it from `ATOMS`, and so do the tests that probe every claim; what it should be worth is a line in
+``tests/language/test_rates.py``.
 """
 
 from __future__ import annotations
@@ -61,6 +63,8 @@ class Atom:
         Whether the value stays the same when an argument changes its sign.
     response
         Closed-form best response, or None to use the numerical one.
+    summary
+        One line for the documentation.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Atom:
     smooth: bool = True
     even: bool = False
     response: BestResponse | None = None
+    summary: str = ""
 
     @property
     def sign(self) -> int:
@@ -312,85 +317,145 @@ def _harmonic_mean(x: Array) -> Array:
 
 # -- the table ------------------------------------------------------------------------------------
 
-LOG = Atom("log", Shape.CONCAVE, lambda x: np.log(x[0]), lambda x: 1 / x, _UP, floor=1e-6, response=_log_response)
-SQRT = Atom(
-    "sqrt",
-    Shape.CONCAVE,
-    lambda x: np.sqrt(x[0]),
-    lambda x: 0.5 / np.sqrt(x),
-    _UP,
-    floor=1e-9,
-    response=_sqrt_response,
-)
-SQUARE = Atom(
-    "square",
-    Shape.CONVEX,
-    lambda x: x[0] ** 2,
-    lambda x: 2 * x,
-    _by_sign,
-    domain=_REALS,
-    even=True,
-    response=_square_response,
-)
-INV = Atom(
-    "inv", Shape.CONVEX, lambda x: 1 / (x[0] + 0.0), lambda x: -1 / x**2, _DOWN, floor=1e-3, response=_inv_response
-)
-ABS = Atom("abs", Shape.CONVEX, lambda x: np.abs(x[0]), np.sign, _by_sign, domain=_REALS, smooth=False, even=True)
-MAX = Atom(
-    "max",
-    Shape.CONVEX,
-    lambda x: x.max(0),
-    lambda x: _first_at(x, np.max),
-    _UP,
-    arity=None,
-    domain=_REALS,
-    smooth=False,
-    response=_extreme_response,
-)
-MIN = Atom(
-    "min",
-    Shape.CONCAVE,
-    lambda x: x.min(0),
-    lambda x: _first_at(x, np.min),
-    _UP,
-    arity=None,
-    domain=_REALS,
-    smooth=False,
-    response=_min_response,
-)
-NORM = Atom(
-    "norm",
-    Shape.CONVEX,
-    lambda x: np.sqrt((x**2).sum(0)),
-    lambda x: x / _positive(np.sqrt((x**2).sum(0))),
-    _by_sign,
-    arity=None,
-    domain=_REALS,
-    even=True,
-    response=_norm_response,
-)
-GEO_MEAN = Atom(
-    "geo_mean",
-    Shape.CONCAVE,
-    _geo_mean,
-    lambda x: _geo_mean(x) / (x.shape[0] * x),
-    _UP,
-    arity=None,
-    floor=1e-9,
-    response=_geo_mean_response,
-)
-HARMONIC_MEAN = Atom(
-    "harmonic_mean",
-    Shape.CONCAVE,
-    _harmonic_mean,
-    lambda x: _harmonic_mean(x) ** 2 / (x.shape[0] * x**2),
-    _UP,
-    arity=None,
-    floor=1e-9,
-    response=_harmonic_response,
-)
+ATOMS: dict[str, Atom] = {}
+"""Every atom with a public name, in the order of declaration."""
 
-ATOMS = {a.name: a for a in (LOG, SQRT, SQUARE, INV, ABS, MAX, MIN, NORM, GEO_MEAN, HARMONIC_MEAN)}
+
+def _public(atom: Atom) -> Atom:
+    ATOMS[atom.name] = atom
+    return atom
+
+
+LOG = _public(
+    Atom(
+        "log",
+        Shape.CONCAVE,
+        lambda x: np.log(x[0]),
+        lambda x: 1 / x,
+        _UP,
+        floor=1e-6,
+        response=_log_response,
+        summary="Natural logarithm of a non-negative expression.",
+    )
+)
+SQRT = _public(
+    Atom(
+        "sqrt",
+        Shape.CONCAVE,
+        lambda x: np.sqrt(x[0]),
+        lambda x: 0.5 / np.sqrt(x),
+        _UP,
+        floor=1e-9,
+        response=_sqrt_response,
+        summary="Square root of a non-negative expression.",
+    )
+)
+SQUARE = _public(
+    Atom(
+        "square",
+        Shape.CONVEX,
+        lambda x: x[0] ** 2,
+        lambda x: 2 * x,
+        _by_sign,
+        domain=_REALS,
+        even=True,
+        response=_square_response,
+        summary="Square.",
+    )
+)
+INV = _public(
+    Atom(
+        "inv",
+        Shape.CONVEX,
+        lambda x: 1 / (x[0] + 0.0),
+        lambda x: -1 / x**2,
+        _DOWN,
+        floor=1e-3,
+        response=_inv_response,
+        summary="One over a non-negative expression.",
+    )
+)
+ABS = _public(
+    Atom(
+        "abs",
+        Shape.CONVEX,
+        lambda x: np.abs(x[0]),
+        np.sign,
+        _by_sign,
+        domain=_REALS,
+        smooth=False,
+        even=True,
+        summary="Absolute value; the built-in abs does the same.",
+    )
+)
+MAX = _public(
+    Atom(
+        "max",
+        Shape.CONVEX,
+        lambda x: x.max(0),
+        lambda x: _first_at(x, np.max),
+        _UP,
+        arity=None,
+        domain=_REALS,
+        smooth=False,
+        response=_extreme_response,
+        summary="Largest of several expressions.",
+    )
+)
+MIN = _public(
+    Atom(
+        "min",
+        Shape.CONCAVE,
+        lambda x: x.min(0),
+        lambda x: _first_at(x, np.min),
+        _UP,
+        arity=None,
+        domain=_REALS,
+        smooth=False,
+        response=_min_response,
+        summary="Smallest of several expressions.",
+    )
+)
+NORM = _public(
+    Atom(
+        "norm",
+        Shape.CONVEX,
+        lambda x: np.sqrt((x**2).sum(0)),
+        lambda x: x / _positive(np.sqrt((x**2).sum(0))),
+        _by_sign,
+        arity=None,
+        domain=_REALS,
+        even=True,
+        response=_norm_response,
+        summary="Euclidean norm of several expressions.",
+    )
+)
+GEO_MEAN = _public(
+    Atom(
+        "geo_mean",
+        Shape.CONCAVE,
+        _geo_mean,
+        lambda x: _geo_mean(x) / (x.shape[0] * x),
+        _UP,
+        arity=None,
+        floor=1e-9,
+        response=_geo_mean_response,
+        summary="Geometric mean of non-negative expressions.",
+    )
+)
+HARMONIC_MEAN = _public(
+    Atom(
+        "harmonic_mean",
+        Shape.CONCAVE,
+        _harmonic_mean,
+        lambda x: _harmonic_mean(x) ** 2 / (x.shape[0] * x**2),
+        _UP,
+        arity=None,
+        floor=1e-9,
+        response=_harmonic_response,
+        summary="Harmonic mean of non-negative expressions.",
+    )
+)
 
 
 def atom_named(name: str) -> Atom:

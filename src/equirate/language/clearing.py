@@ -6,9 +6,8 @@ the residual does, where there is one. `refusals` lets such constraints pass; `c
 
 from __future__ import annotations
 
-from .arithmetic import Quotient
 from .curvature import Curvature
-from .expressions import Expression
+from .expressions import Expression, Quotient
 
 
 def cleared(residual: Expression) -> tuple[Expression, Expression] | None:

@@ -1,7 +1,7 @@
 """Curvature, monotonicity and intervals as values, and their composition, written once.
 
 In: local facts about parts (an atom is concave and increasing, a rate lies in [0, 1]).
-Out: the same facts about the whole. `arithmetic` asks; nobody else composes curvature.
+Out: the same facts about the whole. `expressions` asks; nobody else composes curvature.
 """
 
 from __future__ import annotations
@@ -131,7 +131,10 @@ class Interval:
         return Interval(min(corners), max(corners))
 
     def __truediv__(self, other: Interval) -> Interval:
-        """Range of a quotient; unbounded if the divisor can be zero."""
+        """Range of a quotient; unbounded if the divisor can be zero, on one side only where the signs are known."""
+        if other.lo == 0 < other.hi:
+            lowest = self.lo / other.hi if self.lo >= 0 else -math.inf
+            return Interval(lowest, self.hi / other.hi if self.hi <= 0 else math.inf)
         if other.lo <= 0 <= other.hi:
             return Interval(-math.inf, math.inf)
         return self * Interval(1 / other.hi, 1 / other.lo)

@@ -1,182 +1,82 @@
-"""Expressions and constraints: what users hold and combine, before any data is seen.
+"""Expressions, their operators, and the nodes that operators make: what users hold and combine.
 
-In: operators between expressions and numbers. Out: frozen trees that know their curvature and range, print as they
-were written, evaluate exactly on any predictions, and fall apart into the sum of terms that `canonical` works with;
-comparisons of them are constraints. Neither holds data, and neither ever changes.
+In: operators between expressions and numbers. Out: `Constant`, `Sum`, `Negative`, `Product`, `Quotient`, and `Call`
+for ``abs`` and every other atom; comparisons give constraints. Each class says everything about its kind of node:
+curvature, range, terms, how a bound on it splits, value and text. Numbers are folded; sums stay flat.
 
-`Expression` says what every node answers and which operators there are. The nodes that operators make are in
-`arithmetic`, those that are written by name in `nodes`.
+What every node answers is said in `trees`; the nodes that are written by name are in `nodes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, fields
-from enum import IntEnum
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..data.examples import Examples, predictions_of
-from .curvature import Curvature, Interval
-from .measuring import Measure, Value, measurer
+from . import measuring
+from .atoms import ABS, MAX, MIN, Atom
+from .constraints import Constraint as Constraint  # made by comparisons, and found beside what makes it
+from .curvature import REALS, UNIT, Curvature, Interval, Monotonicity, compose
+from .measuring import Measure, Value
+from .trees import Binding, Term, Tree
 
-if TYPE_CHECKING:
-    from .nodes import Loss, Rate
-
-Term = tuple["Expression", "Expression | None"]
-"""A constant factor and what it multiplies: a rate, an atom, a ratio ...; None for a constant term."""
+_MOST_PIECES = 16  # a sum of several abs, max or min falls apart into the product of their pieces
 
 
-class Binding(IntEnum):
-    """How tightly a node binds when printed."""
-
-    SUM = 0
-    PRODUCT = 1
-    UNARY = 2
-    LEAF = 3
-
-
-class Expression:
-    """A function of classification rates. Build them with the functions of `equirate.rates`."""
+class Expression(Tree):
+    """A function of classification rates. Build them with the functions of `equirate`: ``tpr() - 2 * fpr()``."""
 
     __array_ufunc__ = None  # numpy scalars on the left leave the operation to us
-    binding = Binding.LEAF
-
-    # -- what it is ------------------------------------------------------------------------------
-
-    @cached_property
-    def curvature(self) -> Curvature:
-        """One of ``constant affine convex concave ratio unknown``, as a function of the rates."""
-        raise NotImplementedError
-
-    @cached_property
-    def interval(self) -> Interval:
-        """Range of values over all data and all predictions, as far as can be told without data."""
-        raise NotImplementedError
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        """The parts it is made of."""
-        return ()
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Structural identity: expressions with equal keys are the same function."""
-        return (type(self).__name__, *(child.key for child in self.children))
 
     def terms(self) -> Iterator[Term]:
-        """Write it as a sum of constant factors times rates, atoms, ratios and other parts."""
-        raise NotImplementedError
+        """A constant, or one times itself."""
+        yield (self, None) if self.curvature is Curvature.CONSTANT else (ONE, self)
 
     def pieces(self, upper: bool) -> tuple[Expression, ...]:
         """What must all stay below (``upper``) or above a bound for the whole to do so: itself, unless it splits."""
         return (self,)
 
-    @property
-    def outcomes(self) -> tuple[Hashable, tuple[float, ...]] | None:
-        """Of a mean over examples: which examples, and what one of each sort contributes. None for anything else."""
-        return None
-
-    def rates(self) -> Iterator[Rate]:
-        """Walk over the linear rates in it."""
-        for child in self.children:
-            yield from child.rates()
-
-    def losses(self) -> Iterator[Loss]:
-        """Walk over the ordinary losses in it."""
-        for child in self.children:
-            yield from child.losses()
-
-    # -- what it is worth ------------------------------------------------------------------------
-
-    def value(self, measure: Measure) -> Value:
-        """Return the value, given a function that measures each linear rate (numbers or arrays of them)."""
-        raise NotImplementedError
-
-    def evaluate(
-        self,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        attributes: Any = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Return the exact value on any predictions.
-
-        Parameters
-        ----------
-        y_true
-            Labels: 0/1, False/True or -1/1.
-        y_pred
-            Predictions: 0/1, or each example's probability of being predicted 1 (a mixture's rates are the
-            mixture of the rates).
-        attributes
-            Columns that slices and baselines refer to: data frame, dict of arrays, series or array.
-        sample_weight
-            Non-negative weights.
-
-        Examples
-        --------
-        >>> import equirate as eq
-        >>> eq.precision().evaluate([0, 1, 1, 0], [1, 1, 1, 0])
-        0.6666666666666666
-        >>> (eq.tpr() - eq.fpr()).evaluate([0, 1, 1, 0], [0.5, 1, 1, 0.5])
-        0.5
-        """
-        examples = Examples.of(y_true, attributes, sample_weight)
-        return float(self.value(measurer(examples, predictions_of(y_pred, len(examples)))))
-
-    # -- arithmetic: `arithmetic.Operand` says what is made ---------------------------------------
-
-    def _lifted(self, value: Any) -> Expression:
-        """The other side of an operator, as an expression."""
-        raise NotImplementedError
-
-    def _plus(self, other: Expression, sign: int = 1) -> Expression:
-        raise NotImplementedError
-
-    def _times(self, other: Expression) -> Expression:
-        raise NotImplementedError
-
-    def _over(self, other: Expression) -> Expression:
-        raise NotImplementedError
+    # -- arithmetic ------------------------------------------------------------------------------
 
     def __neg__(self) -> Expression:
-        raise NotImplementedError
+        return Negative(self)
 
     def __abs__(self) -> Expression:
-        raise NotImplementedError
+        return Call(ABS, (self,))
 
     def __pos__(self) -> Expression:
         return self
 
     def __add__(self, other: Any) -> Expression:
-        return self._plus(self._lifted(other))
+        return plus(self, expression(other))
 
     def __radd__(self, other: Any) -> Expression:
         if isinstance(other, (int, float)) and other == 0:  # so that the built-in sum() works
             return self
-        return self._lifted(other)._plus(self)
+        return plus(expression(other), self)
 
     def __sub__(self, other: Any) -> Expression:
-        return self._plus(self._lifted(other), sign=-1)
+        return plus(self, expression(other), -1)
 
     def __rsub__(self, other: Any) -> Expression:
-        return self._lifted(other)._plus(self, sign=-1)
+        return plus(expression(other), self, -1)
 
     def __mul__(self, other: Any) -> Expression:
-        return self._times(self._lifted(other))
+        return product(self, expression(other))
 
     def __rmul__(self, other: Any) -> Expression:
-        return self._lifted(other)._times(self)
+        return product(expression(other), self)
 
     def __truediv__(self, other: Any) -> Expression:
-        return self._over(self._lifted(other))
+        return quotient(self, expression(other))
 
     def __rtruediv__(self, other: Any) -> Expression:
-        return self._lifted(other)._over(self)
+        return quotient(expression(other), self)
 
     def __pow__(self, other: Any) -> NoReturn:
         raise TypeError(
@@ -193,10 +93,10 @@ class Expression:
         return constraint
 
     def __le__(self, other: Any) -> Constraint:
-        return self._compared("<=", self._lifted(other))
+        return self._compared("<=", expression(other))
 
     def __ge__(self, other: Any) -> Constraint:
-        return self._compared(">=", self._lifted(other))
+        return self._compared(">=", expression(other))
 
     def __lt__(self, other: Any) -> NoReturn:
         raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} <= {other!r}")
@@ -212,102 +112,416 @@ class Expression:
             "(To ask whether two expressions are the same, compare their .key.)"
         )
 
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return _fields(self)
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"an expression never changes: cannot set {name!r} of {self!r}")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"an expression never changes: cannot delete {name!r} of {self!r}")
+    __hash__ = Tree.__hash__
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the expression {self!r} has no truth value: it is a function of rates, not a number")
 
-    def wrapped(self, binding: Binding = Binding.UNARY) -> str:
-        """Return the text, in parentheses if it binds less tightly than its place asks for."""
-        return f"({self!r})" if self.binding < binding else repr(self)
+
+# -- nodes ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Constraint:
-    """A promise: one expression is at most, or at least, another. Made by ``<=`` and ``>=``."""
+class Constant(Expression):
+    """A number."""
 
-    left: Expression
-    symbol: str
-    right: Expression
+    number: float
 
     @cached_property
-    def residual(self) -> Expression:
-        """The expression that the constraint keeps at or below zero; its value is the signed violation."""
-        small, large = (self.left, self.right) if self.symbol == "<=" else (self.right, self.left)
-        return small - large
+    def curvature(self) -> Curvature:
+        """Constant."""
+        return Curvature.CONSTANT
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The number itself."""
+        return Interval(self.number, self.number)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Structural identity."""
-        return (self.symbol, self.left.key, self.right.key)
+        """The number."""
+        return ("constant", self.number)
 
-    def rates(self) -> Iterator[Rate]:
-        """Walk over the linear rates in it."""
-        yield from self.left.rates()
-        yield from self.right.rates()
+    def value(self, measure: Measure) -> Value:
+        """Return the number."""
+        return self.number
 
-    def evaluate(
-        self,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        attributes: Any = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """Return the signed violation on any predictions: positive where the constraint is broken.
+    def __neg__(self) -> Expression:
+        return Constant(-self.number)
 
-        Examples
-        --------
-        >>> import equirate as eq
-        >>> (eq.positive_rate() <= 0.5).evaluate([0, 1, 1, 0], [1, 1, 1, 0])
-        0.25
-        """
-        return self.residual.evaluate(y_true, y_pred, attributes, sample_weight)
-
-    def split(self) -> tuple[Constraint, ...]:
-        """Take ``abs``, ``max`` and ``min`` apart where that keeps the meaning: one constraint per part.
-
-        Examples
-        --------
-        >>> import equirate as eq
-        >>> for part in (abs(eq.tpr() - eq.tnr()) <= 0.1).split():
-        ...     print(part)
-        tpr() - tnr() <= 0.1
-        -(tpr() - tnr()) <= 0.1
-        """
-        lefts, rights = self.left.pieces(self.symbol == "<="), self.right.pieces(self.symbol == ">=")
-        if len(lefts) == len(rights) == 1:
-            return (self,)
-        return tuple(Constraint(left, self.symbol, right) for left in lefts for right in rights)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return _fields(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self.key == other.key if isinstance(other, Constraint) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(
-            f"the constraint {self!r} has no truth value: give chained comparisons as two constraints, "
-            "and pass constraints in a list"
-        )
+    @property
+    def binding(self) -> Binding:  # type: ignore[override]  # a negative number prints like a negation
+        """Bind like a leaf, or like a negation if negative."""
+        return Binding.UNARY if self.number < 0 else Binding.LEAF
 
     def __repr__(self) -> str:
-        return f"{self.left!r} {self.symbol} {self.right!r}"
+        whole = float(self.number).is_integer() and abs(self.number) < 1e15
+        return repr(int(self.number)) if whole else repr(float(self.number))
 
 
-def _fields(node: Any) -> dict[str, Any]:
-    """Return what makes a node, without what it has worked out: a copy is the same before and after use."""
-    return {part.name: getattr(node, part.name) for part in fields(node)}
+ONE = Constant(1)
+_NOTHING = Interval(0, 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(Expression):
+    """A sum of signed parts, kept flat so that it may be long."""
+
+    parts: tuple[tuple[int, Expression], ...]
+    binding = Binding.SUM
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Curvatures add."""
+        total = Curvature.CONSTANT
+        for sign, part in self.parts:
+            total = total + (part.curvature if sign > 0 else -part.curvature)
+        return total
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of the terms together: means over the same examples are bounded together, other terms are added.
+
+        Bounding one sort of example at a time tells, for instance, that ``positive_rate(s) - tp(s)`` is at least 0.
+        """
+        whole = Interval(0.0, 0.0)
+        together: dict[Hashable, list[float]] = {}
+        for factor, part in self.terms():
+            if part is None:  # a constant mean, such as base_rate(), stands among the factors
+                factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
+            if isinstance(factor, Constant) and part.outcomes is not None:
+                examples, each = part.outcomes
+                so_far = together.get(examples, [0.0] * len(each))
+                together[examples] = [a + factor.number * b for a, b in zip(so_far, each, strict=True)]
+            else:
+                whole = whole + factor.interval * part.interval
+        for values in together.values():
+            whole = whole + Interval(min(values), max(values))
+        return whole
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The parts, without their signs."""
+        return tuple(part for _, part in self.parts)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Signs and parts."""
+        return ("sum", *((sign, part.key) for sign, part in self.parts))
+
+    def terms(self) -> Iterator[Term]:
+        """Terms of all parts."""
+        for sign, part in self.parts:
+            yield from part.terms() if sign > 0 else (-part).terms()
+
+    def pieces(self, upper: bool) -> tuple[Expression, ...]:
+        """Every choice of one piece per part, unless there are too many."""
+        split = [part.pieces(upper is (sign > 0)) for sign, part in self.parts]
+        if math.prod(map(len, split)) > _MOST_PIECES:
+            return (self,)
+        signs = [sign for sign, _ in self.parts]
+        return or_whole(self, (Sum(tuple(zip(signs, parts, strict=True))) for parts in itertools.product(*split)))
+
+    def value(self, measure: Measure) -> Value:
+        """Add; a difference of two infinities counts as 0 and warns."""
+        return measuring.total([sign * np.asarray(part.value(measure)) for sign, part in self.parts], self)
+
+    def __repr__(self) -> str:
+        (_, first), *rest = self.parts
+        tail = (f" {'+' if sign > 0 else '-'} {part.wrapped(Binding.PRODUCT)}" for sign, part in rest)
+        return "".join([repr(first), *tail])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Negative(Expression):
+    """The negative of an expression."""
+
+    part: Expression
+    binding = Binding.UNARY
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Turned over."""
+        return -self.part.curvature
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Turned over."""
+        return -self.part.interval
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The one part."""
+        return (self.part,)
+
+    def terms(self) -> Iterator[Term]:
+        """Turn every factor over."""
+        for factor, part in self.part.terms():
+            yield times(Constant(-1), factor), part
+
+    def pieces(self, upper: bool) -> tuple[Expression, ...]:
+        """Negatives of the part's pieces on the other side of the bound."""
+        return or_whole(self, (-piece for piece in self.part.pieces(not upper)))
+
+    def value(self, measure: Measure) -> Value:
+        """Negate."""
+        return -self.part.value(measure)
+
+    def __repr__(self) -> str:
+        return f"-{self.part.wrapped(Binding.UNARY)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Binary(Expression):
+    left: Expression
+    right: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+
+class Product(_Binary):
+    """A product; disciplined only if one side is constant."""
+
+    binding = Binding.PRODUCT
+
+    @cached_property
+    def scaling(self) -> tuple[Expression, Expression] | None:
+        """(constant factor, the other side), or None if neither side is constant."""
+        for constant, other in ((self.left, self.right), (self.right, self.left)):
+            if constant.curvature is Curvature.CONSTANT:
+                return constant, other
+        return None
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Curvature of a scaled expression; unknown for a true product."""
+        if self.scaling is None:
+            return Curvature.UNKNOWN
+        constant, other = self.scaling
+        return other.curvature.scaled(constant.interval)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of a product."""
+        return self.left.interval * self.right.interval
+
+    def terms(self) -> Iterator[Term]:
+        """Multiply every factor."""
+        if self.scaling is None:
+            yield ONE, self
+        elif self.scaling[0].interval != _NOTHING:
+            constant, other = self.scaling
+            for factor, part in other.terms():
+                yield times(constant, factor), part
+
+    def pieces(self, upper: bool) -> tuple[Expression, ...]:
+        """Multiples of the scaled side's pieces."""
+        if self.scaling is None:
+            return (self,)
+        constant, other = self.scaling
+        return or_whole(self, (constant * piece for piece in _scaled_pieces(constant, other, upper)))
+
+    def value(self, measure: Measure) -> Value:
+        """Multiply, with 0 * inf = 0: a term that does not count cannot spoil the rest."""
+        return measuring.product(self.left.value(measure), self.right.value(measure))
+
+    def __repr__(self) -> str:
+        return f"{self.left.wrapped(Binding.PRODUCT)} * {self.right.wrapped(Binding.UNARY)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quotient(_Binary):
+    """A quotient: a scaled expression, or a ratio of two affine expressions.
+
+    ``floor`` is the user's promise that the denominator is at least that large.
+    """
+
+    floor: float | None = None
+    binding = Binding.PRODUCT
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """Ratio for affine / affine; scaled if the denominator is constant."""
+        if self.right.curvature is Curvature.CONSTANT:
+            divisor = self.right.interval
+            sign = UNIT if divisor.lo >= 0 else -UNIT if divisor.hi <= 0 else REALS
+            return self.left.curvature.scaled(sign)
+        if self.right.curvature is Curvature.AFFINE and self.left.curvature in (Curvature.CONSTANT, Curvature.AFFINE):
+            return Curvature.RATIO
+        return Curvature.UNKNOWN
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of a quotient; [0, 1] where 0 <= numerator <= denominator can be told."""
+        if self.is_share:
+            return UNIT
+        return self.left.interval / self.right.interval
+
+    @cached_property
+    def is_share(self) -> bool:
+        """Whether 0 <= numerator <= denominator whatever is predicted."""
+        return self.left.interval.lo >= 0 and (self.right - self.left).interval.lo >= 0
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Both sides and the promise."""
+        return (*super().key, self.floor)
+
+    def terms(self) -> Iterator[Term]:
+        """Divide every factor, if the denominator is constant."""
+        if self.right.curvature is not Curvature.CONSTANT or self.left.curvature is Curvature.CONSTANT:
+            yield from super().terms()
+            return
+        for factor, part in self.left.terms():
+            yield quotient(factor, self.right), part
+
+    def pieces(self, upper: bool) -> tuple[Expression, ...]:
+        """Pieces of the numerator, divided, if the denominator is constant."""
+        if self.right.curvature is not Curvature.CONSTANT:
+            return (self,)
+        return or_whole(self, (piece / self.right for piece in _scaled_pieces(self.right, self.left, upper)))
+
+    def value(self, measure: Measure) -> Value:
+        """Divide; 0/0 counts as 0 and warns, x/0 is infinite."""
+        return measuring.quotient(self.left.value(measure), self.right.value(measure), self)
+
+    def __repr__(self) -> str:
+        if self.floor is not None:
+            return f"ratio({self.left!r}, {self.right!r}, floor={self.floor!r})"
+        return f"{self.left.wrapped(Binding.PRODUCT)} / {self.right.wrapped(Binding.UNARY)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call(Expression):
+    """An atom of expressions."""
+
+    atom: Atom
+    arguments: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        count, arity = len(self.arguments), self.atom.arity
+        if (arity is None and count == 0) or (arity is not None and count != arity):
+            wanted = "at least one argument" if arity is None else f"{arity} argument{'s' * (arity > 1)}"
+            raise TypeError(f"{self.atom.name} takes {wanted}; got {count}")
+
+    @cached_property
+    def monotonicity(self) -> tuple[Monotonicity, ...]:
+        """Direction in each argument, over its range."""
+        return self.atom.monotonicity([argument.interval for argument in self.arguments])
+
+    @cached_property
+    def curvature(self) -> Curvature:
+        """The composition rule."""
+        pairs = zip(self.monotonicity, (argument.curvature for argument in self.arguments), strict=True)
+        return compose(self.atom.shape, pairs)
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Range of the atom over the arguments' ranges."""
+        return self.atom.range([argument.interval for argument in self.arguments])
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Atom and arguments."""
+        return ("call", self.atom, *(argument.key for argument in self.arguments))
+
+    def pieces(self, upper: bool) -> tuple[Expression, ...]:
+        """Both signs of ``abs`` below a bound, all arguments of ``max`` below it and of ``min`` above it."""
+        if upper and self.atom is ABS:
+            argument = self.arguments[0]
+            return argument.pieces(upper) + (-argument).pieces(upper)
+        if self.atom is (MAX if upper else MIN):
+            return tuple(piece for argument in self.arguments for piece in argument.pieces(upper))
+        return (self,)
+
+    def value(self, measure: Measure) -> Value:
+        """Apply the atom; NaN outside its domain."""
+        return measuring.applied(self.atom, (argument.value(measure) for argument in self.arguments))
+
+    def __repr__(self) -> str:
+        return f"{self.atom.name}({', '.join(map(repr, self.arguments))})"
+
+
+# -- making ---------------------------------------------------------------------------------------
+
+
+def expression(value: Any) -> Expression:
+    """Turn a number into an expression; leave expressions alone; refuse anything else."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Constraint):
+        raise TypeError(f"{value!r} is a constraint and cannot be part of an expression")
+    return Constant(number(value, "a rate expression or a number"))
+
+
+def number(value: Any, wanted: str) -> float:
+    """Return a finite Python number, or refuse with what was ``wanted``."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        hint = "; call it, as in tpr()" if callable(value) else ""
+        hint = "; unpack it, as in max(*rates)" if isinstance(value, (list, tuple)) else hint
+        raise TypeError(f"expected {wanted}, not {type(value).__name__} {value!r}{hint}")
+    if not math.isfinite(value):
+        raise TypeError(f"expected {wanted}, not {value!r}")
+    return value
+
+
+def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
+    """Add or subtract, folding numbers; sums stay flat."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(left.number + sign * right.number)
+    first = left.parts if isinstance(left, Sum) else ((1, left),)
+    return Sum(first + (right.parts if isinstance(right, Sum) and sign > 0 else ((sign, right),)))
+
+
+def times(left: Expression, right: Expression) -> Expression:
+    """Multiply two constant expressions, folding numbers."""
+    if isinstance(right, Product) and isinstance(left, Constant) and isinstance(right.left, Constant):
+        return times(Constant(left.number * right.left.number), right.right)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Constant) and one.number == 1:
+            return other
+    return product(left, right)
+
+
+def product(left: Expression, right: Expression) -> Expression:
+    """Multiply, folding numbers."""
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return Constant(left.number * right.number)
+    return Product(left, right)
+
+
+def quotient(left: Expression, right: Expression) -> Expression:
+    """Divide, folding numbers."""
+    if isinstance(right, Constant):
+        if right.number == 0:
+            raise ZeroDivisionError(f"{left!r} / 0")
+        if isinstance(left, Constant):
+            return Constant(left.number / right.number)
+    return Quotient(left, right)
+
+
+# -- splitting ------------------------------------------------------------------------------------
+
+
+def or_whole(whole: Expression, pieces: Iterable[Expression]) -> tuple[Expression, ...]:
+    """Return the pieces where there are several; a node that does not split stays as it was written."""
+    found = tuple(pieces)
+    return found if len(found) > 1 else (whole,)
+
+
+def _scaled_pieces(constant: Expression, part: Expression, upper: bool) -> tuple[Expression, ...]:
+    """Return the pieces of what a constant scales; none where the constant's sign is not known."""
+    known = constant.interval
+    if known == _NOTHING or known.lo < 0 < known.hi:
+        return ()
+    return part.pieces(upper is (known.lo >= 0))

@@ -7,7 +7,7 @@ expression finds its value, and the value of the whole by the conventions that a
 - 0 * inf = 0, so that a term that does not count cannot spoil the rest;
 - an atom outside its domain is NaN; what lies outside by rounding only is moved inside.
 
-`arithmetic` asks for each node; the values are numbers, or arrays when many classifiers are judged at once.
+`expressions` asks for each node; the values are numbers, or arrays when many classifiers are judged at once.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ import numpy as np
 from ..data.examples import Examples
 from ..data.kinds import RateKind
 from ..data.slices import EVERYBODY, Slice
-from .arithmetic import Operand, or_whole
 from .curvature import REALS, UNIT, Curvature, Interval
-from .expressions import Expression, Term
+from .expressions import Expression, or_whole
 from .measuring import Measure, Value
+from .trees import Term
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rate(Operand):
+class Rate(Expression):
     """A linear rate: a kind, on a slice, perhaps against a baseline model."""
 
     kind: RateKind
@@ -44,8 +44,8 @@ class Rate(Operand):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Kind, slice and baseline."""
-        return ("rate", self.kind.name, self.slice, self.baseline)
+        """What is counted, on which slice, against which baseline; whatever it is called."""
+        return ("rate", self.kind.labels, self.kind.contributions, self.slice, self.baseline)
 
     @property
     def outcomes(self) -> tuple[Hashable, tuple[float, ...]]:
@@ -72,7 +72,7 @@ class Rate(Operand):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Loss(Operand):
+class Loss(Expression):
     """An ordinary loss of the scores, averaged over a slice: a term of the objective."""
 
     name: str
@@ -113,7 +113,7 @@ class Loss(Operand):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BlackBox(Operand):
+class BlackBox(Expression):
     """Any monotone function of a few rates, known only through its values."""
 
     function: Callable[..., Any]
@@ -156,7 +156,7 @@ def has_black_box(part: Expression) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Named(Operand):
+class Named(Expression):
     """A metric with a name of its own, defined by another expression.
 
     ``within`` is what is known of its range beyond what the definition tells.

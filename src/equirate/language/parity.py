@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 from .._core.errors import DataError, EquirateWarning
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Attribute, Slice
-from .arithmetic import number
 from .curvature import Curvature
-from .expressions import Constraint, Expression
-from .rates import column_name, f1, fpr, positive_rate, precision, tpr, win_loss_ratio
+from .expressions import Constraint, Expression, number
+from .metrics import f1, precision, win_loss_ratio
+from .rates import column_name, fpr, positive_rate, tpr
 
 RateOfSlice = Callable[[Slice], Expression]
 Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
@@ -193,6 +193,10 @@ def _nonnegative(value: float, what: str) -> float:
     return found
 
 
+READY_MADE: dict[str, Callable[..., list[Constraint | Family]]] = {}
+"""Every function of this module that users call, by its name."""
+
+
 def _ready_made(
     name: str, summary: str, *functions: Callable[..., Expression]
 ) -> Callable[..., list[Constraint | Family]]:
@@ -229,6 +233,7 @@ def _ready_made(
     >>> eq.{name}(eq.attr("sex"), tolerance=0.05)
     [{name}(sex, tolerance=0.05)]
     """
+    READY_MADE[name] = constraints
     return constraints
 
 
@@ -258,3 +263,6 @@ def churn_difference(
     """
     metrics = [Metric(win_loss_ratio, (column_name(baseline, "churn_difference"),))]
     return _parity("churn_difference", metrics, over, tolerance, compare, intersect, min_support)
+
+
+READY_MADE["churn_difference"] = churn_difference

@@ -7,19 +7,19 @@ advice stands beside it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
 from .._core.errors import DisciplineError
-from .arithmetic import Call, Negative, Product, Quotient, Sum
-from .atoms import ABS, MAX, MIN
+from .atoms import Atom
 from .clearing import cleared
 from .curvature import REALS, Curvature, Interval, Monotonicity
-from .expressions import Constraint, Expression
+from .expressions import Call, Constraint, Expression, Negative, Product, Quotient, Sum
 from .nodes import Loss, Named, Rate, has_black_box
 
-_AFFINE = (Curvature.CONSTANT, Curvature.AFFINE)
+_STRAIGHT = (Curvature.CONSTANT, Curvature.AFFINE, Curvature.RATIO)  # what every atom goes with
 _ONCE = Interval(1, 1)
 _ROUNDING = 1e-12
 
@@ -60,6 +60,13 @@ def _signed(expr: Expression, sign: Interval = _ONCE) -> Iterator[tuple[Interval
         yield sign, expr
 
 
+def _bend(part: Expression) -> Curvature:
+    """How a part bends with its arguments: an atom of ratios has no curvature of its own, but its shape is known."""
+    if isinstance(part, Call) and part.curvature is Curvature.UNKNOWN:
+        return part.atom.shape.value
+    return part.curvature
+
+
 @dataclass(frozen=True)
 class _Check:
     """The refusals for one objective or constraint, ``whole``, which is shown on top of every message."""
@@ -76,15 +83,18 @@ class _Check:
     def run(self, minimised: Expression) -> None:
         """Look at each part of an expression that is to be minimised or kept at or below zero."""
         for sign, part in _signed(minimised):
-            if isinstance(part, Rate):
-                continue
-            self.inside(part, wanted=Curvature.CONVEX.scaled(sign))
+            self.inside(part, Curvature.CONVEX.scaled(sign))
             if isinstance(part, Loss):
                 self.loss(part, sign)
-            elif sign.lo < 0 < sign.hi:
-                self.refuse(f"the sign of the factor of {part!r} is not known", "Use a factor of known sign.")
-            elif part.curvature.scaled(sign) is Curvature.CONCAVE:
-                self.wrong_sign(part)
+            elif not isinstance(part, Rate):
+                self.known_sign(part, sign)
+                if _bend(part).scaled(sign) is Curvature.CONCAVE:
+                    self.wrong_sign(part)
+
+    def known_sign(self, part: Expression, sign: Interval) -> None:
+        """What is not affine needs a factor of known sign."""
+        if sign.lo < 0 < sign.hi:
+            self.refuse(f"the sign of the factor of {part!r} is not known", "Use a factor of known sign.")
 
     def loss(self, part: Loss, sign: Interval) -> None:
         """Losses are minimised, in the objective."""
@@ -101,39 +111,47 @@ class _Check:
 
     def wrong_sign(self, part: Expression) -> None:
         """A convex part where a concave one is wanted, or the other way round."""
-        what = part.curvature.value
-        reason = f"{part!r} is {what}, and enters with the wrong sign"
+        bend = _bend(part)
+        reason = f"{part!r} is {bend.value}, and enters with the wrong sign"
         if self.bounding:
-            side = ">=" if part.curvature is Curvature.CONCAVE else "<="
-            advice = f"A {what} expression can only be bounded with {side}: do that, or bound a rate inside it."
+            side = ">=" if bend is Curvature.CONCAVE else "<="
+            advice = f"A {bend.value} expression can only be bounded with {side}: do that, or bound a rate inside it."
             self.refuse(reason, advice)
-        instead = _replacement(part)
+        instead = _straightened(part, -bend)
         if instead is not None:
-            self.refuse(reason, f"Use {instead} in its place: affine, and it moves in the same direction.")
-        can, write = ("minimised", "minimize") if part.curvature is Curvature.CONVEX else ("maximised", "maximize")
-        self.refuse(reason, f"A {what} function can only be {can}: write {write}({part!r}).")
+            what = "affine, and it" if instead.curvature is Curvature.AFFINE else "it"
+            self.refuse(reason, f"Use {instead!r} in its place: {what} moves in the same direction.")
+        can, write = ("minimised", "minimize") if bend is Curvature.CONVEX else ("maximised", "maximize")
+        self.refuse(reason, f"A {bend.value} function can only be {can}: write {write}({part!r}).")
 
-    def inside(self, part: Expression, wanted: Curvature = Curvature.UNKNOWN) -> None:
+    def inside(self, part: Expression, wanted: Curvature) -> None:
         """Walk to the smallest part that is not disciplined; ``wanted`` is the curvature that would do here."""
         if isinstance(part, Product) and part.scaling is None:
+            for factor in _factors(part):
+                self.parts(factor, Curvature.UNKNOWN)
             self.product(part, wanted)
-        for child in part.children:
-            self.inside(child)
+        elif isinstance(part, Call):
+            for argument, needed in zip(part.arguments, _needed(part), strict=True):
+                self.parts(argument, needed)
+            self.call(part)
+        elif isinstance(part, Named):
+            self.parts(part.definition, wanted)
+        else:
+            for child in part.children:
+                self.parts(child, Curvature.UNKNOWN)
         if isinstance(part, Quotient) and part.curvature is Curvature.RATIO:
             self.ratio(part)
-        if isinstance(part, Call):
-            self.call(part)
         if isinstance(part, Quotient) and part.curvature is Curvature.UNKNOWN:
             divided = f"{part.left.curvature.value} by {part.right.curvature.value}"
             self.refuse(
                 f"{part!r} divides {divided}; a ratio needs affine parts",
                 "Divide rates and sums of rates only, or bound numerator and denominator separately.",
             )
-        if isinstance(part, Sum) and part.curvature is Curvature.UNKNOWN and not has_black_box(part):
-            self.refuse(
-                f"{part!r} mixes convex, concave or ratio parts, so its curvature is unknown",
-                "Inside a function, add parts of one curvature only.",
-            )
+
+    def parts(self, whole: Expression, wanted: Curvature) -> None:
+        """Look inside every part of a sum."""
+        for sign, part in _signed(whole):
+            self.inside(part, wanted.scaled(sign))
 
     def product(self, part: Product, wanted: Curvature) -> None:
         """A product of parts that all depend on the predictions."""
@@ -145,15 +163,17 @@ class _Check:
             if two_rates
             else f"{part!r} is a product of expressions that all depend on the predictions"
         )
-        advice = "Multiply by constants only; geo_mean(a, b) ranks like a * b, and a weighted sum often serves as well."
-        if wanted is Curvature.CONVEX and len({factor.key for factor in factors}) == 1 and len(factors) == 2:
+        plain = all(factor.curvature in (Curvature.AFFINE, Curvature.RATIO) for factor in factors)
+        positive = all(factor.interval.lo >= 0 for factor in factors)
+        advice = "Multiply by constants only; a weighted sum often serves as well."
+        if wanted is Curvature.CONVEX and plain and len({f.key for f in factors}) == 1 and len(factors) == 2:
             advice = f"Write square({factors[0]!r})."
-        elif all(factor.curvature is Curvature.AFFINE and factor.interval.lo >= 0 for factor in factors):
-            if wanted is Curvature.CONVEX:
-                advice = f"Write norm({shown}): convex, and small where all of them are small."
-            else:
-                root = " Take the same root of the bound." if self.bounding else ""
-                advice = f"Write geo_mean({shown}): concave, and it ranks classifiers the same way.{root}"
+        elif wanted is Curvature.CONVEX and plain and positive:
+            advice = f"Write norm({shown}): convex, and small where all of them are small."
+        elif wanted is Curvature.CONCAVE and plain and positive:
+            root = " Take the same root of the bound." if self.bounding else ""
+            bent = "concave, and it" if all(f.curvature is Curvature.AFFINE for f in factors) else "it"
+            advice = f"Write geo_mean({shown}): {bent} ranks classifiers the same way.{root}"
         self.refuse(reason, advice)
 
     def ratio(self, part: Quotient) -> None:
@@ -176,49 +196,57 @@ class _Check:
             )
 
     def call(self, part: Call) -> None:
-        """An atom outside its domain, of a loss, of a ratio, or of the wrong curvature."""
+        """An atom outside its domain, of a loss, or of arguments that it does not go with."""
         atom = part.atom
         for loss in part.losses():
             self.refuse(f"{loss!r} is a loss of the scores and stands inside {atom.name}", f"Add {loss!r} as it is.")
-        for argument, direction in zip(part.arguments, part.monotonicity, strict=True):
+        for argument, direction, needed in zip(part.arguments, part.monotonicity, _needed(part), strict=True):
             if argument.interval not in atom.domain.widened(_ROUNDING):
-                self.refuse(
-                    f"{atom.name} needs an argument in {atom.domain}, "
-                    f"but {argument!r} has the range {argument.interval}",
-                    f"Shift it, as in {atom.name}({1 - argument.interval.lo:g} + {argument!r}), "
-                    "or use a rate that cannot be negative.",
-                    "an atom is used outside its domain.",
-                )
+                self.outside(atom, argument)
             if direction is Monotonicity.NONE and not atom.even:
                 self.refuse(
                     f"{atom.name} neither rises nor falls over {argument.interval}, the range of {argument!r}",
                     "Use an atom that moves in one direction there, or declare it even if it is.",
                 )
-        if part.curvature is Curvature.UNKNOWN:
-            self.composition(part)
+            for sign, inner in _signed(argument):
+                if not isinstance(inner, Rate):
+                    self.known_sign(inner, sign)
+                    if _bend(inner).scaled(sign) not in (*_STRAIGHT, needed) or has_black_box(inner):
+                        self.composition(part, argument, inner)
 
-    def composition(self, part: Call) -> None:
-        """An atom of arguments that it does not go with."""
+    def outside(self, atom: Atom, argument: Expression) -> None:
+        """An argument that can leave the domain of its atom."""
+        low, rates = argument.interval.lo, list(argument.rates())
+        shift = f"Shift it, as in {atom.name}({1 - low:g} + {argument!r}), or use" if low > -math.inf else "Use"
+        self.refuse(
+            f"{atom.name} needs an argument in {atom.domain}, but {argument!r} has the range {argument.interval}",
+            f"{shift} a rate that cannot be negative, such as {rates[0]!r}.",
+            "an atom is used outside its domain.",
+        )
+
+    def composition(self, part: Call, argument: Expression, inner: Expression) -> None:
+        """An atom of an argument that it does not go with."""
         name = part.atom.name
-        inner = next(a for a in part.arguments if a.curvature not in _AFFINE)
         if has_black_box(inner):
             self.refuse(f"{name} of a black box has unknown curvature", f"Put {name} into the black box's function.")
-        reason = f"{name} of a {inner.curvature.value} expression has unknown curvature"
-        replacement = _replacement(part)
-        if part.atom in (ABS, MAX, MIN) or replacement is None:
-            bound = f"{part!r} >= 0.9" if part.atom is MIN else f"{part!r} <= 0.1"
-            if part.atom not in (ABS, MAX, MIN):
-                bound = f"abs({inner!r}) <= 0.1"
-            advice = f"Bound it in a constraint of its own, such as {bound}, which is taken apart by itself."
-            self.refuse(reason, advice)
-        if inner.curvature is Curvature.RATIO:
-            same = "it ranks classifiers the same way" if len(part.arguments) == 1 else "it moves in the same direction"
-            self.refuse(reason, f"Use {replacement} itself: {same}.")
-        self.refuse(reason, f"Give {name} affine arguments, such as {next(inner.rates())!r}.")
+        if isinstance(argument, Sum):
+            self.refuse(
+                f"{argument!r} mixes parts that {name} does not go with: {inner!r} is {_bend(inner).value} there",
+                f"Inside {name}, add rates and ratios, such as {next(inner.rates())!r}.",
+            )
+        self.refuse(
+            f"{name} of a {_bend(inner).value} expression has unknown curvature",
+            f"Give {name} affine arguments, such as {next(inner.rates())!r}.",
+        )
 
     def refuse(self, reason: str, advice: str, heading: str | None = None) -> NoReturn:
         """Say what failed in the user's notation, the rule, and the fix."""
         raise DisciplineError(f"{heading or self.heading}\n  {self.whole!r}\n  └─ {reason}\n  {advice}")
+
+
+def _needed(part: Call) -> list[Curvature]:
+    """The curvature that each argument of an atom may have, beside affine and ratio; unknown: neither other."""
+    return [part.atom.shape.value.scaled(Interval(d, d)) if d else Curvature.UNKNOWN for d in part.monotonicity]
 
 
 def _bounded(part: Quotient) -> bool:
@@ -227,12 +255,20 @@ def _bounded(part: Quotient) -> bool:
     return all((most * part.right + sign * part.left).interval.lo >= 0 for sign in (1, -1))
 
 
-def _replacement(part: Expression) -> str | None:
-    """Write the sum of an atom's arguments, each with the atom's direction; None where a direction is not known."""
+def _straightened(part: Expression, wanted: Curvature) -> Expression | None:
+    """The sum of an atom's arguments, each in the direction of the atom; None where that is not known, or no better."""
     if not isinstance(part, Call) or Monotonicity.NONE in part.monotonicity:
         return None
-    pairs = zip(part.arguments, part.monotonicity, strict=True)
-    return repr(sum(argument if direction > 0 else -argument for argument, direction in pairs))
+    found = []
+    for argument, direction in zip(part.arguments, part.monotonicity, strict=True):
+        needed = wanted.scaled(Interval(direction, direction))
+        fits = all(_bend(inner).scaled(sign) in (*_STRAIGHT, needed) for sign, inner in _signed(argument))
+        plain = argument if fits else _straightened(argument, needed)
+        if plain is None:
+            return None
+        found.append(plain if direction > 0 else -plain)
+    whole = sum(found)
+    return whole if isinstance(whole, Expression) and whole.curvature is not Curvature.CONSTANT else None
 
 
 def _factors(part: Expression) -> Iterator[Expression]:

@@ -8,7 +8,8 @@ r"""Problem to canonical form: affine rows, atoms, and one slack per atom argume
 
 with every :math:`\phi_a` convex in its slacks, :math:`c_{0a}, c_{ja}, \sigma_s c_{sb} \ge 0`, and :math:`\sigma_s`
 the direction in which the atom moves with its argument. Row 0 is the objective, rows 1..J the constraints, the rest are
-couplings, one per slack. A coupling whose argument is itself an atom gives nested metrics at no extra cost.
+couplings, one per slack. A coupling whose argument is itself an atom gives nested metrics at no extra cost: the
+smallest of several ratios is an atom over slacks, each below its ratio (the epigraph).
 Coefficients may be constants that only the data can tell (such as ``base_rate()``), so they stay expressions
 here; `table` evaluates them.
 
@@ -28,11 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from ..language.arithmetic import Call, Constant, Quotient, times
-from ..language.atoms import ABS, MAX, NORM, SQRT, SQUARE, Atom
+from ..language.atoms import ABS, MAX, SQRT, Atom
 from ..language.clearing import cleared
 from ..language.curvature import Curvature, Monotonicity
-from ..language.expressions import Constraint, Expression
+from ..language.expressions import Call, Constant, Constraint, Expression, Quotient, times
 from ..language.nodes import BlackBox, Loss, Rate
 from .problem import Problem
 
@@ -82,6 +82,8 @@ class Convex:
     gradient: Callable[[Array], Array]
     respond: Callable[[Array, Array, Array, Array], Array] | None
     smooth: bool = True
+    mends: bool = False
+    """Whether it has a continuous gradient in x where its argument is an absolute value of x."""
     domain_lo: float = -np.inf
     grid: bool = False
 
@@ -150,10 +152,9 @@ class Program:
         """Whether the objective has a term that is a loss of the scores."""
         return bool(self.rows[0].losses)
 
-    def rough(self) -> list[CanonicalAtom]:
-        """Atoms without a continuous gradient; an absolute value under a square or a norm has one again."""
-        even = {convex_form(SQUARE), convex_form(NORM)}
-        mended = {self.slacks[s].row for atom in self.atoms if atom.form in even for s in atom.slacks}
+    def kinked(self) -> list[CanonicalAtom]:
+        """Atoms without a continuous gradient; an absolute value inside a smooth even atom has one again."""
+        mended = {self.slacks[s].row for atom in self.atoms if atom.form.mends for s in atom.slacks}
         kinks = {a for r, row in enumerate(self.rows) if r not in mended for a, _ in row.atoms}
         return [
             atom for a, atom in enumerate(self.atoms) if not atom.form.smooth and not (atom.absolute and a not in kinks)
@@ -234,6 +235,8 @@ class _Builder:
             else:
                 # The row enters the Lagrangian as sense * factor * f, which is |factor| * phi with phi = sign * f.
                 sign = sense if factor.interval.lo >= 0 else -sense
+                if role is Role.COUPLING and isinstance(part, Quotient) and self.form is RatioForm.BICONVEX:
+                    raise AlgorithmError(f"biconvex cannot play {part!r} inside a function: use slack_ratios")
                 row.atoms.append((self.atom(part, sign), times(Constant(sign), factor)))
         return row
 
@@ -307,6 +310,7 @@ def convex_form(atom: Atom) -> Convex:
         lambda x: sign * atom.gradient(x),
         atom.best_response,
         atom.smooth,
+        atom.smooth and atom.even,
         atom.domain.lo,
     )
 

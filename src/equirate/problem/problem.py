@@ -15,10 +15,9 @@ import numpy as np
 
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY
-from ..language.arithmetic import Call, Quotient, expression
 from ..language.clearing import cleared
 from ..language.curvature import Curvature
-from ..language.expressions import Constraint, Expression
+from ..language.expressions import Call, Constraint, Expression, Quotient, expression
 from ..language.nodes import BlackBox, Loss, Rate, has_black_box
 from ..language.parity import Family
 from ..language.refusals import check_constraint, check_objective
@@ -128,7 +127,7 @@ class Problem:
     @property
     def curvature(self) -> Curvature:
         """Hardest kind of part in the problem: affine, convex, ratio or unknown (black boxes)."""
-        kinds = {_kind(term) for part in self._minimised_parts() for _, term in part.terms()}
+        kinds = {kind for part in self._minimised_parts() for kind in _kinds(part)}
         return next((kind for kind in _HARDEST_FIRST if kind in kinds), Curvature.AFFINE)
 
     def _plain(self) -> Iterator[Constraint]:
@@ -199,9 +198,14 @@ def _flat(constraints: Any) -> Iterator[Constraint | Family]:
 _HARDEST_FIRST = (Curvature.UNKNOWN, Curvature.RATIO, Curvature.CONVEX)
 
 
-def _kind(term: Expression | None) -> Curvature:
-    if isinstance(term, Quotient):
-        return Curvature.RATIO
-    if isinstance(term, BlackBox):
-        return Curvature.UNKNOWN
-    return Curvature.CONVEX if isinstance(term, (Call, Loss)) else Curvature.AFFINE
+def _kinds(whole: Expression) -> Iterator[Curvature]:
+    """The kinds of part that an expression has, those inside its atoms too."""
+    for _, term in whole.terms():
+        if isinstance(term, Quotient):
+            yield Curvature.RATIO
+        elif isinstance(term, BlackBox):
+            yield Curvature.UNKNOWN
+        elif isinstance(term, (Call, Loss)):
+            yield Curvature.CONVEX
+            for argument in term.children:
+                yield from _kinds(argument)

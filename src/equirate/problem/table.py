@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from .._core.errors import DataError
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message
-from ..language.arithmetic import ONE
 from ..language.curvature import Curvature
-from ..language.expressions import Expression
+from ..language.expressions import ONE, Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
 from .canonical import CanonicalAtom, Convex, Program, Role, Row

@@ -2,9 +2,10 @@
 
 In: what a user writes on the command line or what a file holds, such as
 ``"precision(sex == 'Female') >= precision(sex == 'Male') - 0.02"``. Out: the same expressions, constraints and
-slices that Python users build. The grammar is a small part of Python's own: numbers, strings, the functions of
-`rates`, arithmetic, one comparison, and slices made of attribute names, comparisons, ``& | ~`` and ``.isin([...])``.
-Nothing else is accepted, so text from a stranger can be parsed safely. ``repr`` of an expression parses back to it.
+slices that Python users build. The grammar is a small part of Python's own: numbers, strings, the functions of the
+`catalogue`, arithmetic, one comparison, and slices made of attribute names, comparisons, ``& | ~`` and
+``.isin([...])``. Nothing else is accepted, so text from a stranger can be parsed safely. ``repr`` of an expression
+parses back to it.
 """
 
 from __future__ import annotations
@@ -16,33 +17,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._core.errors import ParseError
-from ..data.kinds import KINDS
 from ..data.slices import Attribute, Slice, attr
-from ..language import parity, rates
-from ..language.arithmetic import expression
-from ..language.atoms import ATOMS
-from ..language.expressions import Constraint, Expression
-from ..language.parity import Family
+from ..language.catalogue import CATALOGUE
+from ..language.expressions import Constraint, Expression, expression
+from ..language.parity import READY_MADE, Family
 from .problem import Objective, maximize, minimize
 
-_RATES: dict[str, Callable[..., Any]] = {
-    name: getattr(rates, name)
-    for name in (
-        *(*KINDS, *ATOMS, "recall", "ratio", "precision", "npv", "f1", "f_score", "jaccard", "win_loss_ratio"),
-        *("g_mean", "h_mean", "q_mean", "kl_divergence", "kl", "log_loss", "hinge_loss"),
-    )
-}
-_OTHERS: dict[str, Callable[..., Any]] = {
-    "attr": attr,
-    "minimize": minimize,
-    "maximize": maximize,
-    "demographic_parity": parity.demographic_parity,
-    "equal_opportunity": parity.equal_opportunity,
-    "equalized_odds": parity.equalized_odds,
-    "predictive_parity": parity.predictive_parity,
-    "f1_parity": parity.f1_parity,
-    "churn_difference": parity.churn_difference,
-}
+_RATES = {name: function for name, function in CATALOGUE.items() if name != "black_box"}  # text holds no functions
+_OTHERS: dict[str, Callable[..., Any]] = {"attr": attr, "minimize": minimize, "maximize": maximize, **READY_MADE}
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,

@@ -1,0 +1,96 @@
+"""Constraints: one expression kept at or below another.
+
+In: two expressions, from the comparisons of `Expression`. Out: `Constraint`, which knows its signed violation, and
+falls apart where ``abs``, ``max`` and ``min`` do. It holds no data and never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from numpy.typing import ArrayLike
+
+from .trees import fields_of
+
+if TYPE_CHECKING:
+    from .expressions import Expression
+    from .nodes import Rate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constraint:
+    """A promise: one expression is at most, or at least, another. Made by ``<=`` and ``>=``."""
+
+    left: Expression
+    symbol: str
+    right: Expression
+
+    @cached_property
+    def residual(self) -> Expression:
+        """The expression that the constraint keeps at or below zero; its value is the signed violation."""
+        small, large = (self.left, self.right) if self.symbol == "<=" else (self.right, self.left)
+        return small - large
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Structural identity."""
+        return (self.symbol, self.left.key, self.right.key)
+
+    def rates(self) -> Iterator[Rate]:
+        """Walk over the linear rates in it."""
+        yield from self.left.rates()
+        yield from self.right.rates()
+
+    def evaluate(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the signed violation on any predictions: positive where the constraint is broken.
+
+        Examples
+        --------
+        >>> import equirate as eq
+        >>> (eq.positive_rate() <= 0.5).evaluate([0, 1, 1, 0], [1, 1, 1, 0])
+        0.25
+        """
+        return self.residual.evaluate(y_true, y_pred, attributes, sample_weight)
+
+    def split(self) -> tuple[Constraint, ...]:
+        """Take ``abs``, ``max`` and ``min`` apart where that keeps the meaning: one constraint per part.
+
+        Examples
+        --------
+        >>> import equirate as eq
+        >>> for part in (abs(eq.tpr() - eq.tnr()) <= 0.1).split():
+        ...     print(part)
+        tpr() - tnr() <= 0.1
+        -(tpr() - tnr()) <= 0.1
+        """
+        lefts, rights = self.left.pieces(self.symbol == "<="), self.right.pieces(self.symbol == ">=")
+        if len(lefts) == len(rights) == 1:
+            return (self,)
+        return tuple(Constraint(left, self.symbol, right) for left in lefts for right in rights)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_of(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Constraint) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"the constraint {self!r} has no truth value: give chained comparisons as two constraints, "
+            "and pass constraints in a list"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.left!r} {self.symbol} {self.right!r}"
