@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError, DataError
 from ..players.steps import StepRule
 from ..problem.table import Table
-from .base import Array, Choice, Members, Model, Player
+from .base import Array, Choice, Members, Model, Player, Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +102,12 @@ class FiniteMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some."""
         return FiniteMembers(tuple(self.classifiers[k] for k in indices))
+
+    def plain(self, width: int) -> Written:
+        """Write them as linear members where they are linear; others are refused by name."""
+        from .learners import lines  # it imports this module's neighbours
+
+        return Written("linear", {"intercept": True}, {"coefficients": lines(self.classifiers, width)})
 
 
 def decisions(classifiers: Sequence[Any], X: Any, length: int | None) -> NDArray[np.bool_]:
