@@ -154,7 +154,7 @@ def changed(value: Any, path: str, new: Any) -> Any:
     ("path", "value", "message"),
     [
         ("problem.constraints", ["f1() >= 0.5"] * 20_000, "a list of 0 to 4096 entries; it is a list of 20000"),
-        ("problem.constraints", ["f1() >= 0.5 + " + " + ".join(["0.25"] * 2000)] * 100, "1048576 characters"),
+        ("problem.constraints", ["f1() >= 0.5 + " + " + ".join(["0.25"] * 2000)] * 100, "524288 characters"),
         ("problem.constraints", ["f1()"], "is not a constraint"),
         ("problem.objective", "f1() >= 1", "is not an objective"),
         ("problem.objective", "x" * 30_000, "a text of at most 20000 characters"),

@@ -18,7 +18,6 @@ import hashlib
 import math
 import os
 import re
-import stat
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -138,12 +137,14 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
         raise FileError("there is no such file") from None
     except (ValueError, TypeError) as error:  # a null byte in the name, or a name that is not text
         raise FileError(f"that is no name of a file ({error})") from None
+    facts = os.fstat(descriptor)
+    kind = kind_of(facts.st_mode)
+    if kind is not None or facts.st_size > MOST_BYTES:
+        os.close(descriptor)
+        if kind is not None:
+            raise FileError(f"it is {kind}, not a file")
+        raise FileError(f"it has {facts.st_size >> 20} MiB; at most {MOST_BYTES >> 20} MiB are read")
     with open(descriptor, "rb") as stream:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            raise FileError(f"it is {kind_of(facts.st_mode)}, not a file")
-        if facts.st_size > MOST_BYTES:
-            raise FileError(f"it has {facts.st_size >> 20} MiB; at most {MOST_BYTES >> 20} MiB are read")
         yield stream, facts.st_size
 
 
