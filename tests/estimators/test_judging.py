@@ -1,7 +1,6 @@
 """What both estimators share: seeds, labels, attributes, certificates, reports and files."""
 
-import json
-import zipfile
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
+from equirate.estimators import files
 from equirate.estimators.files import FileError
 
 N = 900
@@ -215,24 +215,28 @@ def test_a_file_keeps_the_seed_that_was_drawn(tmp_path, make) -> None:
 def test_a_strangers_file_is_checked(tmp_path) -> None:
     path, other = tmp_path / "post.equirate", tmp_path / "other.equirate"
     postprocessor(estimator=None, groups="sex").fit(SCORES, Y, PEOPLE).save(path)
-    manifest = json.loads(zipfile.ZipFile(path).read("manifest.json"))
-    for changed in (
-        {"kind": "Other"},
-        {"kind": ["RateClassifier"]},
-        {"kind": "RateClassifier"},
-        {"groups": ["sex == 'F'"]},
-        {"groups": ["sex", "old"]},
-        {"groups": ["f1()", "f1()"]},
-        {"status": {}},
-        {"settings": {**manifest["settings"], "estimator": "a string"}},
-        {"settings": {**manifest["settings"], "groups": ["f1()"]}},
-        {"settings": {}},
+    manifest, arrays = files.read(path)
+    output, settings = manifest["outputs"]["stochastic"], manifest["settings"]
+
+    def grouped(*groups: str) -> dict:
+        return {"outputs": {"stochastic": {**output, "settings": {**output["settings"], "groups": list(groups)}}}}
+
+    for changed, message in (
+        ({"kind": "Other"}, "it holds 'Other', not a RateClassifier or a RatePostprocessor"),
+        ({"kind": ["RateClassifier"]}, "it holds a list of 1 entries"),
+        ({"kind": "RateClassifier"}, "the manifest has no 'features'"),
+        (grouped("sex == 'F'"), "the groups and the thresholds do not fit together"),
+        (grouped("sex", "old"), "'sex' is not a slice"),
+        (grouped("f1()", "f1()"), "is not an attribute or a slice"),
+        ({"status": {}}, "status has no 'objective'"),
+        ({"settings": {**settings, "estimator": "a string"}}, "a file holds no estimator"),
+        ({"settings": {**settings, "groups": ["f1()"]}}, "is not an attribute or a slice"),
+        ({"settings": {}}, "settings has no 'objective'"),
+        ({"settings": {**settings, "pos_label": 2}}, "pos_label 2 is not among the labels"),
+        ({"settings": {**settings, "pos_label": 0}}, "not on scores for the positive label"),
     ):
-        with zipfile.ZipFile(path) as old, zipfile.ZipFile(other, "w") as new:
-            for entry in old.namelist():
-                content = old.read(entry)
-                new.writestr(entry, json.dumps({**manifest, **changed}) if entry == "manifest.json" else content)
-        with pytest.raises(FileError):
+        files.write(other, {**manifest, **changed}, arrays)
+        with pytest.raises(FileError, match=re.escape(message)):
             eq.load(other)
 
 

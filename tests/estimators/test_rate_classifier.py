@@ -515,7 +515,7 @@ def test_save_and_load_are_bit_identical(tmp_path, fitted) -> None:
 def test_what_cannot_be_saved_without_pickle_says_so(tmp_path) -> None:
     X, y, _ = people(300)
     tree = classifier(model=DecisionTreeClassifier(max_depth=2), n_rounds=5, constraints=[]).fit(X, y)
-    with pytest.raises(ValueError, match="only linear models are saved without pickle"):
+    with pytest.raises(ValueError, match="the model holds DecisionTreeClassifier, which cannot be saved"):
         tree.save(tmp_path / "tree.equirate")
 
 

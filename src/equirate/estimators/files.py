@@ -1,139 +1,231 @@
-"""Saving and loading without pickle: arrays and JSON in one zip file, so a file from a stranger can be opened.
+"""Saving and loading without pickle: one file of arrays and plain data, so a file from a stranger can be opened.
 
-Format (version 1): a zip archive with ``manifest.json`` (format name, version, what the arrays mean, settings and
-problem as text of the language of rates) and one ``.npy`` file per array, written and read with pickling disabled.
-Reading never executes anything and writes nothing to disk: text is parsed by `language`, and an array is made only if
-its header fits the bytes that follow. What the arrays must hold is checked by who asked for them.
+Format (version 2): the layout of safetensors. Eight bytes with the length of a header; the header, JSON with the
+format, its version, and the type, shape and place of every array; the arrays, one after the other, with no byte between
+them. The first array is the manifest (JSON: what the arrays mean, settings, and the problem as text of the language of
+rates). The last one is the SHA-256 of every byte before it. Nothing is compressed, so nothing grows when it is read;
+the same content gives the same bytes; other readers of safetensors can open the arrays.
+
+Reading never executes anything and writes nothing to disk. Every size is compared with the size of the file before
+anything is allocated. The checksum finds damage, not malice: what the content must be is checked all the same, by who
+asked for it. Files of version 1 are read by `version_1`. Only `FileError` is raised.
 """
 
 from __future__ import annotations
 
-import io
-import json
+import contextlib
+import hashlib
 import math
 import os
-import uuid
-import zipfile
-from pathlib import Path
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import plain
+from .._core.atomic import Bytes, kind_of, write_whole
 from .._core.errors import FileError
+from .._core.rules import Fields, ListOf, MapOf, OneOf, Text, Whole, shown
+from . import version_1
 
-FORMAT, VERSION = "equirate", 1
-_MOST_BYTES, _MOST_TEXT = 2**30, 2**26
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+Manifest = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+FORMAT, VERSION = "equirate", 2
+MOST_BYTES = 2**31
+"""Bytes of a file."""
+MOST_HEADER, MOST_ARRAYS, MOST_AXES = 2**20, 4000, 8
+TYPES = {
+    "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1",
+}  # fmt: skip
+MANIFEST, CHECKSUM = "manifest", "sha256"
+_NAMES = {np.dtype(code): name for name, code in TYPES.items()}
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,200}")
+_ENTRY = Fields(
+    {
+        "dtype": OneOf(tuple(TYPES)),
+        "shape": ListOf(Whole(0, MOST_BYTES), MOST_AXES),
+        "data_offsets": ListOf(Whole(0, MOST_BYTES), 2, 2),
+    }
+)
+_METADATA = Fields({"format": Text(100), "version": Text(20)})
+_BLOCK = 2**20
 
 
-def write(path: str | os.PathLike[str], manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write(path: str | os.PathLike[str], manifest: Manifest, arrays: Arrays) -> None:
     """Write a manifest and arrays; the file appears complete or not at all, and equal content gives equal bytes."""
-    target = Path(path)
-    head = {**manifest, "format": FORMAT, "version": VERSION, "arrays": sorted(arrays)}
     try:
-        content = _packed(head, arrays)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise FileError(f"cannot save to {target}: a setting or an array is not plain data ({error})") from None
-    temporary = target.parent / f".{uuid.uuid4().hex}.part"
+        parts = packed(manifest, arrays)
+    except FileError as error:
+        raise FileError(f"cannot save to {path}: {error}") from None
+    write_whole(path, parts)
+
+
+def packed(manifest: Manifest, arrays: Arrays) -> list[Bytes]:
+    """The bytes of a file, in parts: arrays are not copied."""
+    text = plain.to_text(manifest)
+    text += b" " * (-len(text) % 8)  # numbers of eight bytes stand at multiples of eight, which maps of files want
+    ready = {name: _ready(name, array) for name, array in arrays.items()}
+    order = sorted(ready, key=lambda name: (-ready[name].itemsize, name))
+    named = {MANIFEST: np.frombuffer(text, np.uint8), **{name: ready[name] for name in order}}
+    named[CHECKSUM] = np.zeros(32, np.uint8)
+    head = _head(named)
+    parts: list[Bytes] = [head, text, *(_bytes(ready[name]) for name in order)]
+    if sum(map(len, parts)) > MOST_BYTES or len(head) > MOST_HEADER or len(named) > MOST_ARRAYS:
+        raise FileError(
+            f"a file holds at most {MOST_BYTES >> 20} MiB in {MOST_ARRAYS} arrays; this one would have "
+            f"{sum(map(len, parts)) >> 20} MiB in {len(named)}"
+        )
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return [*parts, digest.digest()]
+
+
+def _ready(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    little = array.dtype.newbyteorder("<")
+    if not _NAME.fullmatch(name) or name in (MANIFEST, CHECKSUM):
+        raise FileError(f"{name!r} cannot be the name of an array")
+    if little not in _NAMES or array.ndim > MOST_AXES:
+        raise FileError(f"the array {name!r} is not plain data: it has {array.ndim} axes of type {array.dtype}")
+    return np.asarray(array, dtype=little, order="C")
+
+
+def _bytes(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+
+
+def _head(named: Arrays) -> bytes:
+    table: dict[str, Any] = {"__metadata__": {"format": FORMAT, "version": str(VERSION)}}
+    place = 0
+    for name, array in named.items():
+        entry = {"dtype": _NAMES[array.dtype], "shape": list(array.shape)}
+        table[name] = {**entry, "data_offsets": [place, place + array.nbytes]}
+        place += array.nbytes
+    text = plain.to_text(table, ordered=True)
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Manifest, Arrays]:
+    """Read a manifest and arrays back, or say why the file is refused. What version 1 wrote is brought up to date."""
     try:
-        if not target.parent.is_dir():
-            raise FileError(f"cannot save to {target}: the folder {target.parent} does not exist")
-        if target.is_dir():
-            raise FileError(f"cannot save to {target}: it is a folder")
-        try:
-            with open(temporary, "xb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except FileError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        raise FileError(f"cannot save to {target}: {error}") from None
-
-
-def _packed(head: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
-    text = json.dumps(head, indent=1, sort_keys=True, allow_nan=False)
-    contents = {"manifest.json": text.encode()}
-    for name in sorted(arrays):
-        buffer = io.BytesIO()
-        np.save(buffer, np.asarray(arrays[name], order="C"), allow_pickle=False)
-        contents[f"{name}.npy"] = buffer.getvalue()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in contents.items():
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.compress_type, entry.create_system = zipfile.ZIP_DEFLATED, 3
-            archive.writestr(entry, content)
-    return packed.getvalue()
-
-
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a manifest and arrays back, or say why the file is refused."""
-    source = Path(path)
-    if not source.is_file():
-        raise FileError(f"{source} is a folder, not a file" if source.is_dir() else f"there is no file {source}")
-    try:
-        with zipfile.ZipFile(source) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise FileError(f"{source} would unpack to more than {_MOST_BYTES >> 20} MiB and is refused")
-            manifest = _manifest(archive, source)
-            arrays = {name: _array(archive, f"{name}.npy", source) for name in manifest["arrays"]}
-    except FileError:
-        raise
+        with _opened(path) as (stream, size):
+            if stream.read(len(version_1.MAGIC)) == version_1.MAGIC:
+                return version_1.read(stream, size)
+            stream.seek(0)
+            return unpacked(stream, size)
     except OSError as error:
-        raise FileError(f"{source} cannot be read: {error}") from None
-    except zipfile.BadZipFile as error:
-        raise FileError(f"{source} is not a file saved by equirate, or it is damaged or cut short ({error})") from None
-    except Exception as error:  # a stranger's bytes can fail the readers of zip and numpy in many ways
-        raise FileError(f"{source} is damaged: {type(error).__name__}, {error}") from None
-    return manifest, arrays
+        raise FileError(f"it cannot be read: {error.strerror or error}") from None
 
 
-def _manifest(archive: zipfile.ZipFile, source: Path) -> dict[str, Any]:
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
+    """A file and its size; anything else is refused without waiting for it."""
     try:
-        if archive.getinfo("manifest.json").file_size > _MOST_TEXT:
-            raise FileError(f"{source} has a manifest of more than {_MOST_TEXT >> 20} MiB and is refused")
-        manifest = json.loads(archive.read("manifest.json"))
-    except KeyError:
-        raise FileError(f"{source} is a zip file, but not one saved by equirate: it has no manifest") from None
-    except FileError:
-        raise
-    except (ValueError, RecursionError):
-        raise FileError(f"{source} is damaged: its manifest is not JSON") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise FileError(f"{source} was not saved by equirate")
-    version = manifest.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise FileError(f"{source} has no format version")
-    if version > VERSION:
-        raise FileError(f"{source} has format version {version}; this equirate reads up to {VERSION}: upgrade equirate")
-    names = manifest.get("arrays")
-    if not isinstance(names, list) or not all(isinstance(n, str) for n in names) or len(set(names)) != len(names):
-        raise FileError(f"{source} is damaged: its manifest does not list its arrays")
-    return manifest
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileError("there is no such file") from None
+    except (ValueError, TypeError) as error:  # a null byte in the name, or a name that is not text
+        raise FileError(f"that is no name of a file ({error})") from None
+    facts = os.fstat(descriptor)
+    kind = kind_of(facts.st_mode)
+    if kind is not None or facts.st_size > MOST_BYTES:
+        os.close(descriptor)
+        if kind is not None:
+            raise FileError(f"it is {kind}, not a file")
+        raise FileError(f"it has {facts.st_size >> 20} MiB; at most {MOST_BYTES >> 20} MiB are read")
+    with open(descriptor, "rb") as stream:
+        yield stream, facts.st_size
 
 
-def _array(archive: zipfile.ZipFile, name: str, source: Path) -> NDArray[Any]:
+def unpacked(stream: IO[bytes], size: int) -> tuple[Manifest, Arrays]:
+    """Read the content of a file of version 2 from a stream of known size."""
+    table, start = _table(stream, size)
+    _check_sum(stream, size)
+    stream.seek(start)
+    (_, first), *others = table.items()
+    manifest = plain.from_text(bytes(_array(stream, first)))
+    if not isinstance(manifest, dict):
+        raise FileError("it is damaged: its manifest is not an object")
+    return manifest, {name: _array(stream, entry) for name, entry in others if name != CHECKSUM}
+
+
+def _table(stream: IO[bytes], size: int) -> tuple[dict[str, Any], int]:
+    """The entries of the arrays, and where they begin; sizes and places agree with each other and the file."""
+    length = int.from_bytes(stream.read(8), "little")
+    if size < 8 + 2 or not 2 <= length <= min(MOST_HEADER, size - 8):
+        raise FileError("it was not saved by equirate, or it is damaged or cut short")
     try:
-        stream = io.BytesIO(archive.read(name))
-    except KeyError:
-        raise FileError(f"{source} is damaged: {name} is missing") from None
-    try:
-        read_header = _HEADERS[np.lib.format.read_magic(stream)]
-        shape, _, dtype = read_header(stream)
-        if dtype.hasobject:
-            raise FileError(f"{source} is refused: {name} holds pickled Python objects, which could run code")
-        if math.prod(shape) * dtype.itemsize != len(stream.getbuffer()) - stream.tell() or min(shape, default=0) < 0:
-            raise FileError(f"{source} is damaged: {name} does not have the size that it claims")
-        stream.seek(0)
-        array: NDArray[Any] = np.load(stream, allow_pickle=False)
-    except FileError:
-        raise
-    except Exception as error:  # numpy raises many things on bytes that it did not write
-        raise FileError(f"{source} is damaged: {name} is not an array ({error})") from None
+        table = plain.from_text(stream.read(length))
+    except FileError as error:
+        raise FileError(f"it was not saved by equirate, or it is damaged: {error}") from None
+    _check_version(table)
+    if len(table) > MOST_ARRAYS:
+        raise FileError(f"it claims to hold {len(table)} arrays; at most {MOST_ARRAYS} are read")
+    MapOf(_ENTRY, MOST_ARRAYS).check(table, "its header")
+    place = 0
+    for name, entry in table.items():
+        if not _NAME.fullmatch(name):
+            raise FileError(f"it is damaged: an array is called {shown(name)}")
+        bytes_ = math.prod(entry["shape"]) * np.dtype(TYPES[entry["dtype"]]).itemsize
+        if entry["data_offsets"] != [place, place + bytes_]:
+            raise FileError(f"it is damaged: the array {name!r} does not have the size and the place that it claims")
+        place += bytes_
+    if 8 + length + place != size:
+        raise FileError(f"it is damaged or cut short: it claims {8 + length + place} bytes and has {size}")
+    if [*table][:1] != [MANIFEST] or [*table][-1] != CHECKSUM:
+        raise FileError("it is damaged: its manifest or its checksum is not where it belongs")
+    kinds = [(table[name]["dtype"], len(table[name]["shape"])) for name in (MANIFEST, CHECKSUM)]
+    if kinds != [("U8", 1)] * 2 or table[CHECKSUM]["shape"] != [32] or table[MANIFEST]["shape"][0] > plain.MOST_TEXT:
+        raise FileError("it is damaged: its manifest or its checksum is too large or not bytes")
+    return table, 8 + length
+
+
+def _check_version(table: Any) -> None:
+    metadata = table.pop("__metadata__", None) if isinstance(table, dict) else None
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise FileError("it was not saved by equirate")
+    _METADATA.check(metadata, "its header")
+    version = metadata["version"]
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", version):
+        raise FileError(f"it has no format version, but {shown(version)}")
+    if int(version) != VERSION:
+        advice = ": upgrade equirate" if int(version) > VERSION else ""
+        raise FileError(f"it has format version {version} in the layout of {VERSION}, the newest known here{advice}")
+
+
+def _check_sum(stream: IO[bytes], size: int) -> None:
+    stream.seek(0)
+    digest, left = hashlib.sha256(), size - 32
+    while left > 0:
+        block = stream.read(min(left, _BLOCK))
+        if not block:
+            raise FileError("it became shorter while it was read")
+        digest.update(block)
+        left -= len(block)
+    if stream.read(32) != digest.digest():
+        raise FileError("it is damaged: its checksum is not that of its content")
+
+
+def _array(stream: IO[bytes], entry: dict[str, Any]) -> NDArray[Any]:
+    array = np.empty(entry["shape"], dtype=TYPES[entry["dtype"]])
+    room = array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())
+    done = 0
+    while done < len(room):
+        count = stream.readinto(room[done:])  # type: ignore[attr-defined]  # a stream of bytes has it
+        if not count:
+            raise FileError("it became shorter while it was read")
+        done += count
+    if array.dtype == np.bool_ and array.size and int(array.view(np.uint8).max()) > 1:
+        raise FileError("it is damaged: a flag is neither true nor false")
     return array

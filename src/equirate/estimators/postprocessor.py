@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError
-from ..data.examples import Examples, columns_of, fill_missing, scores_of, to_numpy
+from ..data.examples import Examples, columns_of, fill_missing, to_numpy
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
@@ -24,7 +24,7 @@ from ..game.options import Options
 from ..game.solution import Status
 from ..game.solving import solve_on
 from ..language.parity import attributes_in, groups_of
-from ..models.thresholds import Thresholds
+from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
 from ..report.text import Evaluation
 from .judging import Judged, compare_indexes, refuse_empty, two_classes
@@ -135,8 +135,9 @@ class RatePostprocessor(Judged):
             raise DataError(f"the estimator must tell two classes apart; {self.estimator!r} has {len(classes)}")
         return classes
 
-    def _scorer(self) -> Scorer:
-        return Scorer(self.estimator, 1.0 if self._positive() == self.classes_[1] else -1.0)
+    def _scorer(self) -> Given | Scorer:
+        sign = 1.0 if self._positive() == self.classes_[1] else -1.0
+        return Given(sign) if self.estimator is None else Scorer(self.estimator, sign)
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:
@@ -189,24 +190,20 @@ class RatePostprocessor(Judged):
 
 
 class Scorer:
-    """Scores of a fitted classifier (its decision function, or its probability of the second class), or given ones.
+    """Scores of a fitted classifier: its decision function, or its probability of the second class.
 
     ``sign`` is -1 where the first class is the positive one.
     """
 
     def __init__(self, estimator: Any, sign: float = 1.0) -> None:
         self.estimator, self.sign = estimator, sign
-        if estimator is not None and not (
-            hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
-        ):
+        if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
             raise DataError(
                 f"{estimator!r} has neither decision_function nor predict_proba: there is nothing to threshold"
             )
 
     def __call__(self, X: Any) -> Array:
         """Score examples."""
-        if self.estimator is None:
-            return self.sign * scores_of(X)
         if hasattr(self.estimator, "decision_function"):
             return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
         return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]

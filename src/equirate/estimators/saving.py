@@ -1,33 +1,132 @@
 """A fitted estimator as plain data and back: what `files` writes and reads.
 
-In: a `RateClassifier` with a linear model, or a `RatePostprocessor` of given scores. Out: a dict that JSON can hold,
-and arrays. Problems and groups travel as text of the language of rates, so nothing in a file is ever executed.
+In: a `RateClassifier`, or a `RatePostprocessor` of given scores. Out: a manifest that JSON can hold, and arrays.
+Problems and groups travel as text of the language of rates, members write and read themselves, so nothing in a file is
+ever executed. What a manifest must be is declared here as rules; the same rules are applied before writing, so that
+nothing is saved that would not load. To save one more fitted attribute, add a line to `OPTIONAL`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import EquirateError, FileError
-from ..data.slices import EVERYBODY, Attribute, Slice
+from .._core.errors import FileError
+from .._core.plain import plain
+from .._core.rules import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    SCALAR,
+    TEXT,
+    ArrayOf,
+    Either,
+    Fields,
+    ListOf,
+    MapOf,
+    Number,
+    OneOf,
+    Rule,
+    Text,
+    Whole,
+    build,
+    maybe,
+    record,
+    shown,
+)  # fmt: skip
 from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Status
 from ..language.parity import attributes_in
-from ..models.linear import Linear, LinearMembers
-from ..models.thresholds import ThresholdMembers, Thresholds
+from ..models.contract import Members, Written
+from ..models.scikit import plain_model, read_model
 from ..problem.problem import Problem
-from ..problem.text import parse, parse_constraints, parse_objective
-from ..report.text import ConstraintValue, Evaluation, SliceSize
+from ..problem.text import parse_constraints, parse_objective
+from ..problem.written import as_text, read_group
+from ..report.text import Evaluation
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+
+MOST_CONSTRAINTS, MOST_GROUPS, MOST_MEMBERS, MOST_FEATURES = 4096, 1000, 100_000, 10_000_000
+MOST_LANGUAGE = 2**19
+"""Characters of all constraints together."""
+SURE = 1e-9
+"""How far the weights of a mixture may be from a sum of one."""
+
+
+# -- what a manifest must be ----------------------------------------------------------------------
+
+_CONSTRAINTS = ListOf(TEXT, MOST_CONSTRAINTS)
+_STEPS = Either((NUMBER, ListOf(NUMBER, 1000, 1)))
+_SETTINGS: dict[str, Rule] = {
+    "objective": TEXT,
+    "constraints": _CONSTRAINTS,
+    "groups": maybe(ListOf(TEXT, MOST_GROUPS)),
+    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
+    "algorithm": OneOf(("auto", *ALGORITHMS)),
+    "output": OneOf(("stochastic", "deterministic", "hashed")),
+    "missing": OneOf(("refuse", "group")),
+    "weight_scope": OneOf(("both", "objective", "constraints")),
+    "theta_step": _STEPS,
+    "lambda_step": _STEPS,
+    "n_rounds": COUNT,
+    "validation": NUMBER,
+    "tolerance": NUMBER,
+    "confidence": maybe(Number(0, 1)),
+    "two_sets": FLAG,
+    "scale": FLAG,
+    "warm_start": FLAG,
+    "verbose": Either((FLAG, COUNT)),
+    "patience": maybe(COUNT),
+    "random_state": maybe(Whole(0, 2**256)),
+    "pos_label": SCALAR,
+}
+"""Settings by name; those that are not here have one plain value."""
+OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
+"""Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
+_OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
+_COMMON: dict[str, Rule] = {
+    "kind": Text(100),
+    "settings": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}, {}),
+    "problem": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}),
+    "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), 2, 2), "dtype": Text(10)}),
+    "notes": ListOf(TEXT, 1000),
+}
+_STATUS, _EVALUATION = record(Status), record(Evaluation)
+_OUTPUTS = ("stochastic", "deterministic")
+
+
+def _manifest_rule(kind: Callable[..., Any]) -> Fields:
+    """The rule of a manifest, with the settings that the estimator has today."""
+    names = inspect.signature(kind).parameters
+    settings = {name: _SETTINGS.get(name, SCALAR) for name in names}
+    needed = {name: settings.pop(name) for name in ("objective", "constraints")}
+    own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
+    optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
+
+
+_CLASSIFIER: dict[str, Rule] = {
+    "features": Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))}),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT)),
+    "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
+    "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20))),
+    "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
+    "margin": NUMBER,
+    "n_rounds": COUNT,
+}
+_POSTPROCESSOR: dict[str, Rule] = {
+    "outputs": Fields({"stochastic": _OUTPUT}),
+    "status": _STATUS,
+    "evaluation": _EVALUATION,
+}
 
 
 # -- RateClassifier -------------------------------------------------------------------------------
@@ -35,70 +134,78 @@ Arrays = dict[str, NDArray[Any]]
 
 def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
     """A fitted `RateClassifier` as JSON-ready data and arrays, or say what cannot be saved without pickle."""
-    arrays: Arrays = {}
-    outputs = {}
-    for name, classifier in estimator._outputs.items():
-        if not isinstance(classifier.members, LinearMembers):
-            raise FileError(
-                "only linear models are saved without pickle; this one holds other Python objects: use joblib.dump, "
-                "and open such files only if you trust them"
-            )
-        arrays[f"{name}_coefficients"] = classifier.members.W
-        arrays[f"{name}_weights"] = classifier.weights
-        outputs[name] = {"intercept": classifier.members.intercept, "origin": classifier.origin}
-    for name, values in estimator.history_.items():
-        arrays[f"history_{name}"] = values
+    manifest, arrays = _plain_head(estimator), Arrays()
+    width = int(estimator.n_features_in_)
+    manifest["outputs"] = {
+        name: _plain_output(name, classifier, width, arrays) for name, classifier in estimator._outputs.items()
+    }
+    arrays |= {f"history.{name}": values for name, values in estimator.history_.items()}
     if estimator._end is not None:
-        arrays["end_parameters"], arrays["end_multipliers"] = estimator._end.parameters, estimator._end.multipliers
-    manifest = {
-        **_plain_head("RateClassifier", estimator),
-        "features": {
-            "count": int(estimator.n_features_in_),
-            "names": [str(n) for n in estimator.feature_names_in_] if hasattr(estimator, "feature_names_in_") else None,
-        },
-        "outputs": outputs,
-        "statuses": {name: _finite(asdict(status)) for name, status in estimator._statuses.items()},
-        "evaluations": {
-            name: {part: _finite(asdict(evaluation)) for part, evaluation in parts.items()}
-            for name, parts in estimator._evaluations.items()
-        },
-        "configurations": [dict(c) for c in estimator.configurations_],
+        arrays |= {"end.parameters": estimator._end.parameters, "end.multipliers": estimator._end.multipliers}
+    names = getattr(estimator, "feature_names_in_", None)
+    manifest |= {
+        "features": {"count": width, "names": None if names is None else [str(name) for name in names]},
+        "statuses": estimator._statuses,
+        "evaluations": estimator._evaluations,
+        "configurations": [dict(configuration) for configuration in estimator.configurations_],
         "margin": estimator.margin_,
         "n_rounds": estimator.n_rounds_,
     }
-    return manifest, arrays
+    return _checked(estimator, manifest), arrays
 
 
 def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
     """Rebuild a fitted `RateClassifier`."""
     estimator = _read_head(kind, manifest)
     count, names = manifest["features"]["count"], manifest["features"]["names"]
-    estimator.n_features_in_ = int(count)
+    estimator.n_features_in_ = count
     if names is not None:
+        if len(names) != count:
+            raise FileError(f"there are {len(names)} names for {count} features")
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator._outputs = {}
-    for name, facts in manifest["outputs"].items():
-        W, weights = arrays[f"{name}_coefficients"], arrays[f"{name}_weights"]
-        good = W.ndim == 2 and weights.shape == (W.shape[1],) and W.shape[0] == count + bool(facts["intercept"])
-        if not good or W.dtype.kind != "f" or not np.isfinite(W).all() or not np.isfinite(weights).all():
-            raise FileError(f"the coefficients of {name!r} do not fit together")
-        members = LinearMembers(W, bool(facts["intercept"]))
-        estimator._outputs[name] = Classifier(members, weights, estimator.problem_, str(facts["origin"]))
-    if set(estimator._outputs) != {"stochastic", "deterministic"}:
-        raise FileError("an output is missing")
-    estimator._statuses = {name: _status(_infinite(status)) for name, status in manifest["statuses"].items()}
+    left = dict(arrays)
+    estimator._outputs = {
+        name: _read_output(name, output, left, estimator.problem_) for name, output in manifest["outputs"].items()
+    }
+    for name, classifier in estimator._outputs.items():
+        if classifier.members.width not in (None, count):
+            raise FileError(f"the {name} output wants {classifier.members.width} features, the classifier has {count}")
+    if not estimator._outputs["deterministic"].is_deterministic:
+        raise FileError("the deterministic output is a mixture")
+    estimator._statuses = {name: build(Status, status) for name, status in manifest["statuses"].items()}
     estimator._evaluations = {
-        name: {part: _evaluation(_infinite(evaluation)) for part, evaluation in parts.items()}
+        name: {part: _evaluation(evaluation, estimator.problem_) for part, evaluation in parts.items()}
         for name, parts in manifest["evaluations"].items()
     }
+    if not all(estimator._evaluations.values()):
+        raise FileError("an output was evaluated on no data")
     estimator.configurations_ = tuple(manifest["configurations"])
-    estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), int(manifest["n_rounds"])
-    estimator._end = None
-    if "end_parameters" in arrays:
-        estimator._end = Start(arrays["end_parameters"], arrays["end_multipliers"])
-    prefix = "history_"
-    estimator.history_ = {name[len(prefix) :]: value for name, value in arrays.items() if name.startswith(prefix)}
+    estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), manifest["n_rounds"]
+    estimator._end = _read_end(left, count, estimator.problem_)
+    estimator.history_ = _read_history(left)
+    _refuse_left(left)
     return estimator
+
+
+def _read_end(left: Arrays, count: int, problem: Problem) -> Start | None:
+    """Where the play ended; nothing, or both parts of it."""
+    names = ("end.parameters", "end.multipliers")
+    if not any(name in left for name in names):
+        return None
+    parameters, multipliers = (_taken(left, name, ArrayOf("f", 2, nan=True, infinite=True)) for name in names)
+    if parameters.shape != (count + 1, multipliers.shape[1]) or not multipliers.shape[1]:
+        raise FileError("the parameters and the multipliers that the play ended with do not fit together")
+    return Start(parameters, multipliers)
+
+
+def _read_history(left: Arrays) -> Arrays:
+    """Recorded quantities, all over the same rounds."""
+    prefix, rule = "history.", ArrayOf("fiub", None, nan=True, infinite=True)
+    names = [name for name in left if name.startswith(prefix)]
+    history = {name.removeprefix(prefix): _taken(left, name, rule) for name in names}
+    if len({array.shape[:1] for array in history.values()}) > 1 or any(array.ndim == 0 for array in history.values()):
+        raise FileError("the history is not over the same rounds")
+    return history
 
 
 # -- RatePostprocessor ----------------------------------------------------------------------------
@@ -113,16 +220,10 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
             "instead of X (when fitting and when predicting); or use joblib.dump, and open such files only if you "
             "trust them"
         )
-    classifier = estimator.classifier_
-    groups = classifier.members.setting.groups
-    manifest = {
-        **_plain_head("RatePostprocessor", estimator),
-        "groups": None if groups == (EVERYBODY,) else [_as_text(group) for group in groups],
-        "origin": classifier.origin,
-        "status": _finite(asdict(estimator.status_)),
-        "evaluation": _finite(asdict(estimator.train_)),
-    }
-    return manifest, {"thresholds": classifier.members.cuts, "weights": classifier.weights}
+    manifest, arrays = _plain_head(estimator), Arrays()
+    manifest["outputs"] = {"stochastic": _plain_output("stochastic", estimator.classifier_, 1, arrays)}
+    manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
+    return _checked(estimator, manifest), arrays
 
 
 def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
@@ -130,118 +231,149 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     estimator = _read_head(kind, manifest)
     if estimator.estimator is not None:
         raise FileError("a file holds no estimator")
-    texts = manifest["groups"]
-    groups = (EVERYBODY,) if texts is None else tuple(map(_read_slice, texts))
-    cuts, weights = arrays["thresholds"], arrays["weights"]
-    good = cuts.ndim == 2 and weights.shape == (cuts.shape[1],) and len(cuts) == len(groups)
-    if not good or cuts.dtype.kind != "f" or np.isnan(cuts).any() or not np.isfinite(weights).all():
-        raise FileError("the thresholds do not fit together")
-    members = ThresholdMembers(Thresholds(estimator._scorer(), groups), cuts)
-    estimator._classifier = Classifier(members, weights, estimator.problem_, str(manifest["origin"]))
-    estimator.status_ = _status(_infinite(manifest["status"]))
-    estimator.train_ = _evaluation(_infinite(manifest["evaluation"]))
+    left = dict(arrays)
+    estimator._classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
+    setting = getattr(estimator._classifier.members, "setting", None)
+    if setting is None or setting.scorer != estimator._scorer():
+        raise FileError("the thresholds are not on scores for the positive label")
+    estimator.status_ = build(Status, manifest["status"])
+    estimator.train_ = _evaluation(manifest["evaluation"], estimator.problem_)
+    _refuse_left(left)
     return estimator
 
 
 # -- what both have -------------------------------------------------------------------------------
 
 
-def _plain_head(kind: str, estimator: Any) -> Plain:
-    """Kind, settings, problem, labels and notes."""
+def _plain_head(estimator: Any) -> Plain:
+    """Kind, settings, problem, labels, notes, and what only some estimators have."""
     given = estimator.get_params(deep=False)
     given["constraints"] = Problem(estimator.objective, estimator.constraints).constraints
     if isinstance(given["random_state"], (np.random.RandomState, np.random.Generator)):
         given["random_state"] = estimator.seed_  # what was drawn from it: the same predictions
-    return {
-        "kind": kind,
+    head = {
+        "kind": type(estimator).__name__,
         "settings": {name: _plain_setting(name, value) for name, value in given.items()},
         "problem": {
-            "objective": _as_text(estimator.problem_.objective),
-            "constraints": [_as_text(c) for c in estimator.problem_.constraints],
+            "objective": as_text(estimator.problem_.objective),
+            "constraints": [as_text(c) for c in estimator.problem_.constraints],
         },
         "classes": _plain_labels(estimator.classes_),
         "notes": list(estimator.notes_),
     }
+    more = {name: getattr(estimator, attribute, None) for name, (attribute, _) in OPTIONAL.items()}
+    return head | {name: value for name, value in more.items() if value is not None}
 
 
 def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
-    estimator = kind(**{name: _setting(name, value) for name, value in manifest["settings"].items()})
-    problem = manifest["problem"]
-    constraints = [part for text in problem["constraints"] for part in parse_constraints(text)]
-    estimator.problem_ = Problem(parse_objective(problem["objective"]), constraints)
+    """Check the manifest, and make an estimator with settings, problem, labels and notes."""
+    _manifest_rule(kind).check(manifest, "the manifest")
+    problem, settings = manifest["problem"], manifest["settings"]
+    for constraints in (problem["constraints"], settings["constraints"]):
+        if sum(map(len, constraints)) > MOST_LANGUAGE:
+            raise FileError(f"the constraints have more than {MOST_LANGUAGE} characters together")
+    estimator = kind(**{name: _setting(name, value) for name, value in settings.items()})
+    estimator.problem_ = Problem(parse_objective(problem["objective"]), _constraints(problem["constraints"]))
     estimator.classes_ = _labels(manifest["classes"])
+    estimator._positive()  # refuses a positive label that is not among them
     estimator.notes_ = tuple(manifest["notes"])
+    for name, (attribute, _) in OPTIONAL.items():
+        if name in manifest:
+            setattr(estimator, attribute, manifest[name])
     return estimator
 
 
-def _status(plain: Plain) -> Status:
-    tuples = {name: tuple(plain[name]) for name in ("diverged", "left_domain", "advice")}
-    return Status(**{**plain, **tuples})
+def _checked(estimator: Any, manifest: Plain) -> Plain:
+    """The manifest as plain data, by the rules that `load` will apply."""
+    found: Plain = plain(manifest)
+    _manifest_rule(type(estimator)).check(found, "the manifest")
+    return found
 
 
-def _evaluation(plain: Plain) -> Evaluation:
-    constraints = tuple(ConstraintValue(**row) for row in plain.pop("constraints"))
-    slices = tuple(SliceSize(**row) for row in plain.pop("slices"))
-    return Evaluation(constraints=constraints, slices=slices, **plain)
+def _plain_output(name: str, classifier: Classifier, width: int, arrays: Arrays) -> Plain:
+    """One output as plain data; its arrays are put to the others, under its name."""
+    written = classifier.members.plain(width)
+    arrays |= {f"{name}.members.{part}": array for part, array in written.arrays.items()}
+    arrays[f"{name}.weights"] = _distribution(np.asarray(classifier.weights, dtype=np.float64), name)
+    return {"kind": written.kind, "settings": written.settings, "origin": classifier.origin}
 
 
-def _as_text(part: Any) -> str:
-    """Text of the language that parses back to the same thing."""
-    text = repr(part)
-    try:
-        back = parse(text)
-    except EquirateError as error:
-        raise FileError(f"{text} cannot be saved as text: {error}") from None
-    back = back[0] if isinstance(back, list) and len(back) == 1 else back
-    if repr(back) != text:
-        raise FileError(f"{text} cannot be saved as text: it reads back as {back!r}")
-    return text
+def _read_output(name: str, output: Plain, left: Arrays, problem: Problem) -> Classifier:
+    """Rebuild one output; what it uses is taken from the arrays."""
+    weights = _distribution(_taken(left, f"{name}.weights", ArrayOf("f", 1)), name)
+    prefix = f"{name}.members."
+    own = {part.removeprefix(prefix): left.pop(part) for part in [*left] if part.startswith(prefix)}
+    members = Members.read(Written(output["kind"], output["settings"], own))
+    if len(members) != len(weights):
+        raise FileError(f"the {name} output has {len(members)} members and {len(weights)} weights")
+    return Classifier(members, weights, problem, output["origin"])
+
+
+def _distribution(weights: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Refuse weights that are not those of a mixture."""
+    good = weights.dtype == np.float64 and weights.ndim == 1 and 0 < len(weights) <= MOST_MEMBERS
+    if not good or not (np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 2).all()):
+        raise FileError(f"the weights of the {name} output are not 1 to {MOST_MEMBERS} numbers between 0 and 1")
+    if not abs(float(weights.sum()) - 1) <= SURE:
+        raise FileError(f"the weights of the {name} output have the sum {weights.sum()!r}, not 1")
+    return weights
+
+
+def _evaluation(value: Mapping[str, Any], problem: Problem) -> Evaluation:
+    if len(value["constraints"]) != len(problem.constraints):
+        raise FileError(f"{len(value['constraints'])} of {len(problem.constraints)} constraints were evaluated")
+    found: Evaluation = build(Evaluation, value)
+    return found
+
+
+def _taken(left: Arrays, name: str, rule: Rule) -> NDArray[Any]:
+    if name not in left:
+        raise FileError(f"there is no array {name!r}")
+    rule.check(left[name], f"the array {name!r}")
+    return left.pop(name)
+
+
+def _refuse_left(left: Iterable[str]) -> None:
+    for name in left:
+        raise FileError(f"there is an array {shown(name)} that this equirate does not know: upgrade equirate")
 
 
 def _plain_setting(name: str, value: Any) -> Any:
     if name == "objective":
-        return _as_text(value)
+        return as_text(value)
     if name == "constraints":
-        return [_as_text(part) for part in value]
+        return [as_text(part) for part in value]
     if name == "groups":
-        return None if value is None else [_as_text(part) for part in attributes_in(value)]
-    if isinstance(value, Linear):
-        return {"linear": asdict(value)}
+        return None if value is None else [as_text(part) for part in attributes_in(value)]
+    if name == "model":
+        return plain_model(value)
     if isinstance(value, Algorithm) and ALGORITHMS.get(value.name) == value:
         return value.name
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [float(v) for v in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise FileError(f"the setting {name}={value!r} cannot be saved without pickle: use joblib.dump")
+    try:
+        return plain(value.tolist() if isinstance(value, np.ndarray) else value)
+    except FileError:
+        raise FileError(f"the setting {name}={value!r} cannot be saved without pickle: use joblib.dump") from None
 
 
 def _setting(name: str, value: Any) -> Any:
     if name == "objective":
         return parse_objective(value)
     if name == "constraints":
-        return [part for text in value for part in parse_constraints(text)]
+        return _constraints(value)
     if name == "groups":
-        return None if value is None else [_read_group(text) for text in value]
-    if isinstance(value, dict):
-        return Linear(**value["linear"])
+        return None if value is None else [read_group(text) for text in value]
+    if name == "model":
+        return read_model(value)
     return tuple(value) if isinstance(value, list) else value
 
 
-def _read_group(text: str) -> Attribute | Slice:
-    found = parse(text)
-    if not isinstance(found, (Attribute, Slice)):
-        raise FileError(f"{text} is not an attribute or a slice")
-    return found
+def _constraints(texts: Iterable[str]) -> list[Any]:
+    return [part for text in texts for part in parse_constraints(text)]
 
 
-def _read_slice(text: str) -> Slice:
-    found = _read_group(text)
-    if not isinstance(found, Slice):
-        raise FileError(f"{text} is not a slice")
-    return found
+# -- labels ---------------------------------------------------------------------------------------
+
+_LABEL_TYPE = re.compile(r"object|\|b1|[<>|][iu][1248]|[<>]f[248]|[<>]U[1-9][0-9]{0,4}")
 
 
 def _plain_labels(classes: NDArray[Any]) -> Plain:
@@ -251,27 +383,16 @@ def _plain_labels(classes: NDArray[Any]) -> Plain:
     return {"values": values, "dtype": "object" if classes.dtype == object else classes.dtype.str}
 
 
-def _labels(plain: Plain) -> NDArray[Any]:
-    dtype = plain["dtype"]
-    if dtype != "object" and np.dtype(dtype).kind not in "biufU":
-        raise FileError(f"labels of type {dtype!r}")
-    labels = np.array(plain["values"], dtype=dtype)
-    if labels.shape != (2,):
-        raise FileError("there must be two labels")
+def _labels(found: Plain) -> NDArray[Any]:
+    """Two labels of the type given, if they are the same in that type."""
+    values, dtype = found["values"], found["dtype"]
+    if not _LABEL_TYPE.fullmatch(dtype):
+        raise FileError(f"labels of the type {dtype!r} are not read")
+    try:
+        labels = np.array(values, dtype=dtype)
+    except (ValueError, OverflowError, TypeError):
+        raise FileError(f"the labels are not of the type {dtype!r}") from None
+    same = [(type(v), v) for v in labels.tolist()] == [(type(v), v) for v in values]
+    if not same or values[0] == values[1] or isinstance(values[0], str) != isinstance(values[1], str):
+        raise FileError(f"the labels are not two different ones of the type {dtype!r}")
     return labels
-
-
-def _finite(plain: Any) -> Any:
-    """Write numbers that JSON does not have as text."""
-    if isinstance(plain, float) and not np.isfinite(plain):
-        return {"float": repr(float(plain))}
-    if isinstance(plain, dict):
-        return {name: _finite(value) for name, value in plain.items()}
-    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
-
-
-def _infinite(plain: Any) -> Any:
-    """Read them back."""
-    if isinstance(plain, dict):
-        return float(plain["float"]) if set(plain) == {"float"} else {k: _infinite(v) for k, v in plain.items()}
-    return [_infinite(value) for value in plain] if isinstance(plain, list) else plain

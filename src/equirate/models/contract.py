@@ -11,16 +11,18 @@ K answers there are K - 1; nothing here depends on how many counts there are.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError
+from .._core.errors import AlgorithmError, FileError
+from .._core.rules import Fields, Rule, check_arrays
 from ..data.cells import Cells
 from ..data.sample import Sample, taken
 from ..players.losses import LOSSES, signs
@@ -197,10 +199,34 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
     return values
 
 
+KINDS = {
+    "linear": ("equirate.models.linear", "LinearMembers"),
+    "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
+    "plug_in": ("equirate.models.plug_in", "PlugInMembers"),
+}
+"""Kinds of members in files: the module, imported only when a file asks for it, and the class that reads it."""
+
+
+class Written(NamedTuple):
+    """Members as plain data: their kind, settings that JSON can hold, and arrays."""
+
+    kind: str
+    settings: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
 class Members:
-    """Several deterministic classifiers that decide together."""
+    """Several deterministic classifiers that decide together, and write and read themselves as plain data."""
 
     needs_attributes = False
+    settings_rule: ClassVar[Rule] = Fields({})
+    array_rules: ClassVar[Mapping[str, Rule]] = {}
+    """What the settings and the arrays in a file must be; `read` checks that first."""
+
+    @property
+    def width(self) -> int | None:
+        """How many features they want; None where any number will do."""
+        return None
 
     def __len__(self) -> int:
         """Count the classifiers."""
@@ -217,6 +243,26 @@ class Members:
     def take(self, indices: Sequence[int]) -> Members:
         """Return some of the classifiers."""
         raise NotImplementedError
+
+    def plain(self, width: int) -> Written:
+        """Write themselves, for data with so many features; those that only pickle could keep refuse."""
+        raise FileError(f"{type(self).__name__} cannot be saved without pickle")
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Make members of settings and arrays that passed the rules; refuses those that do not fit together."""
+        raise NotImplementedError
+
+    @staticmethod
+    def read(written: Written) -> Members:
+        """Read members of any kind of `KINDS` back, which may come from a stranger."""
+        if written.kind not in KINDS:
+            raise FileError(f"members of the kind {written.kind[:60]!r} are not known to this equirate: upgrade it")
+        module, name = KINDS[written.kind]
+        reader: type[Members] = getattr(importlib.import_module(module), name)
+        reader.settings_rule.check(written.settings, f"the settings of the {written.kind} members")
+        check_arrays(reader.array_rules, written.arrays, f"the {written.kind} members")
+        return reader.from_plain(written.settings, written.arrays)
 
 
 class Learner:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, DataError
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +104,12 @@ class FiniteMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some."""
         return FiniteMembers(tuple(self.classifiers[k] for k in indices))
+
+    def plain(self, width: int) -> Written:
+        """Write them as linear members where they are linear; others are refused by name."""
+        from .scikit import lines  # it imports this module's neighbours
+
+        return Written("linear", {"intercept": True}, {"coefficients": lines(self.classifiers, width)})
 
 
 def decisions(classifiers: Sequence[Any], X: Any, length: int | None) -> NDArray[np.bool_]:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import kernels
-from .._core.errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError, FileError
+from .._core.rules import FLAG, ArrayOf, Fields
 from .._core.seeds import stream
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
 
 LEAST_BUDGET = 200e6
@@ -264,6 +265,8 @@ class LinearMembers(Members):
     W: NDArray[Any]
     intercept: bool = True
     names: tuple[str, ...] | None = None
+    settings_rule = Fields({"intercept": FLAG})
+    array_rules = {"coefficients": ArrayOf("f", 2)}  # noqa: RUF012  # frozen like the class
 
     def __len__(self) -> int:
         """Count the columns."""
@@ -289,6 +292,22 @@ class LinearMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return LinearMembers(self.W[:, list(indices)], self.intercept, self.names)
+
+    @property
+    def width(self) -> int:
+        """Rows without the intercept's."""
+        return len(self.W) - self.intercept
+
+    def plain(self, width: int) -> Written:
+        """Write the coefficients."""
+        return Written("linear", {"intercept": self.intercept}, {"coefficients": self.W})
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the coefficients."""
+        if len(arrays["coefficients"]) <= settings["intercept"]:
+            raise FileError("the coefficients of a linear model are for no features")
+        return cls(arrays["coefficients"], settings["intercept"])
 
 
 def best_threshold(scores: NDArray[Any], cost: Array) -> float:

@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError, FileError
+from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Whole, maybe
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
 from ..data.slices import Slice
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
+from ..problem.written import read_slice, slice_text
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
 
 MOST_CELLS = 256
 
@@ -63,10 +65,16 @@ class Posterior:
     """Probability of each cell, (examples, cells)."""
 
     needs_attributes = False
+    learner: Any
 
     def __call__(self, X: Any, examples: Examples | None) -> Array:
         """Return the probabilities; ``examples`` hold the attributes."""
         raise NotImplementedError
+
+    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """How cells are told apart, as settings and arrays."""
+        nothing = {"bits": np.zeros((0, 0), np.uint8), "labels": np.zeros(0, np.int8)}
+        return {"slices": None, "baselines": []}, nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +123,31 @@ class Aware(Posterior):
             result[known, cells[known]] = chances[known, label]
         return result
 
+    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The slices as text, and the bits and label of each cell."""
+        s = self.signatures
+        keys = sorted(s.cells, key=lambda key: s.cells[key])
+        bits = np.array([list(bits) for bits, _ in keys], np.uint8).reshape(len(keys), -1)
+        settings = {"slices": list(map(slice_text, s.slices)), "baselines": list(s.baselines)}
+        return settings, {"bits": bits, "labels": np.array([label for _, label in keys], np.int8)}
+
 
 def _signatures(cells: Cells) -> Signatures:
     bits = _packed([*cells.members.values(), *cells.baselines.values()])
     found = {(bits[c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
     return Signatures(tuple(cells.members), tuple(cells.baselines), found)
+
+
+def _read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Signatures:
+    bits, labels, cells = arrays["bits"], arrays["labels"], settings["cells"]
+    slices = tuple(map(read_slice, settings["slices"]))
+    wide = -(-(len(slices) + len(settings["baselines"])) // 8)
+    if bits.shape != (cells, wide) or bits.dtype != np.uint8 or labels.shape != (cells,):
+        raise FileError("the cells of a plug-in do not fit together")
+    found = {(bits[c].tobytes(), int(labels[c])): c for c in range(cells)}
+    if len(found) != cells or not set(labels.tolist()) <= {0, 1}:
+        raise FileError("the cells of a plug-in do not differ from each other")
+    return Signatures(slices, tuple(settings["baselines"]), found)
 
 
 def _packed(masks: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
@@ -165,6 +193,13 @@ class PlugInMembers(Members):
 
     posterior: Posterior
     k: Array
+    settings_rule = Fields(
+        {"cells": Whole(1, 100_000), "slices": maybe(ListOf(maybe(TEXT), 1000)), "baselines": ListOf(TEXT, 1000)}
+    )
+    array_rules = {  # noqa: RUF012  # frozen like the class
+        **{"coefficients": ArrayOf("f", 2), "intercepts": ArrayOf("f", 1), "classes": ArrayOf("i", 1)},
+        **{"costs": ArrayOf("f", 2), "bits": ArrayOf("u", 2), "labels": ArrayOf("i", 1)},
+    }
 
     @property
     def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the posterior
@@ -186,6 +221,36 @@ class PlugInMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return PlugInMembers(self.posterior, self.k[:, list(indices)])
+
+    @property
+    def width(self) -> int | None:
+        """Features of the learner, where it tells."""
+        return getattr(self.posterior.learner, "n_features_in_", None)
+
+    def plain(self, width: int) -> Written:
+        """Write the coefficients of a logistic regression and of the cells."""
+        from .scikit import Logistic  # it imports this module
+
+        learner = Logistic.of(self.posterior.learner)
+        learned = {"coefficients": learner.coef_, "intercepts": learner.intercept_}
+        learned["classes"] = np.asarray(learner.classes_, dtype=np.int64)
+        settings, arrays = self.posterior.plain()
+        return Written("plug_in", {"cells": len(self.k), **settings}, {**learned, "costs": self.k, **arrays})
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the coefficients back."""
+        from .scikit import Logistic
+
+        cells, classes, costs = settings["cells"], arrays["classes"], arrays["costs"]
+        aware = settings["slices"] is not None
+        learner = Logistic(arrays["coefficients"], arrays["intercepts"], classes)
+        known = (np.diff(classes) > 0).all() and classes[0] >= 0 and classes[-1] < (2 if aware else cells)
+        if len(costs) != cells or not known:
+            raise FileError("the cells of a plug-in do not fit together")
+        if not aware:
+            return cls(Blind(learner, cells), costs)
+        return cls(Aware(learner, _read_signatures(settings, arrays)), costs)
 
 
 def _logistic() -> Any:

@@ -13,13 +13,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import DataError
-from ..data.examples import Examples
+from .._core.errors import DataError, FileError
+from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Number, maybe
+from ..data.examples import Examples, scores_of
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
+from ..problem.written import as_text, read_slice
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
 
 Scorer = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Scores that are given in the place of features; ``sign`` is -1 where low ones speak for label 1."""
+
+    sign: float = 1.0
+
+    def __call__(self, X: Any) -> Array:
+        """Check the scores."""
+        return self.sign * scores_of(X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +107,8 @@ class ThresholdMembers(Members):
 
     setting: Thresholds
     cuts: Array
+    settings_rule = Fields({"groups": maybe(ListOf(TEXT, 1000, 1)), "sign": Number(-1, 1)})
+    array_rules = {"cuts": ArrayOf("f", 2, infinite=True)}  # noqa: RUF012  # frozen like the class
 
     @property
     def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the groups
@@ -121,6 +136,22 @@ class ThresholdMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return ThresholdMembers(self.setting, self.cuts[:, list(indices)])
+
+    def plain(self, width: int) -> Written:
+        """Write the groups and the thresholds; the scores must be given ones."""
+        scorer = self.setting.scorer
+        if not isinstance(scorer, Given):
+            raise FileError(f"thresholds on the scores of {scorer!r} cannot be saved: only those on given scores can")
+        groups = list(map(as_text, self.setting.groups)) if self.needs_attributes else None
+        return Written("thresholds", {"groups": groups, "sign": scorer.sign}, {"cuts": self.cuts})
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the groups and the thresholds."""
+        groups = (EVERYBODY,) if settings["groups"] is None else tuple(map(read_slice, settings["groups"]))
+        if len(arrays["cuts"]) != len(groups) or settings["sign"] not in (-1, 1):
+            raise FileError("the groups and the thresholds do not fit together")
+        return cls(Thresholds(Given(settings["sign"]), groups), arrays["cuts"])
 
 
 def membership(groups: Sequence[Slice], examples: Examples) -> NDArray[np.intp]:

@@ -1,0 +1,155 @@
+"""Writing a file whole or not at all.
+
+In: a path and the bytes in parts. Out: a file that has either its old content or the new one, whenever the process or
+the machine stops. The bytes go to a temporary file in the same folder, which then takes the place of the old one. The
+temporary file is locked while it is written; one that nobody locks was left behind by a process that was killed, and
+the next write to the same path removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from .errors import FileError
+
+Bytes = bytes | memoryview
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe (FIFO)",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def write_whole(path: str | os.PathLike[str], parts: Iterable[Bytes]) -> None:
+    """Write a file in one step. Links are followed; an existing file keeps its permissions, a new one has the usual."""
+    try:
+        target = Path(os.path.realpath(os.fspath(path)))
+        old = _existing(target)
+        _sweep(target)
+        _write(target, parts, old)
+    except (OSError, ValueError, TypeError) as error:  # a null byte in the name, or a name that is not text
+        reason = str(error) if isinstance(error, FileError) else getattr(error, "strerror", None) or error
+        raise FileError(f"cannot save to {path}: {reason}") from None
+
+
+def kind_of(mode: int) -> str | None:
+    """What stands in the place of a file, by its mode: None for a file."""
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "not a file")
+
+
+def _existing(target: Path) -> os.stat_result | None:
+    if not target.parent.is_dir():
+        raise FileError(f"the folder {target.parent} does not exist")
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        return None
+    kind = kind_of(old.st_mode)
+    if kind is not None:
+        raise FileError(f"it is {kind}, not a file")
+    if not os.access(target, os.W_OK):
+        raise FileError("the file that is there is write-protected")
+    return old
+
+
+def _write(target: Path, parts: Iterable[Bytes], old: os.stat_result | None) -> None:
+    temporary, descriptor = _temporary(target, 0o666 if old is None else 0o600)
+    try:
+        with open(descriptor, "wb") as stream:
+            for part in parts:
+                stream.write(part)
+            stream.flush()
+            if old is not None:
+                _keep_permissions(descriptor, old)
+            os.fsync(descriptor)
+            if sys.platform == "win32":  # an open file cannot be renamed there
+                stream.close()
+            os.replace(temporary, target)  # still locked
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(target.parent)
+
+
+def _temporary(target: Path, mode: int) -> tuple[Path, int]:
+    """A new, locked file beside the target."""
+    while True:
+        temporary = target.parent / f"{_mark(target)}{secrets.token_hex(8)}.part"
+        descriptor = os.open(temporary, _WRITE, mode)
+        try:
+            _lock(descriptor, wait=True)
+            if os.path.samestat(os.fstat(descriptor), os.stat(temporary)):
+                return temporary, descriptor
+        except FileNotFoundError:  # swept before it was locked: once more
+            os.close(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _mark(target: Path) -> str:
+    """How the names of the target's temporary files begin; short, however long its own name is."""
+    return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed processes left behind."""
+    for left in target.parent.glob(f"{_mark(target)}*.part"):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(left, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                _lock(descriptor, wait=False)
+            except OSError:  # somebody is writing it
+                continue
+            finally:
+                os.close(descriptor)
+            left.unlink(missing_ok=True)
+
+
+if sys.platform == "win32":  # an open file cannot be removed there, which is a lock of its own
+
+    def _lock(descriptor: int, wait: bool) -> None:
+        """Nothing to do."""
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int, wait: bool) -> None:
+        """Lock until the file is closed, be it by the end of the process."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError:
+            if not wait:  # file systems without locks can be written to, but nothing is swept there
+                raise
+
+
+def _keep_permissions(descriptor: int, old: os.stat_result) -> None:
+    if sys.platform == "win32":
+        return
+    mode, new = stat.S_IMODE(old.st_mode), os.fstat(descriptor)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        try:
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+        except OSError:
+            mode &= ~stat.S_IRWXG  # they were meant for another group
+    os.fchmod(descriptor, mode)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last; some systems cannot, and the content is safe either way."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

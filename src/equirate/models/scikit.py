@@ -1,0 +1,159 @@
+"""Models of scikit-learn as plain data, as far as numbers tell them whole: linear classifiers and their settings.
+
+In: what a user gives as ``model``, and classifiers that scikit-learn fitted. Out: settings for JSON, coefficients, and
+back. Anything else of scikit-learn is code and state that only pickle would keep, and is refused by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from .._core.errors import DataError, FileError
+from .._core.plain import plain
+from .._core.rules import SCALAR, MapOf, build, record, shown
+from ..data.features import features
+from .linear import Linear
+from .oracle import Always, Oracle
+from .plug_in import PlugIn
+
+MODELS: dict[str, type[Any]] = {"linear": Linear, "plug_in": PlugIn, "oracle": Oracle}
+"""Models whose setting can be saved."""
+LEARNERS = {
+    "LogisticRegression": "sklearn.linear_model",
+    "RidgeClassifier": "sklearn.linear_model",
+    "SGDClassifier": "sklearn.linear_model",
+    "LinearSVC": "sklearn.svm",
+}
+"""Classifiers of scikit-learn that their coefficients tell whole, and where they are."""
+SAVED = (
+    "linear models, thresholds on given scores, and plug-ins, oracles and lists of linear classifiers of scikit-learn "
+    f"({', '.join(LEARNERS)}) are saved without pickle; for others use joblib.dump, and open such files only if you "
+    "trust them"
+)
+
+
+# -- settings -------------------------------------------------------------------------------------
+
+
+def plain_model(model: Any) -> Any:
+    """What a user gave as ``model``, as plain data."""
+    if isinstance(model, str):
+        return model
+    for name, kind in MODELS.items():
+        if type(model) is kind:
+            parts = {part.name: getattr(model, part.name) for part in fields(kind)}
+            return {name: {key: _plain_learner(v) if key == "estimator" else plain(v) for key, v in parts.items()}}
+    return _plain_learner(model)
+
+
+def read_model(value: Any) -> Any:
+    """Make what a user gave as ``model`` from plain data."""
+    if value == "linear":
+        return value
+    if not isinstance(value, dict) or len(value) != 1:
+        raise FileError(f"the model must be 'linear' or the settings of one; it is {shown(value)}")
+    ((name, settings),) = value.items()
+    if name not in MODELS:
+        return _read_learner(value)
+    rule = record(MODELS[name])
+    if not isinstance(settings, dict) or "estimator" not in {*rule.optional, *rule.needed}:
+        rule.check(settings, f"the model {name}")
+        return build(MODELS[name], settings)
+    others = {key: part for key, part in settings.items() if key != "estimator"}
+    rule.check({**others, "estimator": None}, f"the model {name}")
+    return MODELS[name](estimator=_read_learner(settings.get("estimator")), **others)
+
+
+def _plain_learner(learner: Any) -> dict[str, Any]:
+    """Name and settings of a classifier of scikit-learn; those at their default are left out."""
+    name = type(learner).__name__
+    if name not in LEARNERS or type(learner) is not _learner(name):
+        raise FileError(f"the model holds {_named(learner)}, which cannot be saved: {SAVED}")
+    usual = {key: part.default for key, part in inspect.signature(type(learner)).parameters.items()}
+    given = {key: v for key, v in learner.get_params(deep=False).items() if v is not usual[key] and v != usual[key]}
+    MapOf(SCALAR).check(given, f"the settings of {name}")
+    return {name: given}
+
+
+def _read_learner(value: Any) -> Any:
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in LEARNERS:
+        raise FileError(f"the estimator of a model must be one of {', '.join(LEARNERS)}; it is {shown(value)}")
+    ((name, settings),) = value.items()
+    MapOf(SCALAR).check(settings, f"the settings of {name}")
+    unknown = settings.keys() - inspect.signature(_learner(name)).parameters.keys()
+    if unknown:
+        raise FileError(f"this scikit-learn knows no setting {min(unknown)!r} of {name}: upgrade scikit-learn")
+    return _learner(name)(**settings)
+
+
+def _learner(name: str) -> Any:
+    return getattr(importlib.import_module(LEARNERS[name]), name)  # a name of the table above
+
+
+def _named(thing: Any) -> str:
+    return f"an array of {thing.dtype}" if isinstance(thing, np.ndarray) else type(thing).__name__
+
+
+# -- fitted classifiers ---------------------------------------------------------------------------
+
+
+def lines(classifiers: tuple[Any, ...], width: int) -> NDArray[Any]:
+    """Weights and, below them, intercepts of classifiers that predict 1 where a linear score is above 0."""
+    return np.stack([_line(classifier, width) for classifier in classifiers], axis=1)
+
+
+def _line(classifier: Any, width: int) -> NDArray[Any]:
+    if isinstance(classifier, Always):
+        return np.append(np.zeros(width), 1.0 if classifier.answer else -1.0)
+    name = type(classifier).__name__
+    if name not in LEARNERS or type(classifier) is not _learner(name) or classifier.coef_.size != width:
+        raise FileError(f"the model holds {_named(classifier)}, which cannot be saved: {SAVED}")
+    return np.append(classifier.coef_.reshape(-1), classifier.intercept_)
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """A fitted logistic regression as its coefficients: one row for two classes, a row for each of more."""
+
+    coef_: NDArray[Any]
+    intercept_: NDArray[Any]
+    classes_: NDArray[Any]
+
+    @classmethod
+    def of(cls, learner: Any) -> Logistic:
+        """Take the coefficients of scikit-learn's; refuses another estimator."""
+        if isinstance(learner, cls):
+            return learner
+        if type(learner) is not _learner("LogisticRegression"):
+            raise FileError(f"the plug-in holds {_named(learner)}, which cannot be saved: {SAVED}")
+        if learner.solver == "liblinear" and len(learner.classes_) > 2:
+            raise FileError("a LogisticRegression(solver='liblinear') of more than two classes cannot be saved")
+        return cls(learner.coef_, np.broadcast_to(learner.intercept_, len(learner.coef_)), learner.classes_)
+
+    def __post_init__(self) -> None:
+        rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if len(self.classes_) < 2 or self.coef_.shape[0] != rows or self.intercept_.shape != (rows,):
+            raise FileError("the coefficients of a logistic regression do not fit together")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return int(self.coef_.shape[1])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class."""
+        X = features(X)
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        if len(self.classes_) > 2:
+            return np.asarray(softmax(scores, axis=1))
+        chances = expit(scores[:, 0])
+        return np.stack([1 - chances, chances], axis=1)
