@@ -32,7 +32,8 @@ class Corrective(MultiplierPlayer):
 
     ``radius`` is the price of a violation, and so a bound on the sum of the constraints' multipliers. ``smoothing`` is
     the share of the best multipliers so far in those that are played. The play ends when the gap between the mixture's
-    value and the bound is at most ``tolerance``.
+    value and the bound is at most ``tolerance``, or when the model has nothing new to answer to the programme's own
+    prices.
     """
 
     radius: float = 100.0
@@ -50,6 +51,8 @@ class Corrective(MultiplierPlayer):
             "best": lam,
             "bound": np.full(count, -np.inf),
             "gap": np.full(count, np.inf),
+            "asked": np.zeros(count, dtype=bool),
+            "done": np.zeros(count, dtype=bool),
             "cuts": cuts,
         }
 
@@ -62,18 +65,22 @@ class Corrective(MultiplierPlayer):
         best = state["best"].copy()
         best[:, better] = state["lam"][:, better]
         lam, gap = best.copy(), state["gap"].copy()
+        asked, done = state["asked"].copy(), state["done"].copy()
         for c in range(rows.shape[1]):  # one programme each; models that answer exactly have few configurations
-            if gap[c] <= self.tolerance:
+            if gap[c] <= self.tolerance or done[c]:
                 continue
             found = best_mixture(table, columns[:, :, c].T, self.radius, self.tolerance / 2, state["cuts"])
             if found is None:
                 continue
             fresh = (np.abs(state["columns"][:, :, c] - columns[-1, :, c]) > _SAME).any(axis=1).all()
-            share = self.smoothing if fresh else 0.0  # an answer that is known already: ask for the programme's prices
+            done[c] = asked[c] and not fresh  # nothing new at the programme's own prices: no column improves it
+            asked[c] = not fresh  # an answer that is known already: ask for the programme's own prices
+            share = self.smoothing if fresh else 0.0
             lam[1:, c] = share * best[1:, c] + (1 - share) * found.multipliers
             gap[c] = found.value - bound[c]
-        return {"lam": lam, "columns": columns, "best": best, "bound": bound, "gap": gap, "cuts": state["cuts"]}
+        moved = {"lam": lam, "columns": columns, "best": best, "bound": bound, "gap": gap}
+        return {**state, **moved, "asked": asked, "done": done}
 
     def settled(self, state: State) -> bool:
-        """Whether every configuration has met its bound."""
-        return bool((state["gap"] <= self.tolerance).all())
+        """Whether every configuration has met its bound, or has no column to gain."""
+        return bool(((state["gap"] <= self.tolerance) | state["done"]).all())
