@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, NotSolvedWarning
+from .._core.threads import undisturbed
 from ..game.classifiers import Classifier
 from ..game.loop import Start
 from ..game.solution import Solution, Status
@@ -183,8 +184,9 @@ class RateClassifier(Judged):
             Non-negative weights.
         """
         training = self._training(X, y, sensitive_features, sample_weight)
-        solution, chooser = training.play(start=self._continued(training.X.shape[1]))
-        self._keep(training, solution, training.choose(chooser))
+        with undisturbed(len(training.examples) if is_linear(self.model) else 0):
+            solution, chooser = training.play(start=self._continued(training.X.shape[1]))
+            self._keep(training, solution, training.choose(chooser))
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
+from .._core.threads import undisturbed
 from ..data.examples import Examples
 from ..data.features import features, stacked
-from ..models import make_model
+from ..models import Linear, make_model
 from ..players import model as model_player
 from ..players import slack as slack_player
 from ..players.multipliers import Ascent, OuterAscent, SwapRegret
@@ -173,8 +174,10 @@ def solve(
     rules = replace(rules, two_sets=referee is not None)
     player = chosen_model.bind(X, training, rules.count, step, [setting["seed"] for setting in grid])
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
+    compiled = len(examples) if isinstance(chosen_model, Linear) else 0
     try:
-        record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch, training, start)
+        with undisturbed(compiled):
+            record = play(table, player, chosen.slack, chosen.multipliers, chosen.model, rules, watch, training, start)
     finally:
         if isinstance(watch, ProgressLine):
             watch.end()
