@@ -86,6 +86,16 @@ def test_shrinking_leaves_out_iterates_that_are_not_finite():
     np.testing.assert_array_equal(shrink_weights(np.array([np.inf, np.inf]), np.zeros((1, 2))).weights, [0.5, 0.5])
 
 
+def test_shrinking_without_any_finite_iterate_knows_no_average_violation():
+    all_infinite = shrink_weights(np.zeros(3), np.array([[np.inf, np.inf, np.nan], [-1.0, 0.0, 0.0]]))
+    np.testing.assert_array_equal(all_infinite.weights, [0.5, 0.5, 0])
+    assert all_infinite.smallest_violation == np.inf
+    some = shrink_weights(np.full(3, np.inf), np.array([[np.inf, 0.25, 0.75]]))
+    np.testing.assert_array_equal(some.weights, [0, 0.5, 0.5])
+    assert some.smallest_violation == pytest.approx(0.25)
+    np.testing.assert_array_equal(shrink_weights(np.full(2, np.nan), np.zeros((0, 2))).weights, [0.5, 0.5])
+
+
 # -- best -----------------------------------------------------------------------------------------
 
 
@@ -360,3 +370,46 @@ def test_black_boxes_are_not_polished():
     problem = eq.Problem(eq.minimize(eq.black_box(lambda a, b: a * a + b, eq.fpr(), eq.fnr(), increasing=True)))
     case = Instance(problem, 0, count=5)
     assert case.polished() is None
+
+
+DIVERGENCES = {
+    "objective": eq.Problem(eq.minimize(eq.kl_divergence(G)), [eq.error_rate() <= 0.55]),
+    "constraint": eq.Problem(eq.minimize(eq.error_rate()), [eq.kl_divergence(G) <= 0.01]),
+    "both": eq.Problem(eq.minimize(eq.kl_divergence()), [eq.kl_divergence(~G) <= 0.01, eq.error_rate() <= 0.6]),
+}
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+@pytest.mark.parametrize("algorithm", ["corrective", "oracle"])
+def test_classifiers_that_say_one_thing_to_everybody_are_mixed(name, algorithm):
+    """Every iterate alone has an infinite divergence; the best mixture has none to speak of."""
+    rng = np.random.default_rng(0)
+    y, g = (rng.random(200) < 0.4).astype(int), rng.integers(0, 2, 200)
+    model = [np.zeros(200, dtype=int), np.ones(200, dtype=int)]
+    problem = DIVERGENCES[name]
+    solution = eq.solve(
+        problem, np.zeros((200, 1)), y, {"g": g}, model=model, algorithm=algorithm, n_rounds=20, lambda_step=0.1
+    )
+    objective, violation = solution.value_of(solution.polish())
+    asked = [problem.objective.expr, *(part.residual for part in problem.constraints)]
+    tried = np.array(
+        [
+            [part.evaluate(y, np.full(200, share), attributes={"g": g}) for part in asked]
+            for share in np.linspace(0.005, 0.995, 199)
+        ]
+    )
+    assert violation <= 1e-6
+    assert objective <= tried[(tried[:, 1:] <= 0).all(axis=1), 0].min() + 1e-6
+    assert solution.status.feasible
+
+
+def test_one_classifier_that_says_one_thing_to_everybody_is_said_to_fail():
+    rng = np.random.default_rng(0)
+    y, g = (rng.random(200) < 0.4).astype(int), rng.integers(0, 2, 200)
+    solution = eq.solve(
+        DIVERGENCES["constraint"], np.zeros((200, 1)), y, {"g": g}, model=[np.zeros(200, dtype=int)],
+        algorithm="corrective",
+    )  # fmt: skip
+    assert not solution.status.feasible
+    assert solution.status.violation == np.inf
+    assert solution.status.smallest_violation > 1

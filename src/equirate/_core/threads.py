@@ -7,10 +7,16 @@ what they give is added up in their order.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+from . import kernels
+
+FEW = 10_000
+"""Rows below which OpenBLAS works alone anyway."""
 
 
 def count() -> int:
@@ -28,6 +34,24 @@ def count() -> int:
 def _pool(process: int, others: int) -> ThreadPoolExecutor:
     """Threads beside the one that asks, of a process; one that was forked gets its own."""
     return ThreadPoolExecutor(others, thread_name_prefix="equirate")
+
+
+@contextmanager
+def undisturbed(rows: int) -> Iterator[None]:
+    """Keep BLAS to one thread meanwhile, where compiled passes over so many rows have threads of their own.
+
+    After each product over some ten thousand numbers, OpenBLAS lets its threads spin for tens of milliseconds. A game
+    has such a product between passes now and then, and the passes then share the other cores with spinning threads:
+    two threads were slower than one.
+    """
+    if count() <= 1 or rows < FEW or not kernels.ready():
+        yield
+        return
+    # scikit-learn brings it, without type information; only a play of some size needs it.
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> None:

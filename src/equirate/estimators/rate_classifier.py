@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, NotSolvedWarning
+from .._core.threads import undisturbed
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -184,8 +185,9 @@ class RateClassifier(Judged):
             Non-negative weights.
         """
         training = self._training(X, y, sensitive_features, sample_weight)
-        solution, chooser = training.play(start=self._continued(training.width))
-        self._keep(training, solution, training.choose(chooser))
+        with undisturbed(len(training.sample) if is_linear(self.model) else 0):
+            solution, chooser = training.play(start=self._continued(training.width))
+            self._keep(training, solution, training.choose(chooser))
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:

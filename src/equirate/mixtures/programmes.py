@@ -26,6 +26,12 @@ FEASIBLE = 1e-9
 PENALTY = 10.0
 """Price of a violation where it is weighed against the objective."""
 
+EXACT: Any = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+"""What a programme may be wrong by. A violation is priced by up to 1e5, so the solver's own 1e-7 is no precision."""
+
+_SAME = 1e-10
+"""A cut that changes less than this, by its largest coefficient, does not cut."""
+
 PENALTIES = (PENALTY, 1e3, 1e5)
 """Prices of a violation while ratios are linearised: the next where the one before did not keep the constraints."""
 
@@ -83,15 +89,27 @@ def shrink_weights(objective: Array, violations: Array) -> Weights:
     >>> shrink_weights(np.array([0.1, 0.3]), np.array([[0.2, -0.2]])).weights  # half and half just keeps the limit
     array([0.5, 0.5])
     """
-    usable = np.flatnonzero(np.isfinite(objective) & np.isfinite(violations).all(axis=0))
-    if not len(usable):  # each alone may be infinite (a divergence where all are predicted alike), a mixture not
-        return Weights(np.full(len(objective), 1 / len(objective)), _smallest_violation(np.nan_to_num(violations)))
+    kept = np.asarray(np.isfinite(violations).all(axis=0))
+    usable = np.flatnonzero(np.isfinite(objective) & kept)
+    if not len(usable):
+        return _without_values(objective, violations, kept)
     f, V = objective[usable], violations[:, usable]
     slack = _smallest_violation(V)
     mu = _simplex_programme(f, V, slack)
     weights = np.zeros(len(objective))
     weights[usable] = mu
     return Weights(weights, slack)
+
+
+def _without_values(objective: Array, violations: Array, kept: NDArray[np.bool_]) -> Weights:
+    """The uniform mixture, where every iterate alone is infinite.
+
+    A divergence is, where all are predicted alike; a mixture of such iterates need not be. So there is nothing to be
+    linear in: all that have values take part, and a violation that is finite in none has no smallest average.
+    """
+    known = ~(np.isnan(objective) | np.isnan(violations).any(axis=0))
+    part = kept & known if (kept & known).any() else known if known.any() else np.ones_like(known)
+    return Weights(part / part.sum(), _smallest_violation(violations[:, part]) if kept[part].all() else np.inf)
 
 
 def _smallest_violation(V: Array) -> float:
@@ -124,6 +142,7 @@ def _solve(cost: Array, A: Array, b: Array, simplex: int, bounds: Any = None) ->
         b_eq=[1.0],
         bounds=(0, None) if bounds is None else bounds,
         method="highs-ds",
+        options=EXACT,
     )
     if result.x is None:
         raise RuntimeError(f"the linear programme over the iterates was not solved: {result.message}")
@@ -200,8 +219,9 @@ def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cu
         best = best._replace(multipliers=programme.duals)
         if best.value - lower <= tolerance * (1 + abs(lower)):
             break
-        programme.cut_at(np.clip(others[: table.n_slacks], table.lo, table.hi))
-        programme.cut_at(programme.at(mu)[0])
+        points = np.clip(others[: table.n_slacks], table.lo, table.hi), programme.at(mu)[0]
+        if not sum(programme.cut_at(point, others) for point in points):
+            break  # as far as the programme is exact
     return best
 
 
@@ -276,8 +296,9 @@ class _Programme:
             if best - lower <= tolerance * (1 + abs(lower)):
                 break
             xi = np.clip(others[: self.s], self.table.lo, self.table.hi)
-            for point in (xi, self.at(mu)[0], self.at(found)[0]):
-                self.cut_at(point)
+            points = xi, self.at(mu)[0], self.at(found)[0]
+            if not sum(self.cut_at(point, others) for point in points):
+                break  # as far as the programme is exact
         return mu, max(self._violation(mu, self.at(mu)[1]), 0.0)
 
     def _judge(self, mu: Array, room: float | None) -> float:
@@ -412,8 +433,12 @@ class _Programme:
         rows = slice(1, 1 + self.j)
         return float((self.rows[rows] @ mu + self.table.atom_weights[rows] @ values).max())
 
-    def cut_at(self, xi: Array) -> None:
-        """tau_a >= phi_a(xi0) + grad . (xi - xi0), for every convex atom."""
+    def cut_at(self, xi: Array, others: Array | None = None) -> int:
+        """tau_a >= phi_a(xi0) + grad . (xi - xi0), for every convex atom; with ``others``, where it cuts them off.
+
+        Returns how many cuts were added.
+        """
+        before = len(self.cuts)
         for group in self.convex:
             points = xi[group.slacks][..., None]
             with np.errstate(all="ignore"):
@@ -421,10 +446,13 @@ class _Programme:
             for k, atom in enumerate(group.atoms):
                 if not (np.isfinite(values[k]) and np.isfinite(slopes[:, k]).all()):
                     continue
-                others = np.zeros_like(self.cost)
-                others[group.slacks[:, k]] = slopes[:, k]
-                others[self.s + atom] = -1.0
-                self.cuts.append(Cut(others, float(slopes[:, k] @ points[:, k, 0] - values[k])))
+                row = np.zeros_like(self.cost)
+                row[group.slacks[:, k]] = slopes[:, k]
+                row[self.s + atom] = -1.0
+                limit = float(slopes[:, k] @ points[:, k, 0] - values[k])
+                if others is None or row @ others > limit + _SAME * np.abs(row).max():
+                    self.cuts.append(Cut(row, limit))
+        return len(self.cuts) - before
 
     def sparse(self, mu: Array) -> Array:
         """A basic mixture that is at least as good in every signed row (every row is better when smaller)."""
@@ -452,6 +480,7 @@ def _basic(
         b_eq=[1.0],
         bounds=[(0, None)] * len(active) + bounds,
         method="highs-ds",
+        options=EXACT,
     )
     if result.x is None:
         return None

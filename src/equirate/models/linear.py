@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from .._core import kernels
 from .._core.errors import AlgorithmError, DataError, FileError
 from .._core.rules import FLAG, ArrayOf, Fields
 from .._core.seeds import stream
+from .._core.threads import undisturbed
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
@@ -99,9 +100,12 @@ class LinearLearner(Learner):
         self.budget = max(stored_bytes(X), LEAST_BUDGET)
         self.slope: NDArray[Any] | None = None
 
-    def expecting(self, rounds: int) -> AbstractContextManager[None]:
-        """Compiled passes are used where the work is worth it."""
-        return kernels.expecting(float(stored_values(self.X)) * self.W.shape[1] * rounds)
+    @contextmanager
+    def expecting(self, rounds: int) -> Iterator[None]:
+        """Compiled passes are used where the work is worth it, and have the threads to themselves."""
+        work = float(stored_values(self.X)) * self.W.shape[1] * rounds
+        with kernels.expecting(work), undisturbed(len(self.rows)):
+            yield
 
     @cached_property
     def design(self) -> Design:

@@ -40,6 +40,10 @@ class CorrectiveState(Multipliers):
     """Value minus bound; the bound is one only where the model answers exactly."""
     stale: NDArray[np.intp]
     """Rounds since the value last improved."""
+    asked: NDArray[np.bool_]
+    """Whether the model is asked at the programme's own prices."""
+    nothing_new: NDArray[np.bool_]
+    """Whether it had nothing new to answer to those."""
     exact: bool = False
     cuts: list[Cut] = field(default_factory=list)
 
@@ -49,9 +53,10 @@ class Corrective(MultiplierPlayer[CorrectiveState]):
     """Play the duals of the mixture programme.
 
     ``radius`` is the price of a violation, and so a bound on the sum of the constraints' multipliers. ``smoothing`` is
-    the share of the best multipliers so far in those that are played. For a model that answers exactly the play ends
-    when the gap between the mixture's value and the bound is at most ``tolerance``. An approximate answer gives no
-    bound: there the play ends when the value has not improved by more than ``gain`` for ``patience`` rounds.
+    the share of the best multipliers so far in those that are played. The play ends when the model has nothing new to
+    answer to the programme's own prices and, for a model that answers exactly, when the gap between the mixture's value
+    and the bound is at most ``tolerance``. An approximate answer gives no bound: there the play also ends when the
+    value has not improved by more than ``gain`` for ``patience`` rounds.
     """
 
     radius: float = 100.0
@@ -69,8 +74,8 @@ class Corrective(MultiplierPlayer[CorrectiveState]):
         """Begin at the gradient of the atoms in the middle of their boxes, with constraints that have atoms at 1."""
         lam = middle_leader(table, count)
         far, none = np.full(count, np.inf), np.zeros(count, dtype=np.intp)
-        columns = np.zeros((0, table.program.n_multipliers, count))
-        return CorrectiveState(lam, columns, lam, -far, far, far, none, exact)
+        columns, no = np.zeros((0, table.program.n_multipliers, count)), np.zeros(count, dtype=bool)
+        return CorrectiveState(lam, columns, lam, -far, far, far, none, no, no, exact)
 
     def learn(
         self, state: CorrectiveState, table: Table, rows: Array, residual: Array, rate: Array, t: int
@@ -83,6 +88,7 @@ class Corrective(MultiplierPlayer[CorrectiveState]):
         best = state.best.copy()
         best[:, better] = state.lam[:, better]
         lam, gap, reached, stale = best.copy(), state.gap.copy(), state.value.copy(), state.stale + 1
+        asked, nothing_new = state.asked.copy(), state.nothing_new.copy()
         for c in range(rows.shape[1]):  # one programme each; models that answer exactly have few configurations
             if self._done(state, c):
                 continue
@@ -90,16 +96,20 @@ class Corrective(MultiplierPlayer[CorrectiveState]):
             if found is None:
                 continue
             fresh = (np.abs(state.columns[:, :, c] - columns[-1, :, c]) > _SAME).any(axis=1).all()
-            share = self.smoothing if fresh else 0.0  # an answer that is known already: ask for the programme's prices
+            nothing_new[c] = asked[c] and not fresh  # at the programme's own prices: no column improves it
+            asked[c] = not fresh  # an answer that is known already: ask for the programme's own prices
+            share = self.smoothing if fresh else 0.0
             lam[1:, c] = share * best[1:, c] + (1 - share) * found.multipliers
             gap[c] = found.value - bound[c]
             stale[c] = 0 if found.value < reached[c] - self.gain else stale[c]
             reached[c] = min(reached[c], found.value)
-        return CorrectiveState(lam, columns, best, bound, reached, gap, stale, state.exact, state.cuts)
+        played = (columns, best, bound, reached, gap, stale, asked, nothing_new)
+        return CorrectiveState(lam, *played, state.exact, state.cuts)
 
     def _done(self, state: CorrectiveState, c: int) -> bool:
-        return bool(state.gap[c] <= self.tolerance if state.exact else state.stale[c] >= self.patience)
+        met = state.gap[c] <= self.tolerance if state.exact else state.stale[c] >= self.patience
+        return bool(met or state.nothing_new[c])
 
     def settled(self, state: CorrectiveState) -> bool:
-        """Whether every configuration has met its bound or, without one, gains nothing any more."""
+        """Whether every configuration has met its bound, or gains nothing any more."""
         return all(self._done(state, c) for c in range(state.lam.shape[1]))
