@@ -22,10 +22,10 @@ from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
 from ..game.solution import Status
 from ..game.solving import solve
+from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in, groups_of
 from ..models.thresholds import Thresholds
 from ..problem.problem import Objective, Problem
-from ..report.text import Evaluation
 from .judging import Judged, compare_indexes, refuse_empty, two_classes
 from .saving import plain_postprocessor
 

@@ -21,8 +21,8 @@ from .._core.errors import DataError, NotSolvedWarning
 from ..game.classifiers import Classifier
 from ..game.loop import Start
 from ..game.solution import Solution, Status
+from ..judge.evaluation import Evaluation
 from ..problem.problem import Objective, Problem
-from ..report.text import Evaluation
 from .fitting import Outcome, Parts, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes

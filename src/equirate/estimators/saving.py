@@ -19,12 +19,12 @@ from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.loop import Start
 from ..game.solution import Status
+from ..judge.evaluation import ConstraintValue, Evaluation, SliceSize
 from ..language.parity import attributes_in
 from ..models.linear import Linear, LinearMembers
 from ..models.thresholds import ThresholdMembers, Thresholds
 from ..problem.problem import Problem
 from ..problem.text import parse, parse_constraints, parse_objective
-from ..report.text import ConstraintValue, Evaluation, SliceSize
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
