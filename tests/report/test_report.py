@@ -14,8 +14,9 @@ from equirate.data.examples import Examples
 from equirate.estimators.frontier import Frontier, signed_violation
 from equirate.game.classifiers import Classifier
 from equirate.judge.certify import estimate
+from equirate.judge.evaluation import Evaluation
 from equirate.models.linear import LinearMembers
-from equirate.report.text import Evaluation, Report, aligned
+from equirate.report.text import Report, aligned
 
 mpl.use("Agg")
 

@@ -24,9 +24,10 @@ from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificate, certify
+from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
-from ..report.text import Evaluation, Report
+from ..report.text import Report
 from . import files
 from .scope import sides
 

@@ -23,10 +23,10 @@ from ..game.classifiers import Classifier
 from ..game.options import Options
 from ..game.solution import Status
 from ..game.solving import solve_on
+from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in, groups_of
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
-from ..report.text import Evaluation
 from .judging import Judged, compare_indexes, refuse_empty, two_classes
 from .saving import plain_postprocessor
 

@@ -23,8 +23,8 @@ from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Solution, Status
+from ..judge.evaluation import Evaluation
 from ..problem.problem import Objective, Problem
-from ..report.text import Evaluation
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes

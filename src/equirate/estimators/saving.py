@@ -43,13 +43,13 @@ from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Status
+from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
 from ..models.contract import Members, Written
 from ..models.scikit import plain_model, read_model
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
-from ..report.text import Evaluation
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]

@@ -1,7 +1,7 @@
 """Reports: what was asked, what was achieved, on which data, and how sure we are.
 
-In: a problem and predictions on one or several parts of the data. Out: `Evaluation` (numbers) for one part, and
-`Report`, the same for a person: aligned text in a terminal, a table in a notebook.
+In: an `Evaluation` (numbers) for each of one or several parts of the data. Out: `Report`, the same for a person:
+aligned text in a terminal, a table in a notebook.
 """
 
 from __future__ import annotations
@@ -9,130 +9,9 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from .._core.errors import DataError
-from ..data.examples import Examples
-from ..data.slices import EVERYBODY, Slice
-from ..judge.certify import certify, estimate
-from ..language.expressions import Constraint, Expression
-from ..language.measuring import Measure, measurer
-from ..problem.problem import Problem
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ConstraintValue:
-    """One constraint on one part of the data."""
-
-    constraint: str
-    left: float
-    symbol: str
-    right: float
-    violation: float
-    low: float
-    high: float
-    verdict: str
-
-
-@dataclass(frozen=True)
-class SliceSize:
-    """How many examples stand behind a slice, how many of them have label 1, and the (weighted) share predicted 1."""
-
-    slice: str
-    examples: int
-    positives: int
-    predicted: float
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The numbers of one part of the data."""
-
-    objective: float
-    low: float
-    high: float
-    constraints: tuple[ConstraintValue, ...]
-    slices: tuple[SliceSize, ...]
-    positive_rate: float
-    confidence: float
-
-    @property
-    def violation(self) -> float:
-        """Largest violation, at least 0."""
-        return max((c.violation for c in self.constraints if c.violation > 0), default=0.0)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
-        return {**asdict(self), "max_violation": self.violation}
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        examples: Examples,
-        predictions: Array,
-        confidence: float = 0.95,
-        constraints_on: Examples | None = None,
-    ) -> Evaluation:
-        """Measure a problem on predictions: 0/1, or probabilities of predicting 1.
-
-        ``constraints_on`` are the same examples with the weights that apply to the constraints, where those differ.
-        """
-        problem = problem.expanded(examples)
-        constrained = examples if constraints_on is None else constraints_on
-        measure = measurer(constrained, predictions)
-        constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
-        values = []
-        for constraint, certificate in zip(
-            constraints, certify(constraints, constrained, predictions, confidence), strict=True
-        ):
-            values.append(
-                ConstraintValue(
-                    constraint=repr(constraint),
-                    left=_value(constraint.left, measure),
-                    symbol=constraint.symbol,
-                    right=_value(constraint.right, measure),
-                    violation=_value(constraint.residual, measure),
-                    low=certificate.low,
-                    high=certificate.high,
-                    verdict=certificate.verdict,
-                )
-            )
-        there = all(examples.denominator(r.kind, r.slice).any() for r in problem.objective.expr.rates())
-        if problem.losses() or not there:
-            objective = low = high = float("nan")
-        else:
-            found = estimate(problem.objective.expr, examples, predictions)
-            objective, (low, high) = found.value, found.interval(confidence)
-        weights = examples.weights
-        positive = float(weights @ predictions / weights.sum())
-        return cls(objective, low, high, tuple(values), _sizes(problem, examples, predictions), positive, confidence)
-
-
-def _value(expr: Expression, measure: Measure) -> float:
-    """NaN where a group has no examples in these data: the other rows can still be told."""
-    try:
-        return float(expr.value(measure))
-    except DataError:
-        return float("nan")
-
-
-def _sizes(problem: Problem, examples: Examples, predictions: Array) -> tuple[SliceSize, ...]:
-    slices: dict[Slice, None] = {EVERYBODY: None}
-    slices.update((rate.slice, None) for rate in problem.rates())
-    found = []
-    for slice_ in slices:
-        inside = examples.mask(slice_)
-        weights = examples.weights[inside]
-        predicted = float(weights @ predictions[inside] / weights.sum()) if weights.sum() > 0 else float("nan")
-        found.append(SliceSize(repr(slice_), int(inside.sum()), int(examples.labels[inside].sum()), predicted))
-    return tuple(found)
+from ..judge.evaluation import Evaluation
 
 
 @dataclass(frozen=True)

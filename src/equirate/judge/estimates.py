@@ -1,0 +1,375 @@
+r"""How sure we are of a function of rates: its value on a sample, its standard error, and one-sided bounds that cover.
+
+**A linear function of the rates** is a weighted mean of what the examples contribute, and its bound is that of a
+Bayesian bootstrap of the sample with one made-up example for every denominator, of the outcome that would raise
+(lower) it most. For a proportion of 0/1 outcomes that is the Clopper-Pearson bound; for bounded contributions it is the
+bound of Learned-Miller and Thomas (2019). With v and m the sums of the squares and cubes of the influences in that
+sample the quantile is found without drawing,
+
+.. math:: L = \frac{m}{2v} \pm \tfrac12 \Bigl(\sum_d s_d^2\Bigr)^{1/2} + \sqrt v\, q(\pm z, 2 m v^{-3/2}),
+
+where q is the quantile of a gamma variable with this skewness, m / 2v the second-order correction of a skewed mean
+(Cai 2005), and s_d the span of one example in denominator d: half an example's step is what discreteness can hide, and
+steps of different denominators add up like independent errors, not one on top of the other.
+
+**Any other function** f is bounded by its largest value over the rates that the data do not speak against: those
+within L(g) along every direction g. The largest value is looked for where f is steepest,
+
+.. math:: x \leftarrow \hat R + L(g)\, \Sigma g / (g' \Sigma g), \quad g = \nabla f(x),
+
+which rises monotonically for convex f, and for a ratio is Dinkelbach's iteration: its bound is Fieller's, the same as
+that of the constraint multiplied through (`precision >= c` is about the mean of yhat (y - c)). For convex f it covers
+as the linear bound does: if f(R) is above all f(x), then g'R, with the gradient at R, is above its own bound. Where f
+bends the other way (the lower bound of a KL divergence) the plug-in value is biased towards the bound, by half the
+trace of Hessian times covariance; that much is added.
+
+Effective sizes are Kish's, (sum of w)^2 / sum of w^2, over clusters where examples belong together. There, and for
+weights, the normal quantile is replaced by Student's with Satterthwaite's degrees of freedom.
+
+Expressions are those of the mixture's *expected* rates; a single draw of a stochastic classifier varies around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
+
+from .._core.errors import EquirateError
+from ..data.cells import Cells
+from ..data.examples import Examples
+from ..language.curvature import REALS, Curvature, Interval
+from ..language.expressions import Expression
+from ..language.measuring import measurer
+from ..language.nodes import Rate
+from .spread import CellSums, Clusters, ClusterSums, Sums, column
+
+Array = NDArray[np.float64]
+Values = Callable[[Array], Array]
+"""A function of rates, (rates, points), at each point."""
+
+_AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
+_STEPS = 5  # of the search for the largest value
+_SORTS = 8  # of examples: label, baseline and prediction
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value on a sample with its standard error; ``within`` is the range of values there are.
+
+    ``bound`` gives the one-sided bound for a confidence level and a side (+1 above, -1 below); without it the bounds
+    are those of a normal variable.
+    """
+
+    value: float
+    error: float
+    within: Interval = REALS
+    bound: Callable[[float, int], float] | None = field(default=None, repr=False, compare=False)
+
+    def upper(self, confidence: float) -> float:
+        """One-sided upper bound at a confidence level, inside the range of values there are."""
+        return min(max(self._reached(confidence, 1), self.value), max(self.within.hi, self.value))
+
+    def lower(self, confidence: float) -> float:
+        """One-sided lower bound at a confidence level, inside the range of values there are."""
+        return max(min(self._reached(confidence, -1), self.value), min(self.within.lo, self.value))
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Two-sided interval at a confidence level: the one-sided bounds at half of what is left."""
+        one_sided = 0.5 + confidence / 2
+        return self.lower(one_sided), self.upper(one_sided)
+
+    def _reached(self, confidence: float, side: int) -> float:
+        if not np.isfinite(self.error):
+            return side * np.inf
+        if self.bound is None:
+            return self.value + side * float(ndtri(confidence)) * self.error
+        return self.bound(confidence, side)
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse what is not a confidence level."""
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 < confidence < 1:
+        raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
+
+
+def estimate(expr: Expression, examples: Examples, predictions: Array, clusters: Clusters | None = None) -> Estimate:
+    """Value, standard error and bounds of an expression on predictions (0/1 or probabilities of predicting 1).
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> y = np.array([0, 1] * 200)
+    >>> result = estimate(eq.accuracy(), Examples.of(y), np.where(np.arange(400) < 300, y, 1 - y))
+    >>> round(result.value, 3), round(result.error, 3)
+    (0.75, 0.022)
+    """
+    return Sample.of(list(expr.rates()), examples, predictions, clusters).estimate(expr)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Examples and predictions as sums over cells: gathered once, for as many expressions as there are."""
+
+    cells: Cells
+    sums: Sums
+    measure: Callable[..., float]
+    plain: bool
+    """Whether every example counts the same, and by itself: then counts are binomial."""
+
+    @classmethod
+    def of(
+        cls,
+        rates: Sequence[Rate],
+        examples: Examples,
+        predictions: Array,
+        clusters: Clusters | None = None,
+        drawn: bool = False,
+    ) -> Sample:
+        """Gather the sums for some rates."""
+        baselines = [rate.baseline for rate in rates if rate.baseline is not None]
+        cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        predicted, known = cells.sums(predictions[:, None])[:, 0], {}
+        for rate in rates:
+            slope, offset, share = column(cells, rate)
+            if share.any():  # otherwise `measurer` says what is missing
+                known[rate.key] = min(max(float(slope @ predicted + offset @ cells.totals), 0.0), 1.0)
+        weights = examples.weights
+        sums: Sums = (
+            CellSums.of(cells, weights, predictions, drawn)
+            if clusters is None
+            else ClusterSums.of(cells, weights, predictions, clusters)
+        )
+        there = weights[weights > 0]
+        plain = clusters is None and bool((there == there[:1]).all())
+        return cls(cells, sums, measurer(examples, predictions, known), plain)
+
+    def times(self, factor: float) -> Sample:
+        """The sample as it would be with ``factor`` times as many such examples."""
+        return replace(self, sums=self.sums.times(factor))
+
+    def estimate(self, expr: Expression) -> Estimate:
+        """Estimate an expression of these rates."""
+        value = float(expr.value(self.measure))
+        rates = list({rate.key: rate for rate in expr.rates()}.values())
+        if not rates or not np.isfinite(value):
+            return Estimate(value, 0.0 if np.isfinite(value) else np.inf, expr.interval)
+        bounds = _Bounds(self, expr, value, rates)
+        return Estimate(value, bounds.error, expr.interval, bounds)
+
+
+class _Bounds:
+    """An expression on a sample: what its bounds are made of, worked out when they are asked for."""
+
+    def __init__(self, sample: Sample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
+        self.sample, self.value = sample, value
+        self.here = np.array([sample.measure(rate) for rate in rates])
+        self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
+        self.sizes = 1 / sample.sums.concentration(self.inside)
+        denominators = [(rate.slice, rate.kind.labels) for rate in rates]
+        number = {denominator: k for k, denominator in enumerate(dict.fromkeys(denominators))}
+        self.group = np.array([number[denominator] for denominator in denominators])
+        self.first = np.unique(self.group, return_index=True)[1]
+        """The first rate of each denominator."""
+        self.outcomes = np.array([np.resize(rate.outcomes[1], _SORTS) for rate in rates])
+        self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
+        index = {rate.key: k for k, rate in enumerate(rates)}
+
+        def at(points: Array) -> Array:
+            with np.errstate(all="ignore"):
+                values = expr.value(lambda part: points[index[part.key]])
+            return np.broadcast_to(np.asarray(values, dtype=float), points.shape[1:])
+
+        self.at = at
+
+    # -- a linear function -----------------------------------------------------------------------
+
+    def _by_denominator(self, values: Array) -> Array:
+        """Add values of rates up, denominator by denominator."""
+        found = np.zeros((len(self.first), *values.shape[1:]))
+        np.add.at(found, self.group, values)
+        return found
+
+    def _made_up(self, gradient: Array, side: int) -> tuple[Array, Array]:
+        """What the made-up example of its denominator contributes to each rate; the span of each denominator."""
+        moved = self._by_denominator(gradient[:, None] * self.outcomes)
+        worst = (side * moved).round(12).argmax(axis=1)  # a tie is not decided by rounding
+        span = np.ptp(moved, axis=1) / self.sizes[self.first]
+        return self.outcomes[np.arange(len(self.group)), worst[self.group]], span
+
+    def linear(self, gradient: Array, side: int, level: float) -> tuple[float, Array]:
+        """How far a linear function may be from its value, and how far the rates then are from theirs."""
+        sums, (made_up, span) = self.sample.sums, self._made_up(gradient, side)
+        share = self.sizes / (self.sizes + 1)
+        there = share * self.here + (1 - share) * made_up
+        slopes, offsets = self.slopes * share, (self.offsets - self.inside * there) * share
+        a, b = slopes @ gradient, offsets @ gradient
+        step = (made_up - there) / (self.sizes + 1)
+        new = self._by_denominator(gradient * step)
+        second, third = sums.moments(a, b)
+        second, third = second + float(new @ new), third + float((new**3).sum())
+        if second <= 0:
+            return 0.0, np.zeros_like(self.here)
+        error = float(np.sqrt(second))
+        shift = third / second / 2 + side * float(np.sqrt(span @ span)) / 2
+        z = side * self._quantile(gradient, level)
+        reach = side * max(side * (shift + error * _skewed(z, 2 * third / error**3)), 0.0)
+        return reach, (sums.covariances(a, b, slopes, offsets) + step * new[self.group]) * (reach / second)
+
+    def _quantile(self, gradient: Array, level: float) -> float:
+        """Normal for counts; Student's where the spread itself is estimated from few clusters or uneven weights."""
+        if self.sample.plain:
+            return float(ndtri(level))
+        variances = self._by_denominator(np.abs(gradient)[:, None])[:, 0] ** 2 / self.sizes[self.first]
+        freedom = variances.sum() ** 2 / (variances**2 / np.maximum(self.sizes[self.first] - 1, 0.5)).sum()
+        return float(stdtrit(freedom, level))
+
+    # -- any function ----------------------------------------------------------------------------
+
+    def __call__(self, confidence: float, side: int) -> float:
+        """One-sided bound: the largest (smallest) value that the data do not speak against."""
+        if self.affine:
+            return self.value + self.linear(self.gradient, side, confidence)[0]
+        secants, bends = self._along_axes
+        starts = [self.axes @ secants]
+        if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: uphill may be any way
+            starts += [sign * self.axes[:, np.abs(bends).argmax()] for sign in (1, -1)]
+        found = max(self._search(start, side, confidence) for start in starts)
+        bias = side * float(bends.sum())  # of the plug-in value; where it is away from the bound it only helps
+        return side * (found + max(-bias, 0.0))
+
+    def _search(self, direction: Array, side: int, level: float) -> float:
+        """Largest value of side * f found from a first direction in the space of rates."""
+        point, best = self.here + side * direction, side * self.value
+        for _ in range(_STEPS):
+            gradient = self._slope(np.clip(point, 0.0, 1.0))
+            if not np.any(gradient):
+                break
+            _, move = self.linear(gradient, side, level)
+            point = self.here + move
+            values = side * self.at(np.clip(self.here[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
+            reached = float(np.fmax.reduce(values))
+            if not reached > best + 1e-6 * abs(best - side * self.value):
+                break
+            best = reached
+        return best
+
+    @cached_property
+    def gradient(self) -> Array:
+        """Slopes of an affine expression: its values at the unit vectors, from that at the origin."""
+        k = len(self.here)
+        values = self._values(lambda columns: np.eye(k, k + 1, k=0)[:, columns], k + 1)
+        found: Array = values[:k] - values[k]
+        return found
+
+    def _slope(self, point: Array) -> Array:
+        """Gradient at a point, by differences that stay between 0 and 1 and where the function is defined."""
+        k, step = len(point), 0.05 * self.scale
+        ends = [np.clip(point + sign * step, 0.0, 1.0) for sign in (1, -1)]
+        moves = np.concatenate([end - point for end in ends])
+
+        def points(columns: NDArray[np.intp]) -> Array:
+            found = np.repeat(point[:, None], len(columns), axis=1)
+            found[columns % k, np.arange(len(columns))] += moves[columns]
+            return found
+
+        up, down = np.split(self._values(points, 2 * k), 2)
+        middle = float(self.at(point[:, None])[0])
+        up, down = (np.where(np.isfinite(side), side, middle) for side in (up, down))
+        width = moves[:k] - moves[k:]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found: Array = np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0)
+        return found
+
+    def _values(self, points: Callable[[NDArray[np.intp]], Array], number: int) -> Array:
+        """Values at many points, not all of them at once."""
+        many = max(1, _AT_ONCE // len(self.here))
+        blocks = (np.arange(i, min(i + many, number)) for i in range(0, number, many))
+        found: Array = np.concatenate([self.at(points(columns)) for columns in blocks])
+        return found
+
+    # -- what the standard error is made of ------------------------------------------------------
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error: the root of second moments along the principal axes, also where f is flat or has a kink."""
+        if self.affine:
+            plain = self.sample.sums.moments(self.slopes @ self.gradient, self._centred @ self.gradient)[0]
+            unseen = self._by_denominator(self.gradient[:, None] * self._unseen)
+            return float(np.sqrt(plain + (unseen**2).sum()))
+        deviations = self._moved(np.concatenate([self.axes, -self.axes], axis=1)) - self.value
+        secants, bends = self._along_axes
+        beyond = self._room < 1  # a step leaves [0, 1]: the side that stays inside tells
+        largest = np.abs(deviations).reshape(2, -1).max(axis=0)
+        return float(np.sqrt(np.where(beyond, largest**2, secants**2 + 2 * bends**2).sum()))
+
+    @property
+    def _centred(self) -> Array:
+        found: Array = self.offsets - self.inside * self.here
+        return found
+
+    @cached_property
+    def _unseen(self) -> Array:
+        """What half an example of each sort would do to each rate, (rates, sorts): outcomes that could be unseen."""
+        spread = self.outcomes - self.outcomes.mean(axis=1, keepdims=True)
+        found: Array = spread / (self.sizes + 1)[:, None] / np.sqrt(_SORTS)
+        return found
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Covariance of the rates, with what could have gone unseen."""
+        together = self.group[:, None] == self.group
+        seen = self.sample.sums.covariances(self.slopes, self._centred, self.slopes, self._centred)
+        found: Array = seen + together * (self._unseen @ self._unseen.T)
+        return found
+
+    @cached_property
+    def scale(self) -> Array:
+        """Standard errors of the rates by themselves, none of them 0."""
+        found: Array = np.maximum(np.sqrt(np.diag(self._covariance)), 1e-6)
+        return found
+
+    @cached_property
+    def axes(self) -> Array:
+        """Principal axes of the covariance, as columns, each as long as its standard error."""
+        sizes, axes = np.linalg.eigh(self._covariance)
+        found: Array = axes * np.sqrt(np.maximum(sizes, 0.0))
+        return found
+
+    @cached_property
+    def _room(self) -> Array:
+        """How much of each axis can be gone both ways without leaving [0, 1]."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.minimum(self.here, 1 - self.here)[:, None] / np.abs(self.axes)
+        found: Array = np.minimum(np.nan_to_num(shares, nan=1.0, posinf=1.0).min(axis=0), 1.0)
+        return found
+
+    @cached_property
+    def _along_axes(self) -> tuple[Array, Array]:
+        """Halves of the difference and of the second difference of f along each axis."""
+        room = np.where(self._room > 0.1, self._room, 1.0)
+        signed = self.axes * room
+        up, down = np.split(self._moved(np.concatenate([signed, -signed], axis=1)), 2)
+        bends = np.where(self._room > 0.1, ((up + down) / 2 - self.value) / room**2, 0.0)
+        return (up - down) / 2 / room, bends
+
+    def _moved(self, moves: Array) -> Array:
+        """Values after moves of the rates, as columns; where there is none, the value without the move."""
+        middle = self.here[:, None]
+        values = self._values(lambda columns: np.clip(middle + moves[:, columns], 0.0, 1.0), moves.shape[1])
+        return np.where(np.isfinite(values), values, self.value)
+
+
+_PART_WAY = np.array([0.25, 0.5, 0.75, 1.0])
+
+
+def _skewed(z: float, skewness: float) -> float:
+    """Quantile of a standardised gamma variable with some skewness, from that of a normal variable."""
+    if abs(skewness) < 0.05:  # Wilson and Hilferty; better than four digits here
+        return z if abs(skewness) < 1e-6 else 2 / skewness * ((1 + (z - skewness / 6) * skewness / 6) ** 3 - 1)
+    shape, sign = 4 / skewness**2, 1 if skewness > 0 else -1
+    return float(sign * (gammaincinv(shape, float(ndtr(sign * z))) - shape) / np.sqrt(shape))

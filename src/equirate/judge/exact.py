@@ -1,0 +1,313 @@
+r"""The strict method: bounds that hold for every number of examples, from binomial counts of drawn decisions.
+
+In: examples and predictions; probabilities are drawn once, 0 or 1, with a seed that is given beforehand. Out: estimates
+whose bounds are Clopper and Pearson's. A residual is taken apart into proportions, each at an equal share of what the
+confidence level leaves (a union bound, so that it does not matter how they depend on each other):
+
+- an affine part is, for every denominator, the mean of a variable with few values :math:`v_0 < v_1 < \dots`, that is
+  :math:`v_0 + \sum_j (v_j - v_{j-1}) P[V \ge v_j]`;
+- a ratio in which examples count in two ways, or not at all, is a function of one proportion: precision among those
+  predicted 1, F1 (2π / (1 + π)) among those that are not true negatives;
+- any other single ratio N / D is bounded by the t at which the bound of N - t D, which is affine, reaches 0.
+
+Proportions are those among a denominator's examples, given how many there are. The rest is refused with the reason:
+weights and clusters, for which counts are not binomial, and functions that bend (use the approximate method).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from .._core.errors import EquirateError
+from ..data.cells import Cells
+from ..data.examples import Examples
+from ..language.arithmetic import Quotient
+from ..language.expressions import Expression
+from ..language.nodes import Rate
+from .estimates import Estimate
+from .spread import Clusters, labelled
+
+Array = NDArray[np.float64]
+_HALVINGS = 60
+_LARGEST = 1e9  # a ratio that is not bounded below this is not bounded
+
+
+@dataclass(frozen=True)
+class Proportion:
+    """A count of successes among trials, and what the proportion contributes to a sum, which is monotone in it."""
+
+    successes: int
+    trials: int
+    worth: Callable[[float], float]
+
+    def bound(self, left: float, side: int) -> float:
+        """The largest (smallest) contribution, given the chance to be wrong that is left for it."""
+        rising = self.worth(1.0) >= self.worth(0.0)
+        return self.worth(clopper_pearson(self.successes, self.trials, left, side if rising else -side))
+
+
+def clopper_pearson(successes: int, trials: int, left: float, side: int) -> float:
+    """Upper (side 1) or lower (-1) bound of a proportion that is wrong with a chance of at most ``left``.
+
+    Examples
+    --------
+    >>> round(clopper_pearson(0, 50, 0.05, 1), 4)
+    0.0582
+    """
+    if side > 0:
+        return 1.0 if successes >= trials else float(betaincinv(successes + 1, trials - successes, 1 - left))
+    return 0.0 if successes <= 0 else float(betaincinv(successes, trials - successes + 1, left))
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """An affine function of rates."""
+
+    constant: float
+    rates: tuple[Rate, ...]
+    factors: Array
+
+    @classmethod
+    def of(cls, expr: Expression) -> _Linear | None:
+        """Find the factors from values, or None: what is constant for training, such as base_rate, is a rate here."""
+        rates = tuple({rate.key: rate for rate in expr.rates()}.values())
+        index, k = {rate.key: j for j, rate in enumerate(rates)}, len(rates)
+        probes = np.random.default_rng(0).uniform(0.1, 0.9, (k, 3))
+        points = np.concatenate([np.zeros((k, 1)), np.eye(k), probes], axis=1)
+        with np.errstate(all="ignore"):
+            found = np.asarray(expr.value(lambda part: points[index[part.key]]), dtype=float)
+        values = np.broadcast_to(found, points.shape[1:])
+        constant, factors = float(values[0]), values[1 : k + 1] - values[0]
+        straight = np.isfinite(values).all() and np.allclose(constant + factors @ probes, values[k + 1 :], atol=1e-9)
+        return cls(constant, rates, factors) if straight else None
+
+    def plus(self, factor: float, other: _Linear) -> _Linear:
+        """The sum of this and a multiple of another."""
+        found = dict(zip(self.rates, self.factors, strict=True))
+        for rate, weight in zip(other.rates, other.factors, strict=True):
+            found[rate] = found.get(rate, 0.0) + factor * weight
+        return _Linear(self.constant + factor * other.constant, tuple(found), np.array(list(found.values())))
+
+    def denominators(self) -> dict[Any, list[int]]:
+        """Rates that are measured on the same examples."""
+        found: dict[Any, list[int]] = {}
+        for k, rate in enumerate(self.rates):
+            found.setdefault((rate.slice, rate.kind.labels), []).append(k)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """How many examples there are of each cell and decision."""
+
+    cells: Cells
+    counts: NDArray[np.int64]
+    """(cells, 2): decided 0, decided 1."""
+
+    @classmethod
+    def check(cls, examples: Examples, clusters: Clusters | None) -> None:
+        """Refuse examples whose counts are not binomial."""
+        weights = examples.weights[examples.weights > 0]
+        if clusters is not None:
+            raise EquirateError(
+                "method='exact' counts independent examples, and examples of a cluster are not: "
+                "use method='approximate', or keep one example of each cluster"
+            )
+        if not (weights == weights[:1]).all():
+            raise EquirateError(
+                "method='exact' counts examples, and a weighted sum is not a count: use method='approximate', "
+                "or leave sample_weight out"
+            )
+
+    @classmethod
+    def of(cls, rates: Sequence[Rate], examples: Examples, predictions: Array, seed: int = 0) -> Decisions:
+        """Draw decisions where predictions are probabilities, and count."""
+        decided = np.random.default_rng(seed).random(len(predictions)) < predictions
+        baselines = [rate.baseline for rate in rates if rate.baseline is not None]
+        cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        there = examples.weights > 0
+        counts = np.bincount(2 * cells.of[there] + decided[there], minlength=2 * len(cells))
+        return cls(cells, counts.reshape(-1, 2).astype(np.int64))
+
+    def estimate(self, expr: Expression) -> Estimate:
+        """Value on the drawn decisions, and exact bounds; refuses what cannot be taken apart into proportions."""
+        constant, proportions = self._taken_apart(expr)
+        if proportions is None:
+            return self._single_ratio(expr)
+
+        def bound(confidence: float, side: int) -> float:
+            left = (1 - confidence) / max(len(proportions), 1)
+            return constant + sum(proportion.bound(left, side) for proportion in proportions)
+
+        value = constant + sum(p.worth(p.successes / max(p.trials, 1)) for p in proportions)
+        variance = sum(_variance(p) for p in proportions)
+        return Estimate(value, float(np.sqrt(variance)), expr.interval, bound)
+
+    # -- taking apart ----------------------------------------------------------------------------
+
+    def _taken_apart(self, expr: Expression) -> tuple[float, list[Proportion] | None]:
+        """A constant and proportions; None where a ratio is not a function of one proportion."""
+        whole = _Linear.of(expr)
+        if whole is not None:
+            return self._affine(whole)
+        constant, found = 0.0, []
+        for factor, part in expr.terms():
+            term = factor if part is None else factor * part
+            linear = _Linear.of(term)
+            if linear is not None:
+                more, proportions = self._affine(linear)
+                constant += more
+                found += proportions
+            elif isinstance(part, Quotient) and not list(factor.rates()):
+                ratio = self._ratio(float(factor.value(_no_rates)), part)
+                if ratio is None:
+                    return 0.0, None
+                found.append(ratio)
+            else:
+                raise EquirateError(_refusal(expr, part))
+        return constant, found
+
+    def _affine(self, linear: _Linear) -> tuple[float, list[Proportion]]:
+        """Means of variables with few values, each a sum of proportions above a value."""
+        constant, found = linear.constant, []
+        for members in linear.denominators().values():
+            rates, factors = [linear.rates[k] for k in members], linear.factors[members]
+            possible = sorted({round(float(v), 12) for v in factors @ np.array([_outcomes(rate) for rate in rates])})
+            inside = self._inside(rates[0])
+            values = sum(f * self._contributions(rate) for f, rate in zip(factors, rates, strict=True))
+            trials = int(self.counts[inside].sum())
+            constant += possible[0]
+            for below, value in pairwise(possible):
+                above = (np.asarray(values) > (below + value) / 2) & inside[:, None]
+                step = value - below
+                found.append(Proportion(int(self.counts[above].sum()), trials, _times(step)))
+        return constant, found
+
+    def _ratio(self, factor: float, ratio: Quotient) -> Proportion | None:
+        """A ratio in which examples of one denominator count in two ways, or not at all; None for any other."""
+        sides = [_Linear.of(side) for side in (ratio.left, ratio.right)]
+        top, bottom = sides
+        if top is None or bottom is None:
+            return None
+        rates = [*top.rates, *bottom.rates]
+        if len({(rate.slice, rate.kind.labels) for rate in rates}) != 1:
+            return None
+        sorts, seen = [], []
+        for side in (top, bottom):
+            outcomes, values = np.full(_SORTS, side.constant), np.full(self.counts.shape, side.constant)
+            for weight, rate in zip(side.factors, side.rates, strict=True):
+                outcomes = outcomes + weight * _outcomes(rate)
+                values = values + weight * self._contributions(rate)
+            sorts.append(outcomes.round(12))
+            seen.append(values.round(12))
+        pairs = {pair for pair in zip(*map(np.ndarray.tolist, sorts), strict=True) if pair != (0.0, 0.0)}
+        if len(pairs) != 2 or any(below < 0 for _, below in pairs):
+            return None
+        inside = self._inside(rates[0])[:, None]
+        (n1, d1), (n2, d2) = sorted(pairs)
+        first, second = (
+            int(self.counts[inside & (seen[0] == n) & (seen[1] == d)].sum()) for n, d in ((n1, d1), (n2, d2))
+        )
+
+        def worth(share: float) -> float:
+            below = share * d2 + (1 - share) * d1
+            return factor * (share * n2 + (1 - share) * n1) / below if below > 0 else factor * float("inf")
+
+        return Proportion(second, first + second, worth)
+
+    def _single_ratio(self, expr: Expression) -> Estimate:
+        """Bound a ratio by the t at which the bound of N - t D reaches 0."""
+        ratios = [(factor, part) for factor, part in expr.terms() if part is not None]
+        rest = [factor for factor, part in expr.terms() if part is None]
+        if len(ratios) != 1 or any(list(factor.rates()) for factor in [*rest, ratios[0][0]]):
+            raise EquirateError(
+                f"method='exact' cannot bound {expr!r}: of ratios that are not functions of one proportion it takes "
+                "one at a time, with numbers beside it; use method='approximate'"
+            )
+        factor, ratio = float(ratios[0][0].value(_no_rates)), ratios[0][1]
+        if not isinstance(ratio, Quotient) or ratio.right.interval.lo < 0:
+            raise EquirateError(_refusal(expr, ratio))
+        constant = sum(float(number.value(_no_rates)) for number in rest)
+        top, bottom = _Linear.of(factor * ratio.left), _Linear.of(ratio.right)
+        if top is None or bottom is None:
+            raise EquirateError(_refusal(expr, ratio))
+
+        def above(t: float, confidence: float, side: int) -> bool:
+            """Whether side * (f N + (constant - t) D) can be above 0."""
+            start, proportions = self._affine(top.plus(constant - t, bottom))
+            left = (1 - confidence) / len(proportions)
+            return side * (start + sum(p.bound(left, side) for p in proportions)) > 0
+
+        def bound(confidence: float, side: int) -> float:
+            inner, outer = value, value + side
+            while above(outer, confidence, side):
+                if abs(outer) > _LARGEST:
+                    return side * np.inf
+                inner, outer = outer, value + 4 * (outer - value)
+            for _ in range(_HALVINGS):
+                middle = (inner + outer) / 2
+                inner, outer = (middle, outer) if above(middle, confidence, side) else (inner, middle)
+            return outer
+
+        measured = {rate.key: self._measured(rate) for rate in expr.rates()}
+        value = float(expr.value(lambda part: measured[part.key]))
+        error = abs(bound(0.84, 1) - value) if np.isfinite(value) else np.inf  # one standard error is at 84 %
+        return Estimate(value, error, expr.interval, bound)
+
+    # -- counting --------------------------------------------------------------------------------
+
+    def _inside(self, rate: Rate) -> NDArray[np.bool_]:
+        """Which cells a rate is measured on."""
+        found: NDArray[np.bool_] = self.cells.members[rate.slice] & labelled(self.cells.labels, rate.kind)
+        return found
+
+    def _contributions(self, rate: Rate) -> Array:
+        """What an example of each cell and decision contributes to a rate: (cells, 2)."""
+        b = 0 if rate.baseline is None else self.cells.baselines[rate.baseline]
+        slope, offset = np.array(rate.kind.contributions)[self.cells.labels, b].T
+        return np.stack([offset, slope + offset], axis=1)
+
+    def _measured(self, rate: Rate) -> float:
+        inside = self._inside(rate)
+        counts = self.counts[inside]
+        return float((counts * self._contributions(rate)[inside]).sum() / counts.sum())
+
+
+_SORTS = 8
+
+
+def _outcomes(rate: Rate) -> Array:
+    """What an example of each sort contributes: label, baseline, prediction."""
+    return np.resize(np.array(rate.outcomes[1], dtype=float), _SORTS)
+
+
+def _times(step: float) -> Callable[[float], float]:
+    return lambda share: step * share
+
+
+def _variance(proportion: Proportion) -> float:
+    """Variance of a contribution, by its slope at the observed proportion."""
+    if proportion.trials == 0:
+        return np.inf
+    share, width = proportion.successes / proportion.trials, 1 / (proportion.trials + 2)
+    ends = [proportion.worth(min(max(share + way * width, 0.0), 1.0)) for way in (1, -1)]
+    slope = (ends[0] - ends[1]) / (min(share + width, 1.0) - max(share - width, 0.0))
+    return float(slope**2 * (share * (1 - share) + width) / proportion.trials)
+
+
+def _no_rates(part: Any) -> Any:
+    raise AssertionError(f"{part!r} in a number")
+
+
+def _refusal(expr: Expression, part: Expression | None) -> str:
+    return (
+        f"method='exact' cannot bound {expr!r}: {part!r} is not a sum of rates or a ratio of such sums, "
+        "so it is no function of binomial counts; use method='approximate'"
+    )

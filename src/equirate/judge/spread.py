@@ -1,0 +1,188 @@
+"""Spread: how much sums over a sample vary, from one sample to the next, by cells of examples or by clusters of them.
+
+In: examples with predictions, the linear rates that are asked about, and which examples belong together. Out: for a
+linear function of the rates, in which example i moves the total by :math:`u_i = w_i (a_c p_i + b_c)` with a and b of
+its cell c, the sums of :math:`u^2` and :math:`u^3` and the covariances with the rates. Confidence is not known here.
+
+Without clusters all sums are those of powers of w and p in each cell, gathered once: a direction then costs nothing
+that grows with the number of examples. With clusters :math:`u` is added up within each cluster first (cluster-robust),
+and second moments are multiplied by G / (G - 1) for G clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._core.errors import DataError
+from ..data.cells import Cells
+from ..data.examples import Examples, same_length, to_numpy
+from ..data.kinds import RateKind
+from ..data.slices import is_missing
+from ..language.nodes import Rate
+
+Array = NDArray[np.float64]
+Clusters = NDArray[np.int64]
+"""Number of the cluster that each example belongs to: 0, 1, 2 ..."""
+
+
+class Sums(Protocol):
+    """Sums of powers of u over independent parts of the sample."""
+
+    def times(self, factor: float) -> Sums:
+        """The same for shares of a sample that has ``factor`` times as many such examples."""
+
+    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+        """Sums of the squares and of the cubes of u."""
+
+    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
+        """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
+
+    def concentration(self, inside: Array) -> Array:
+        """Sum of squared shares: 1 over the effective number of independent parts (Kish), for columns of 1 / total."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums:
+    """Every example by itself: sums of powers of w and p in each cell."""
+
+    squares: tuple[Array, Array, Array]
+    """Sums of w^2, w^2 p and w^2 p^2."""
+    cubes: tuple[Array, Array, Array, Array]
+    """Sums of w^3 times 1, p, p^2 and p^3."""
+
+    @classmethod
+    def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> CellSums:
+        """Gather the sums; ``drawn`` predictions are 0 or 1 with probability p, so that all their powers are p."""
+
+        def gathered(power: int, k: int) -> Array:
+            values = weights**power * predictions ** (min(k, 1) if drawn else k)
+            return np.bincount(cells.of, weights=values, minlength=len(cells)).astype(float)
+
+        return cls(
+            (gathered(2, 0), gathered(2, 1), gathered(2, 2)),
+            (gathered(3, 0), gathered(3, 1), gathered(3, 2), gathered(3, 3)),
+        )
+
+    def times(self, factor: float) -> CellSums:
+        """The same for shares of a sample that has ``factor`` times as many such examples."""
+        two, three = (np.array(sums) / factor**k for k, sums in ((1, self.squares), (2, self.cubes)))
+        return CellSums((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
+
+    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+        """Sums of the squares and of the cubes of u."""
+        two, three = self.squares, self.cubes
+        second = (a * a) @ two[2] + 2 * (a * b) @ two[1] + (b * b) @ two[0]
+        third = a**3 @ three[3] + 3 * (a * a * b) @ three[2] + 3 * (a * b * b) @ three[1] + b**3 @ three[0]
+        return max(float(second), 0.0), float(third)
+
+    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
+        """Sums of u times each of several other such functions."""
+        zero, one, two = (sums.reshape(-1, *(1,) * (a.ndim - 1)) for sums in self.squares)
+        found: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
+        return found
+
+    def concentration(self, inside: Array) -> Array:
+        """Sum of squared shares of examples."""
+        found: Array = self.squares[0] @ inside**2
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSums:
+    """Examples that belong together count as one."""
+
+    predicted: sp.csr_array
+    """(clusters, cells): sums of w p."""
+    totals: sp.csr_array
+    """(clusters, cells): sums of w."""
+    factor: float = 1.0
+    """How many times as many such clusters there are supposed to be."""
+
+    @classmethod
+    def of(cls, cells: Cells, weights: Array, predictions: Array, clusters: Clusters) -> ClusterSums:
+        """Gather the sums over examples that have a weight."""
+        there = weights > 0
+        names, rows = np.unique(clusters[there], return_inverse=True)
+        shape, columns = (len(names), len(cells)), cells.of[there]
+
+        def gathered(values: Array) -> sp.csr_array:
+            return sp.csr_array((values[there], (rows.reshape(-1), columns)), shape=shape)
+
+        return cls(gathered(weights * predictions), gathered(weights))
+
+    def times(self, factor: float) -> ClusterSums:
+        """The same for shares of a sample that has ``factor`` times as many such clusters."""
+        return replace(self, factor=self.factor * factor)
+
+    @property
+    def _correction(self) -> float:
+        number = self.totals.shape[0] * self.factor
+        return number / max(number - 1, 0.5) / self.factor
+
+    def _sums(self, a: Array, b: Array) -> Array:
+        found: Array = self.predicted @ a + self.totals @ b
+        return found
+
+    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+        """Sums of the squares and of the cubes of u."""
+        u, more = self._sums(a, b), self._correction
+        return float(u @ u) * more, float((u**3).sum()) * more / self.factor
+
+    def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
+        """Sums of u times each of several other such functions."""
+        u = self._sums(a, b)
+        found: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
+        return found * self._correction
+
+    def concentration(self, inside: Array) -> Array:
+        """Sum of squared shares of clusters."""
+        shares = self.totals @ inside
+        return np.asarray((shares**2).sum(axis=0), dtype=float) / self.factor
+
+
+def clusters_of(values: Any, length: int) -> Clusters | None:
+    """Number the clusters; refuses missing values, wrong lengths, and a single cluster that holds everybody."""
+    if values is None:
+        return None
+    array = to_numpy(values)
+    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if array.ndim != 1:
+        raise DataError(f"clusters must be one-dimensional, one name per example; got shape {array.shape}")
+    same_length(array, length, "clusters")
+    missing = sum(map(is_missing, array.tolist()))
+    if missing:
+        raise DataError(f"clusters has {missing} missing values: give examples that are alone a name of their own")
+    names, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    if len(names) < 2:
+        raise DataError("clusters holds one cluster only: nothing independent of it tells how much it varies")
+    return np.asarray(numbers.reshape(-1), dtype=np.int64)
+
+
+def column(cells: Cells, rate: Rate) -> Array:
+    """Slope, offset and 1 of each cell in a rate, over its denominator: (3, cells), 0 outside the denominator."""
+    inside = np.flatnonzero(cells.members[rate.slice] & labelled(cells.labels, rate.kind))
+    found = np.zeros((3, len(cells)))
+    total = cells.totals[inside].sum()
+    if total > 0:
+        b = 0 if rate.baseline is None else cells.baselines[rate.baseline][inside]
+        found[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
+        found[2, inside] = 1.0
+        found[:, inside] *= 1 / total
+    return found
+
+
+def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
+    """Which labels are among those that a kind of rate is measured on."""
+    return np.array([label in kind.labels for label in (0, 1)])[labels]
+
+
+def measurable(rates: Sequence[Rate], examples: Examples) -> bool:
+    """Whether somebody is there to measure every rate on."""
+    counts = {kind.labels: labelled(examples.labels, kind) & (examples.weights > 0) for kind in {r.kind for r in rates}}
+    return all((examples.mask(rate.slice) & counts[rate.kind.labels]).any() for rate in rates)
