@@ -27,7 +27,7 @@ from ..judge.certify import check_confidence
 from ..models.design import Standard
 from ..models.linear import Linear
 from ..problem.problem import Problem
-from .choosing import LevelPlateaus, Plateau, best_single, careful, status_of
+from .choosing import LevelPlateaus, Plateau, best_single, careful, judged_for, status_of
 from .scope import doubled_rows, scoped, sides
 
 Array = NDArray[np.float64]
@@ -111,7 +111,11 @@ class Parts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is made of the recorded iterates: a mixture and a single classifier, their statuses, and the margin kept."""
+    """What is made of the recorded iterates: a mixture and a single classifier, their statuses, and the margin kept.
+
+    Where there are constraints, the outputs also hold ``"unconstrained"``: the iterate with the best objective,
+    whatever the constraints, to set beside the others in a report.
+    """
 
     outputs: dict[str, Classifier]
     statuses: dict[str, Status]
@@ -205,6 +209,9 @@ class Training:
         single = best_single(chooser, self.settings.tolerance)
         statuses = {"stochastic": chooser.status, "deterministic": status_of(chooser, single)}
         made = {"stochastic": mixture, "deterministic": single}
+        if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
+            free = judged_for(chooser, Problem(chooser.problem.objective))
+            made["unconstrained"] = best_single(free, self.settings.tolerance)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
         return Outcome(outputs, statuses, margin)
 

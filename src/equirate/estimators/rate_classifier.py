@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, NotSolvedWarning
+from ..data.examples import Examples
 from ..game.classifiers import Classifier
 from ..game.loop import Start
 from ..game.solution import Solution, Status
@@ -26,6 +27,7 @@ from ..problem.problem import Objective, Problem
 from .fitting import Outcome, Parts, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scope import SCOPES
 from .validating import validated
@@ -314,6 +316,12 @@ class RateClassifier(Judged):
         return validated(self, X, reset=False)
 
     # -- telling ---------------------------------------------------------------------------------
+
+    def _unconstrained(self, X: Any, examples: Examples) -> tuple[str, str, Array] | None:
+        free = self._outputs.get("unconstrained")
+        if free is None:
+            return None
+        return *UNCONSTRAINED, free.positive_probability(X, examples.columns)
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""

@@ -84,7 +84,7 @@ def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -
             raise FileError(f"the coefficients of {name!r} do not fit together")
         members = LinearMembers(W, bool(facts["intercept"]))
         estimator._outputs[name] = Classifier(members, weights, estimator.problem_, str(facts["origin"]))
-    if set(estimator._outputs) != {"stochastic", "deterministic"}:
+    if not {"stochastic", "deterministic"} <= set(estimator._outputs):
         raise FileError("an output is missing")
     estimator._statuses = {name: _status(_infinite(status)) for name, status in manifest["statuses"].items()}
     estimator._evaluations = {
