@@ -251,7 +251,7 @@ PASS, FAIL, UNSURE, ABSENT = (-0.1, "pass"), (0.05, "fail"), (-0.001, "cannot te
         ([UNSURE, UNSURE], "Both constraints are too close to call on .*"),
         (
             [FAIL, PASS, UNSURE],
-            "Of 3 constraints, 1 is broken .the worst by 0.0500., 1 is too close .* and 1 holds on .*",
+            "Of 3 constraints, 1 is broken .by 0.0500., 1 is too close .* and 1 holds on .*",
         ),
         ([ABSENT, ABSENT], "Of 2 constraints, 2 cannot be measured, for want of examples on .*"),
     ],

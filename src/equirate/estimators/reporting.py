@@ -65,7 +65,9 @@ def of_data(
 
     ours = estimator.classifier_.positive_probability(features, examples.columns)
     beside = None
-    found = estimator._unconstrained(X, examples) if baseline is None else _given(estimator, X, baseline, len(ours))
+    found = (
+        estimator._unconstrained(features, examples) if baseline is None else _given(estimator, X, baseline, len(ours))
+    )
     if found is not None:
         name, note, theirs = found
         moved = changes(problem, examples, ours, theirs)
@@ -143,8 +145,6 @@ def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
         facts["rounds played"] = f"{estimator.n_rounds_:,}"
     if getattr(estimator, "margin_", 0.0):
         facts["margin kept, in standard errors"] = f"{estimator.margin_:g}"
-    versions = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    from .. import __version__
-
-    own = {"equirate": __version__, "Python": platform.python_version()}
-    return Origin(re.sub(r" at 0x[0-9a-f]+", "", written), members, facts, {**own, **versions})
+    versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
+    written = re.sub(r" at 0x[0-9a-f]+", "", written)  # the same settings are written the same way
+    return Origin(written, members, facts, {**versions, "Python": platform.python_version()})

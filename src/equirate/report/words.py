@@ -66,8 +66,9 @@ def verdict(report: Report) -> str:
             f"{'Both' if len(rows) == 2 else f'All {len(rows)}'} constraints are too close to call {where}, at {sure}."
         )
     worst = max((row.violation for row in rows if not math.isnan(row.violation)), default=math.nan)
+    most = "by" if counts["fail"] == 1 else "the worst by"
     told = [
-        counts["fail"] and f"{counts['fail']} {_is(counts['fail'])} broken (the worst by {number(worst)})",
+        counts["fail"] and f"{counts['fail']} {_is(counts['fail'])} broken ({most} {number(worst)})",
         counts["cannot tell"] and f"{counts['cannot tell']} {_is(counts['cannot tell'])} too close to call",
         counts["not measured"] and f"{counts['not measured']} cannot be measured, for want of examples",
         counts["pass"] and f"{counts['pass']} {'holds' if counts['pass'] == 1 else 'hold'}",
@@ -105,7 +106,8 @@ def price(report: Report) -> str:
     broken = [row.violation for row in report.baseline.evaluation.constraints if row.violation > 0]
     breaks = " and keeps every constraint here too"
     if broken:
-        breaks = f", but breaks {_of(len(broken), len(report.last.constraints))} (the worst by {number(max(broken))})"
+        worst = f"{'by' if len(broken) == 1 else 'the worst by'} {number(max(broken))}"
+        breaks = f", but breaks {_of(len(broken), len(report.last.constraints))} ({worst})"
     if abs(better) < 5e-5:
         return f"That costs nothing in {name}: {number(ours)}; {beside}{breaks}."
     verb = "That costs" if better < 0 else "It even gains"
