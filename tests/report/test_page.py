@@ -309,7 +309,7 @@ def test_the_slider_moves_every_number(browser: Browser, written: Path) -> None:
         seen.append(browser.run(read))
         assert seen[-1] == wanted
         words = browser.run("return document.getElementById('at-words').textContent")
-        assert f"{point.level:+.4g}: error_rate() {point.evaluation.objective:.4f}" in words
+        assert f"{('-0.1', '0', '+0.2')[k]}: error_rate() {point.evaluation.objective:.4f}" in words
         assert slider.get_attribute("aria-valuetext") == words
         kept = browser.run("return [...document.querySelectorAll('#kept .badge')].map(b => b.textContent)")
         assert [text.split()[-1] for text in kept] == [f"{c.violation:+.4f}" for c in point.evaluation.constraints]

@@ -143,7 +143,7 @@ def _point(objective: str, point: Point) -> dict[str, Any]:
         for c in evaluation.constraints
     ]
     return {
-        "words": f"{point.level:+.4g}: {objective} {words.number(evaluation.objective)}, "
+        "words": f"{f'{point.level:+.4g}' if point.level else '0'}: {objective} {words.number(evaluation.objective)}, "
         f"largest violation {words.signed(charts.worst(evaluation))}",
         "constraints": verdicts,
         "rates": [
