@@ -15,8 +15,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 	@echo "  PYTHON=$(PYTHON) makes the environment, VENV=$(VENV) holds it; set either to change it."
 
-demo: $(VENV)/demo.stamp ## Run the demonstration
-	@$(BIN)/python -m equirate_lab.demo
+demo: $(VENV)/demo.stamp ## Tell the story: a promise broken, and kept (more arguments: ARGS=--open)
+	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: $(VENV)/dev.stamp ## Run the tests and doctests (more arguments: ARGS="-k name")
 	@$(BIN)/python -m pytest -q $(ARGS)

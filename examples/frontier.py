@@ -18,8 +18,9 @@ from equirate import datasets
 LEVELS = [0.01, 0.03, 0.06, 0.09, 0.12, 0.15, 0.18]
 
 data = datasets.load("adult")
+features = data.features.drop(columns=["sex=Female", "sex=Male"])  # an attribute to slice by, and nothing to predict by
 X, X_test, y, y_test, people, people_test = train_test_split(
-    data.features, data.label, data.attributes, test_size=1 / 3, random_state=0
+    features, data.label, data.attributes, test_size=1 / 3, random_state=0
 )
 women = eq.attr("sex") == "Female"
 gap = abs(eq.positive_rate(women) - eq.positive_rate(~women))

@@ -86,7 +86,10 @@ def test_no_module_hides_a_public_function() -> None:
             assert getattr(eq, module.name) is function
 
 
-EXTRAS = ("torch", "matplotlib", "pandas", "polars", "typer", "rich", "numba", "lightgbm", "rapidfuzz")
+EXTRAS = (
+    *("torch", "matplotlib", "pandas", "polars", "typer", "rich", "numba", "lightgbm", "rapidfuzz"),
+    *("altair", "jinja2", "markupsafe", "vl_convert"),
+)
 
 
 def test_the_core_needs_no_extra() -> None:

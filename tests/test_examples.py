@@ -20,7 +20,11 @@ def test_the_quickstart_runs_and_keeps_its_constraints(capsys: pytest.CaptureFix
     objective, violation = solution.value_of(classifier)
     assert violation <= 1e-6
     plain = eq.baselines.unc_f1(names["X"][names["train"]], names["y"][names["train"]], n_rounds=300)
-    assert objective > 0.8 * plain.evaluate(eq.f1(), names["X"][names["train"]], names["y"][names["train"]])
+    data = [names[name][names["train"]] for name in ("X", "y")]
+    assert objective > 0.8 * plain.evaluate(eq.f1(), *data)
+    for classifier, binding in ((names["classifier"], True), (plain, False)):
+        violations = classifier.evaluate(names["problem"], *data, {"sex": names["sex"][names["train"]]})["violations"]
+        assert all(abs(v) < 1e-3 if binding else v > 0.01 for v in violations)  # each constraint costs something
 
 
 def test_the_readme_shows_the_quickstart() -> None:
@@ -47,6 +51,28 @@ def test_the_three_problems_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown.count("Achieved by the polished mixture") == 3
     assert "nan" not in shown
     assert "Where to go next" in shown
+
+
+@pytest.mark.filterwarnings("ignore::equirate.NotSolvedWarning")  # so few rows and rounds may not do
+def test_the_demonstration_tells_one_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("vl_convert")
+    demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
+    page = tmp_path / "new" / "report.html"
+    assert demo["main"](["--rows", "6000", "--rounds", "60", "--out", str(page)]) == 0
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 40
+    assert max(map(len, shown.splitlines())) <= max(100, len(str(page)) + 3)
+    for number in range(1, 7):
+        assert f"\n{number}. " in shown
+    assert str(page) in shown
+    assert "For one offer to a man there were 0." in " ".join(shown.split())
+    assert "four-fifths" in page.read_text("utf-8")
+    assert not [name for name in demo["people"](300)[0] if "sex" in name.lower()]
+
+
+def test_the_makefile_runs_the_demonstration() -> None:
+    assert "examples/demo.py $(ARGS)" in (ROOT / "Makefile").read_text("utf-8")
 
 
 def test_from_frame_to_file_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,7 +121,11 @@ class Parts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is made of the recorded iterates: a mixture and a single classifier, their statuses, and the margin kept."""
+    """What is made of the recorded iterates: a mixture and a single classifier, their statuses, and the margin kept.
+
+    Where there are constraints, the outputs also hold ``"unconstrained"``: the iterate with the best objective,
+    whatever the constraints, to set beside the others in a report.
+    """
 
     outputs: dict[str, Classifier]
     statuses: dict[str, Status]
@@ -225,6 +229,9 @@ class Training:
         single = best_single(chooser, self.settings.tolerance)
         statuses = {"stochastic": chooser.status, "deterministic": status_of(chooser, single)}
         made = {"stochastic": mixture, "deterministic": single}
+        if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
+            free = chooser.for_problem(Problem(chooser.problem.objective))
+            made["unconstrained"] = best_single(free, self.settings.tolerance)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
         return Outcome(outputs, statuses, margin)
 

@@ -27,8 +27,8 @@ from ..judge.certify import Certificate, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
-from ..report.text import Report
-from . import files
+from ..report.report import Report
+from . import files, reporting
 from .scope import sides
 
 Array = NDArray[np.float64]
@@ -185,17 +185,39 @@ class Judged(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
+        *,
+        baseline: Any = None,
+        frontier: Any = None,
     ) -> Report:
-        """Return the same for a person: asked, and achieved on the training data and the data given."""
+        """Return the same for a person: asked, and achieved on the training data and the data given.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            Data to judge on, preferably such as nothing was trained or chosen on.
+        confidence
+            Level of the intervals and verdicts on these data.
+        baseline
+            What to set beside it, so that the price of the constraints is seen: a fitted classifier, its predictions on
+            X, or a dict with one of these under a name of its own. By default what the estimator has kept: the best
+            classifier of the same training whatever the constraints, or the classifier whose thresholds were moved.
+        frontier
+            What `RateClassifier.frontier` returned: its points are then measured on X too.
+        """
         check_is_fitted(self, "classifier_")
-        parts = dict(self.parts_)
-        if X is not None:
-            if y is None:
-                raise DataError("report needs y with X")
-            parts["test"] = self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence)
-        positive = self._positive()
-        label = repr(positive.item() if isinstance(positive, np.generic) else positive)
-        return Report(repr(self.problem_), parts, self.notes_, label)
+        if X is None:
+            for name, given in (("y", y), ("baseline", baseline), ("frontier", frontier)):
+                if given is not None:
+                    raise DataError(f"report needs X with {name}")
+            return reporting.of_training(self)
+        if y is None:
+            raise DataError("report needs y with X")
+        sample = self._judged(X, y, sensitive_features, sample_weight)
+        return reporting.of_data(self, X, sample, confidence, baseline, frontier)
+
+    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+        """A baseline to report beside it: its name, what it is, and its predictions; None where there is none."""
+        return None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""

@@ -161,6 +161,12 @@ class RatePostprocessor(Judged):
         """What it achieves on the data given to `fit`."""
         return {"train": self.train_}
 
+    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+        if self.estimator is None:
+            return None
+        note = "The classifier with the threshold that it was trained with."
+        return type(self.estimator).__name__, note, self._labels(self.estimator.predict(sample.X)).astype(float)
+
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
         return self._by_class(self.classifier_.positive_probability(X, self._attributes(X, sensitive_features)))

@@ -28,6 +28,7 @@ from ..problem.problem import Objective, Problem
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scope import SCOPES
 from .validating import validated
@@ -317,6 +318,12 @@ class RateClassifier(Judged):
         return validated(self, X, reset=False)
 
     # -- telling ---------------------------------------------------------------------------------
+
+    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+        free = self._outputs.get("unconstrained")
+        if free is None:
+            return None
+        return *UNCONSTRAINED, free.positive_probability(sample.X, sample.examples.columns)
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""

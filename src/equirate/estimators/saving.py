@@ -115,9 +115,9 @@ def _manifest_rule(kind: Callable[..., Any]) -> Fields:
 
 _CLASSIFIER: dict[str, Rule] = {
     "features": Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))}),
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT)),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT), {"unconstrained": _OUTPUT}),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
-    "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20))),
+    "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),
     "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
     "margin": NUMBER,
     "n_rounds": COUNT,

@@ -38,12 +38,13 @@ class ConstraintValue:
 
 @dataclass(frozen=True)
 class SliceSize:
-    """How many examples stand behind a slice, how many of them have label 1, and the (weighted) share predicted 1."""
+    """How many examples stand behind a slice, how many have label 1; the weighted shares predicted and labelled 1."""
 
     slice: str
     examples: int
     positives: int
     predicted: float
+    labelled: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def _sizes(problem: Problem, examples: Examples, predictions: Array) -> tuple[Sl
     found = []
     for slice_ in slices:
         inside = examples.mask(slice_)
-        weights = examples.weights[inside]
-        predicted = float(weights @ predictions[inside] / weights.sum()) if weights.sum() > 0 else float("nan")
-        found.append(SliceSize(repr(slice_), int(inside.sum()), int(examples.labels[inside].sum()), predicted))
+        weights, labels = examples.weights[inside], examples.labels[inside]
+        with np.errstate(invalid="ignore"):  # nobody inside: NaN
+            predicted, labelled = (float(weights @ each / weights.sum()) for each in (predictions[inside], labels))
+        found.append(SliceSize(repr(slice_), int(inside.sum()), int(labels.sum()), predicted, labelled))
     return tuple(found)

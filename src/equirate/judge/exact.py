@@ -28,8 +28,7 @@ from scipy.special import betaincinv
 from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples
-from ..language.arithmetic import Quotient
-from ..language.expressions import Expression
+from ..language.expressions import Expression, Quotient
 from ..language.nodes import Rate
 from .estimates import Estimate
 from .spread import Clusters, labelled

@@ -1,95 +1,102 @@
-"""Reports: what was asked, what was achieved, on which data, and how sure we are.
+"""A report in a terminal: text of at most 100 columns.
 
-In: an `Evaluation` (numbers) for each of one or several parts of the data. Out: `Report`, the same for a person:
-aligned text in a terminal, a table in a notebook.
+In: a `Report`. Out: its verdict, and tables of the objective, of every constraint and of every slice, aligned.
 """
 
 from __future__ import annotations
 
-import html
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..judge.evaluation import Evaluation
+from . import words
+from .words import number, share, signed
 
+if TYPE_CHECKING:
+    from .report import Report
 
-@dataclass(frozen=True)
-class Report:
-    """What was asked and what was achieved, part by part. Prints as text; shows as a table in a notebook."""
-
-    problem: str
-    parts: Mapping[str, Evaluation]
-    notes: Sequence[str] = ()
-    positive_label: str = "1"
-
-    @property
-    def last(self) -> Evaluation:
-        """The part that matters most: the last one given."""
-        return list(self.parts.values())[-1]
-
-    def _objective_rows(self) -> list[list[str]]:
-        rows = [["", *self.parts, f"{self.last.confidence:.0%} interval"]]
-        first = self.problem.splitlines()[0]
-        values = [_number(part.objective) for part in self.parts.values()]
-        rows.append([first, *values, f"[{_number(self.last.low)}, {_number(self.last.high)}]"])
-        return rows
-
-    def _constraint_rows(self) -> list[list[str]]:
-        name = list(self.parts)[-1]
-        header = ["asked", *(f"violation, {part}" for part in self.parts), f"interval, {name}", f"achieved, {name}", ""]
-        rows = [header]
-        for k, row in enumerate(self.last.constraints):
-            violations = [f"{part.constraints[k].violation:+.4f}" for part in self.parts.values()]
-            achieved = f"{_number(row.left)} {row.symbol} {_number(row.right)}"
-            rows.append([row.constraint, *violations, f"[{row.low:+.4f}, {row.high:+.4f}]", achieved, row.verdict])
-        return rows
-
-    def _slice_rows(self) -> list[list[str]]:
-        rows = [["slice", "examples", f"label {self.positive_label}", f"predicted {self.positive_label}"]]
-        for size in self.last.slices:
-            rows.append([size.slice, f"{size.examples:,}", f"{size.positives:,}", f"{size.predicted:.1%}"])
-        return rows
-
-    def _tables(self) -> list[list[list[str]]]:
-        tables = [self._objective_rows()]
-        if self.last.constraints:
-            tables.append(self._constraint_rows())
-        return [*tables, self._slice_rows()]
-
-    def __str__(self) -> str:
-        blocks = [aligned(table) for table in self._tables()]
-        if self.notes:
-            blocks.append("\n".join(f"! {note}" for note in self.notes))
-        return "\n\n".join(blocks)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """Tables for a notebook."""
-        parts = []
-        for table in self._tables():
-            head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table[0])
-            body = "".join(
-                "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table[1:]
-            )
-            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
-        return "<div class='equirate-report'>" + "".join(parts) + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
+WIDTH = 100
 
 
-def _number(value: float) -> str:
-    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.4g}"
+def text(report: Report) -> str:
+    """Everything that fits a terminal: verdict, price, tables, notes."""
+    sentences = (words.verdict(report), words.price(report), words.affected(report), words.caution(report))
+    blocks = ["\n".join(textwrap.fill(sentence, WIDTH) for sentence in sentences if sentence)]
+    blocks += [
+        aligned(objective_rows(report), within=WIDTH),
+        *_constraints(report),
+        aligned(slice_rows(report), within=WIDTH),
+    ]
+    if report.baseline is not None and report.baseline.note:
+        blocks.append(textwrap.fill(f"baseline: {report.baseline.name}. {report.baseline.note}", WIDTH))
+    if report.notes:
+        fold = textwrap.TextWrapper(WIDTH, initial_indent="! ", subsequent_indent="  ")
+        blocks.append("\n".join(fold.fill(note) for note in report.notes))
+    return "\n\n".join(blocks)
 
 
-def aligned(rows: list[list[str]], widest: int = 80) -> str:
-    """Lay a table out as text: first column left (folded if wide), the others right, a rule below the header."""
+def objective_rows(report: Report) -> list[list[str]]:
+    """A header, and the objective on every part."""
+    last = report.last
+    header = ["", *report.parts, f"{last.confidence:.0%} interval"]
+    values = [number(part.objective) for part in report.parts.values()]
+    row = [report.problem.splitlines()[0], *values, f"[{number(last.low)}, {number(last.high)}]"]
+    if report.baseline is not None:
+        header.append("baseline")
+        row.append(number(report.baseline.evaluation.objective))
+    return [header, row]
+
+
+def _constraints(report: Report) -> list[str]:
+    """Every constraint on a line of its own, and its numbers below it."""
+    last = report.last
+    if not last.constraints:
+        return []
+    header = ["", *report.parts, *(["baseline"] if report.baseline else [])]
+    rows = [[*header, f"{last.confidence:.0%} bounds", "verdict"]]
+    for k, row in enumerate(last.constraints):
+        cells = [f"  {number(row.left)} {row.symbol} {number(row.right)}"]
+        cells += [signed(part.constraints[k].violation) for part in report.parts.values()]
+        if report.baseline is not None:
+            cells.append(signed(report.baseline.evaluation.constraints[k].violation))
+        rows.append([*cells, f"[{signed(row.low)}, {signed(row.high)}]", row.verdict])
+    achieved = [row[0] for row in rows[1:]]
+    lines = aligned(rows).splitlines()
+    if len(lines[1]) > WIDTH:  # what is achieved gets a line of its own
+        lines = aligned([["  ", *row[1:]] for row in rows]).splitlines()
+        lines[2:] = [f"{values}\n{line}" for values, line in zip(achieved, lines[2:], strict=True)]
+    folded = [textwrap.fill(row.constraint, WIDTH, subsequent_indent="    ") for row in last.constraints]
+    between = [line for pair in zip(folded, lines[2:], strict=True) for line in pair]
+    return ["\n".join(["constraint, and its violation: positive where it is broken", *lines[:2], *between])]
+
+
+def slice_rows(report: Report) -> list[list[str]]:
+    """A header, and every slice: how many, the share with the positive label, and the share predicted positive."""
+    label = textwrap.shorten(report.positive_label, 12, placeholder="…") or "1"
+    rows = [["slice", "examples", f"label {label}", f"predicted {label}"]]
+    baseline = [] if report.baseline is None else report.baseline.evaluation.slices
+    if baseline:
+        rows[0].append("baseline")
+    for k, size in enumerate(report.last.slices):
+        row = [size.slice, f"{size.examples:,}", share(size.labelled), share(size.predicted)]
+        rows.append([*row, share(baseline[k].predicted)] if baseline else row)
+    return rows
+
+
+def aligned(rows: list[list[str]], widest: int = 80, within: int | None = None) -> str:
+    """Lay a table out as text: first column left (folded if wide), the others right, a rule below the header.
+
+    The first column is folded to ``widest``, or so that the whole table is at most ``within`` wide.
+    """
+    widths = [max(len(row[k]) for row in rows) for k in range(1, len(rows[0]))]
+    if within is not None:
+        widest = max(10, within - sum(widths) - 2 * len(widths))
     folded = []
     for row in rows:
-        first = textwrap.wrap(row[0], widest, subsequent_indent="    ", break_on_hyphens=False) or [""]
-        folded.append([first[0], *row[1:]])
-        folded += [[line, *("" for _ in row[1:])] for line in first[1:]]
-    widths = [max(len(row[k]) for row in folded) for k in range(len(rows[0]))]
+        lead = row[0][: len(row[0]) - len(row[0].lstrip())]
+        first = textwrap.wrap(row[0].lstrip(), widest - len(lead), subsequent_indent="    ", break_on_hyphens=False)
+        folded.append([lead + (first[0] if first else ""), *row[1:]])
+        folded += [[lead + line, *("" for _ in row[1:])] for line in first[1:]]
+    widths.insert(0, max(len(row[0]) for row in folded))
     lines = []
     for row in folded:
         cells = [cell.ljust(widths[0]) if k == 0 else cell.rjust(widths[k]) for k, cell in enumerate(row)]

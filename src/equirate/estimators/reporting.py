@@ -1,0 +1,149 @@
+"""Reports of fitted estimators: what is gathered from an estimator, and measured on data, for a `Report`.
+
+In: a fitted `RateClassifier` or `RatePostprocessor`, and data to judge on. Out: a `Report`. `Judged.report` calls this.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from .._core.errors import DataError
+from ..data.examples import Examples, to_numpy
+from ..data.sample import Sample
+from ..judge.evaluation import Evaluation
+from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
+from ..report.report import Report
+from .scope import sides
+
+if TYPE_CHECKING:
+    from .frontier import Frontier
+    from .judging import Judged
+
+Array = NDArray[np.float64]
+
+UNCONSTRAINED = (
+    "the same without constraints",
+    "The classifier with the best objective that the same training came by, whatever the constraints. Trained for "
+    "itself it might be better, and the price higher.",
+)
+"""Name of the baseline that a `RateClassifier` keeps, and what to know about it."""
+
+
+def of_training(estimator: Judged) -> Report:
+    """What is known without data: the evaluations on the parts of the training data."""
+    parts = estimator.parts_
+    kept: Mapping[str, Evaluation] = getattr(estimator, "_evaluations", {}).get("unconstrained", {})
+    name = list(parts)[-1]
+    baseline = Baseline(*UNCONSTRAINED, kept[name]) if name in kept else None
+    return Report(**_head(estimator), parts=parts, baseline=baseline, origin=_origin(estimator, ()))
+
+
+def of_data(
+    estimator: Judged,
+    X: Any,
+    sample: Sample,
+    confidence: float,
+    baseline: Any,
+    frontier: Frontier | None,
+) -> Report:
+    """The same and the data given, with rates by slice, a baseline and, where there is one, a frontier."""
+    problem, features, examples = estimator.problem_, sample.X, sample.examples
+    measured = sides(examples, estimator.weight_scope)
+
+    def evaluated(predictions: Array) -> Evaluation:
+        return Evaluation.of(problem, measured[0], predictions, confidence, measured[1])
+
+    def rates(predictions: Array) -> Any:
+        return rates_by_slice(problem, measured[1], predictions, confidence)
+
+    ours = estimator.classifier_.positive_probability(features, examples.columns)
+    beside = None
+    found = estimator._unconstrained(sample) if baseline is None else _given(estimator, X, baseline, len(ours))
+    if found is not None:
+        name, note, theirs = found
+        moved = changes(problem, examples, ours, theirs)
+        beside = Baseline(name, note, evaluated(theirs), rates(theirs), moved)
+    points = []
+    if frontier is not None:
+        for level, classifier in sorted(zip(frontier.levels, frontier.classifiers, strict=True), key=lambda p: p[0]):
+            there = classifier.positive_probability(features, examples.columns)
+            points.append(Point(level, evaluated(there), rates(there)))
+    shares = np.average(_decided(estimator, features, examples), axis=0, weights=measured[0].weights)
+    return Report(
+        **_head(estimator),
+        parts={**estimator.parts_, "test": evaluated(ours)},
+        rates=rates(ours),
+        baseline=beside,
+        frontier=tuple(points),
+        origin=_origin(estimator, tuple(map(float, shares))),
+    )
+
+
+def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:
+    """Decisions of every member, (examples, members)."""
+    return estimator.classifier_.members.decide(features, examples.columns)
+
+
+def _head(estimator: Judged) -> dict[str, Any]:
+    positive = estimator._positive()
+    history = getattr(estimator, "history_", None)
+    return {
+        "problem": repr(estimator.problem_),
+        "notes": tuple(estimator.notes_),
+        "positive_label": repr(positive.item() if isinstance(positive, np.generic) else positive),
+        "course": Course.of(history) if history and len(history["round"]) else None,
+    }
+
+
+def _given(estimator: Judged, X: Any, baseline: Any, length: int) -> tuple[str, str, Array]:
+    """Name and predictions of the baseline that a user gave."""
+    name = None
+    if isinstance(baseline, Mapping):
+        if len(baseline) != 1:
+            raise DataError(f"a baseline is one classifier under one name; got {len(baseline)}")
+        ((name, baseline),) = baseline.items()
+    if hasattr(baseline, "predict_pmf"):  # a mixture: as it is expected to decide
+        column = list(baseline.classes_).index(estimator._positive())
+        return str(name or type(baseline).__name__), "", np.asarray(baseline.predict_pmf(X), dtype=float)[:, column]
+    if hasattr(baseline, "predict"):
+        return str(name or type(baseline).__name__), "", _decisions(estimator, baseline.predict(X), length)
+    return str(name or "the predictions given"), "", _decisions(estimator, baseline, length)
+
+
+def _decisions(estimator: Judged, predictions: Any, length: int) -> Array:
+    """Labels, or probabilities of predicting the positive one, as numbers from 0 to 1."""
+    values = to_numpy(predictions)
+    if values.shape != (length,):
+        raise DataError(f"the baseline must give one prediction per example, ({length},); got {values.shape}")
+    if values.dtype.kind == "f" and not np.isin(values, estimator.classes_).all():
+        if not ((values >= 0) & (values <= 1)).all():
+            raise DataError(
+                "the baseline's predictions must be labels, or probabilities of predicting the positive one"
+            )
+        return values.astype(float)
+    return estimator._labels(values).astype(float)
+
+
+def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
+    weights = estimator.classifier_.weights
+    members = tuple(Member(float(weight), shares[k] if shares else float("nan")) for k, weight in enumerate(weights))
+    written = BaseEstimator.__repr__(estimator, N_CHAR_MAX=100_000)
+    attributes = sorted({name for rate in estimator.problem_.rates() for name in rate.slice.attributes})
+    facts = {"attributes that groups are made of": ", ".join(attributes) or "none"}
+    if hasattr(estimator, "n_features_in_"):
+        facts["features"] = f"{estimator.n_features_in_:,}"
+    if hasattr(estimator, "n_rounds_"):
+        facts["rounds played"] = f"{estimator.n_rounds_:,}"
+    if getattr(estimator, "margin_", 0.0):
+        facts["margin kept, in standard errors"] = f"{estimator.margin_:g}"
+    versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
+    written = re.sub(r" at 0x[0-9a-f]+", "", written)  # the same settings are written the same way
+    return Origin(written, members, facts, {**versions, "Python": platform.python_version()})

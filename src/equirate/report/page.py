@@ -1,0 +1,158 @@
+"""A report as one self-contained page: text, tables and charts, with every script and style inside.
+
+In: a `Report`. Out: HTML that opens anywhere, light or dark, on paper and on a phone, and asks nothing of the network.
+Every name and value from the data is escaped (by jinja2, and as JSON inside scripts). The same report gives the same
+bytes: no time, no random name.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from . import charts, words
+from .facts import SHOWN, Point, RateValue
+
+if TYPE_CHECKING:
+    from .report import Report
+
+MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "not measured": "–", "none": "·"}
+
+
+def page(report: Report, title: str | None = None, command: str | None = None) -> str:
+    """The whole page, as text."""
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise ImportError(charts.NEEDED) from None
+    bundle = _bundle()
+    environment = Environment(
+        loader=FunctionLoader(_template),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        number=words.number, signed=words.signed, share=words.share, people=words.people, island=_island
+    )
+    drawn = _drawn(report)
+    given: dict[str, Any] = {
+        "report": report,
+        "title": title or "What was asked, and what is kept",
+        "kind": f"equirate: {report.problem.splitlines()[0]}",
+        "command": command,
+        "part": list(report.parts)[-1],
+        "words": words,
+        "outcome": words.outcome(report.last),
+        "marks": MARKS,
+        "shown": SHOWN,
+        "constraints": _constraints(report),
+        "rates": _rates(report),
+        "charts": drawn,
+        "specs": {chart.key: chart.spec for group in drawn.values() for chart in group},
+        "points": [_point(report.objective, point) for point in report.frontier],
+        "start": _nearest(report),
+        "style": Markup(_template("style.css")),
+        "script": Markup(_template("page.js")),
+        "bundle": Markup(bundle),
+    }
+    return environment.get_template("page.html").render(**given)
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script."""
+    alt = charts.altair()
+    try:
+        import vl_convert
+    except ImportError:
+        raise ImportError(charts.NEEDED) from None
+    version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
+    if "</script" in script.lower():
+        raise ImportError("this version of vl-convert-python gives a script that cannot stand in a page: take another")
+    return script
+
+
+def _template(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text("utf-8")
+
+
+def _island(value: Any) -> Any:
+    """Data as JSON that can stand in a script element: no tag, no comment and no entity can begin in it."""
+    from markupsafe import Markup
+
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+# -- what the page shows -------------------------------------------------------------------------
+
+
+def _drawn(report: Report) -> dict[str, list[charts.Chart]]:
+    return {
+        "violations": [charts.violations(report)] if report.last.constraints else [],
+        "rates": list(charts.rates(report)),
+        "frontier": [charts.frontier(report)] if report.frontier else [],
+        "course": list(charts.course(report)),
+    }
+
+
+def _constraints(report: Report) -> list[dict[str, Any]]:
+    """For every constraint: its text, its verdict on the last part, and a row for each part and the baseline."""
+    found = []
+    for k, last in enumerate(report.last.constraints):
+        rows = [(name, part.constraints[k], part.confidence) for name, part in report.parts.items()]
+        if report.baseline is not None:
+            evaluation = report.baseline.evaluation
+            rows.append(
+                (f"{report.baseline.name}, {list(report.parts)[-1]}", evaluation.constraints[k], evaluation.confidence)
+            )
+        found.append({"text": last.constraint, "verdict": last.verdict, "rows": rows})
+    return found
+
+
+def _rates(report: Report) -> list[dict[str, Any]]:
+    """For every slice: each shown rate of this classifier and of the baseline."""
+    beside = () if report.baseline is None else report.baseline.rates
+    found = []
+    for size in report.last.slices:
+        cells = [
+            (shown, _of(report.rates, shown.name, size.slice), _of(beside, shown.name, size.slice)) for shown in SHOWN
+        ]
+        found.append({"size": size, "cells": cells})
+    return found if report.rates else []
+
+
+def _of(rates: tuple[RateValue, ...], name: str, slice_: str) -> RateValue | None:
+    return next((rate for rate in rates if rate.rate == name and rate.slice == slice_), None)
+
+
+def _point(objective: str, point: Point) -> dict[str, Any]:
+    """One place on the frontier, as the text that the page shows there."""
+    evaluation = point.evaluation
+    verdicts = [
+        {"value": words.signed(c.violation), "verdict": c.verdict, "mark": MARKS[c.verdict]}
+        for c in evaluation.constraints
+    ]
+    return {
+        "words": f"{f'{point.level:+.4g}' if point.level else '0'}: {objective} {words.number(evaluation.objective)}, "
+        f"largest violation {words.signed(charts.worst(evaluation))}",
+        "constraints": verdicts,
+        "rates": [
+            [words.share(rate.value) for rate in point.rates if rate.slice == size.slice] for size in evaluation.slices
+        ],
+    }
+
+
+def _nearest(report: Report) -> int:
+    """The point of the frontier that is asked for: the level nearest to 0."""
+    levels = [abs(point.level) for point in report.frontier]
+    return levels.index(min(levels)) if levels else 0

@@ -1,0 +1,151 @@
+"""What a report gathers from a fitted estimator: baselines, frontiers, where it comes from."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+import equirate as eq
+
+N = 900
+RNG = np.random.default_rng(0)
+SEX = RNG.choice(["F", "M"], N)
+X = pd.DataFrame(RNG.normal(size=(N, 3)), columns=["a", "b", "c"])
+X["c"] += SEX == "M"
+Y = np.where(X["a"] + 0.8 * (SEX == "M") + RNG.normal(size=N) > 0.8, "yes", "no")
+PEOPLE = pd.DataFrame({"sex": SEX})
+PARITY = eq.demographic_parity("sex", tolerance=0.02)
+ERROR = eq.minimize(eq.error_rate())
+PLAIN = LogisticRegression().fit(X, Y)
+THEIRS = (PLAIN.predict(X) == "yes").astype(float)
+SETTINGS = {"n_rounds": 100, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def clf() -> eq.RateClassifier:
+    return eq.RateClassifier(ERROR, PARITY, **SETTINGS).fit(X, Y, PEOPLE)
+
+
+def test_the_baseline_is_the_best_that_training_came_by(clf) -> None:
+    report = clf.report(X, Y, PEOPLE)
+    assert report.baseline.name == "the same without constraints"
+    assert report.baseline.evaluation.objective < report.last.objective  # an error: less is better
+    assert report.baseline.evaluation.violation > report.last.violation
+    assert "Trained for itself" in report.baseline.note
+    seen = clf.report()
+    assert seen.baseline.evaluation == clf._evaluations["unconstrained"]["validation"]
+    assert not seen.baseline.changes
+    free = clf._outputs["unconstrained"]
+    objective = [
+        eq.error_rate().evaluate(Y == "yes", p.positive_probability(X.to_numpy())) for p in clf._outputs.values()
+    ]
+    assert free.is_deterministic
+    assert objective[2] == min(objective)
+
+
+def test_without_constraints_there_is_nothing_to_compare_with() -> None:
+    fitted = eq.RateClassifier(ERROR, **SETTINGS).fit(X, Y, PEOPLE)
+    assert fitted.report(X, Y, PEOPLE).baseline is None
+    assert fitted.report().baseline is None
+
+
+def test_a_loaded_model_reports_the_same(clf, tmp_path) -> None:
+    clf.save(tmp_path / "model.equirate")
+    loaded = eq.load(tmp_path / "model.equirate")
+    assert loaded.report(X, Y, PEOPLE).to_dict() == clf.report(X, Y, PEOPLE).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("baseline", "name"),
+    [
+        (PLAIN, "LogisticRegression"),
+        ({"the model in production": PLAIN}, "the model in production"),
+        (PLAIN.predict(X), "the predictions given"),
+        (pd.Series(PLAIN.predict(X)), "the predictions given"),
+        (0.25 + 0.5 * THEIRS, "the predictions given"),
+    ],
+    ids=["classifier", "named", "labels", "series", "probabilities"],
+)
+def test_a_baseline_may_be_given(baseline, name, clf) -> None:
+    report = clf.report(X, Y, PEOPLE, baseline=baseline)
+    assert report.baseline.name == name
+    p = 0.25 + 0.5 * THEIRS if isinstance(baseline, np.ndarray) and baseline.dtype.kind == "f" else THEIRS
+    truth = Y == "yes"
+    assert report.baseline.evaluation.objective == pytest.approx(eq.error_rate().evaluate(truth, p))
+    ours = clf.predict_pmf(X)[:, 1]
+    everybody = report.baseline.changes[0]
+    assert everybody.gained == pytest.approx((ours * (1 - p)).sum())
+    assert everybody.lost_right == pytest.approx(((1 - ours) * p)[~truth].sum())
+
+
+def test_a_mixture_as_a_baseline(clf) -> None:
+    same = clf.report(X, Y, PEOPLE, baseline=clf)
+    assert same.baseline.evaluation == same.last
+    assert "That costs nothing" in str(same)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"),
+    [
+        (PLAIN.predict(X)[:5], r"one prediction per example, \(900,\); got \(5,\)"),
+        (np.full(N, "maybe"), "labels that were not in training: maybe"),
+        (np.full(N, 1.5), "labels, or probabilities"),
+        ({}, "one classifier under one name; got 0"),
+    ],
+)
+def test_a_baseline_that_cannot_be_is_refused(baseline, message, clf) -> None:
+    with pytest.raises(eq.DataError, match=message):
+        clf.report(X, Y, PEOPLE, baseline=baseline)
+
+
+@pytest.mark.parametrize("given", [{"y": Y}, {"baseline": PLAIN}, {"frontier": object()}])
+def test_what_needs_data_is_refused_without(given, clf) -> None:
+    with pytest.raises(eq.DataError, match=f"report needs X with {next(iter(given))}"):
+        clf.report(**given)
+
+
+def test_the_points_of_a_frontier_are_measured_on_the_data(clf) -> None:
+    frontier = clf.frontier(X, Y, PEOPLE, levels=[0.1, 0.0])
+    report = clf.report(X, Y, PEOPLE, frontier=frontier)
+    assert [point.level for point in report.frontier] == [0.0, 0.1]
+    for level, point in zip((1, 0), report.frontier, strict=True):
+        p = frontier.classifiers[level].positive_probability(X.to_numpy())
+        assert point.evaluation.objective == pytest.approx(eq.error_rate().evaluate(Y == "yes", p))
+        women = next(r for r in point.rates if r.rate == "positive_rate" and "'F'" in r.slice)
+        assert women.value == pytest.approx(p[SEX == "F"].mean())
+
+
+def test_where_it_comes_from(clf) -> None:
+    origin = clf.report(X, Y, PEOPLE).origin
+    assert [member.weight for member in origin.members] == list(clf.weights_)
+    shares = clf.members_.decide(X.to_numpy()).mean(axis=0)
+    np.testing.assert_allclose([member.predicted for member in origin.members], shares)
+    assert "random_state=0" in origin.estimator
+    assert origin.facts["features"] == "3"
+    assert origin.facts["attributes that groups are made of"] == "sex"
+    forest = eq.RateClassifier(ERROR, PARITY, model=RandomForestClassifier(3, random_state=0), n_rounds=3)
+    text = forest.fit(X, Y, PEOPLE).report(X, Y, PEOPLE).origin.estimator
+    assert "RandomForestClassifier" in text
+    assert not re.search("0x[0-9a-f]+", text)
+
+
+def test_a_postprocessor_is_set_beside_its_own_classifier() -> None:
+    post = eq.RatePostprocessor(PLAIN, ERROR, PARITY, n_rounds=60).fit(X, Y, PEOPLE)
+    report = post.report(X, Y, PEOPLE)
+    assert report.baseline.name == "LogisticRegression"
+    assert report.baseline.evaluation.objective == pytest.approx(np.mean(PLAIN.predict(X) != Y))
+    assert report.course is None
+    scores = eq.RatePostprocessor(None, ERROR, PARITY, n_rounds=60).fit(PLAIN.decision_function(X), Y, PEOPLE)
+    assert scores.report(PLAIN.decision_function(X), Y, PEOPLE).baseline is None
+    json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_weights_of_the_labels_are_those_of_the_predictions(clf) -> None:
+    weights = np.where(Y == "yes", 3.0, 1.0)
+    everybody = clf.report(X, Y, PEOPLE, sample_weight=weights).last.slices[0]
+    assert everybody.labelled == pytest.approx(weights[Y == "yes"].sum() / weights.sum())
+    assert everybody.predicted == pytest.approx(np.average(clf.predict_pmf(X)[:, 1], weights=weights))
