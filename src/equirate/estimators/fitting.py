@@ -54,7 +54,7 @@ class Settings:
     weight_scope: str
     tolerance: float
     patience: int | None
-    verbose: bool
+    verbose: bool | ProgressLine
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
@@ -150,7 +150,8 @@ class Training:
         rows = [doubled_rows(part, len(self.examples), len(doubled)) for part in (parts.train, parts.choose)]
         (train_X, train), (choose_X, choose) = ((_taken(X, part), subset(doubled, part)) for part in rows)
         judged_on = (choose_X, choose.labels, choose.columns, choose.weights)
-        line = ProgressLine(problem.objective.sense) if settings.verbose else None
+        shown = settings.verbose
+        line = shown if isinstance(shown, ProgressLine) else ProgressLine(problem.objective.sense) if shown else None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NotSolvedWarning)  # the status says it, with numbers

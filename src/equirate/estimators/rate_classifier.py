@@ -21,6 +21,7 @@ from .._core.errors import DataError, NotSolvedWarning
 from ..game.classifiers import Classifier
 from ..game.loop import Start
 from ..game.solution import Solution, Status
+from ..game.solving import ProgressLine
 from ..problem.problem import Objective, Problem
 from ..report.text import Evaluation
 from .fitting import Outcome, Parts, Settings, Training, is_linear
@@ -86,7 +87,8 @@ class RateClassifier(Judged):
         Seed of the split and of stochastic predictions: a whole number, or a numpy RandomState or Generator, from
         which `fit` draws one.
     verbose
-        Show progress: round, and objective and violation of the best mixture so far.
+        Show progress: round, and objective and violation of the best mixture so far. A `ProgressLine` shows it its
+        own way.
 
     Attributes
     ----------
@@ -136,7 +138,7 @@ class RateClassifier(Judged):
         patience: int | None = 5,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: bool = False,
+        verbose: bool | ProgressLine = False,
     ) -> None:
         self.objective = objective
         self.constraints = constraints
