@@ -14,7 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import __version__
+import equirate as eq
+
 from .._core.errors import EquirateError, ParseError
 from .shown import Shown
 
@@ -60,7 +61,7 @@ SaveConfig = Annotated[Path | None, typer.Option(help="Write the options to this
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"equirate {__version__}")
+        typer.echo(f"equirate {eq.__version__}")
         raise typer.Exit
 
 
@@ -187,6 +188,10 @@ def predict(
     shown = Shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
+    except KeyboardInterrupt:
+        return _interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
+    except BrokenPipeError:
+        return _enough()
     finally:
         shown.done()
     if out is not None and not quiet:
@@ -275,10 +280,15 @@ def _told(run: Any, json: bool, quiet: bool) -> int:
     shown = Shown(quiet)
     try:
         outcome = run(shown)
+    except KeyboardInterrupt:
+        return _interrupted(": nothing was reached yet")
     finally:
         shown.done()
-    sys.stdout.write(as_json(outcome.summary) if json else f"{outcome.text}\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(as_json(outcome.summary) if json else f"{outcome.text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _enough()
     return int(outcome.code)
 
 
@@ -297,14 +307,21 @@ def run(arguments: list[str]) -> int:
         said = error.format_message() if hasattr(error, "format_message") else str(error)
         return _refused(" ".join(line.strip(" └─") for line in said.splitlines()))
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("equirate: interrupted\n")
-        return INTERRUPTED
+        return _interrupted()
     except MemoryError:
         return _refused("there is not enough memory for this table")
-    except BrokenPipeError:  # whoever read the output has enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0
+
+
+def _interrupted(said: str = "") -> int:
+    sys.stderr.write(f"equirate: interrupted{said}\n")
+    return INTERRUPTED
+
+
+def _enough() -> int:
+    """Whoever read the output has enough of it: leave nothing that would be written when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _refused(said: str) -> int:

@@ -11,7 +11,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
+import equirate as eq
+
 from .._core.errors import EquirateError
 from .folders import Model, as_json, output_folder, save, write_text
 from .models import TREES, Trained, estimator_of, needs_dense, train
@@ -66,7 +67,7 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
         if model.interrupted:
             notes.append("interrupted: this is what was reached")
         summary = {
-            "equirate": __version__,
+            "equirate": eq.__version__,
             "code": int(code),
             "verdict": sentence(achieved),
             "problem": {
@@ -123,7 +124,7 @@ def _frontier(prepared: Prepared, levels: list[float], tell: Teller) -> Outcome:
         test=(test.X, named(test.positive), test.attributes, test.weights),
     )
     summary = {
-        "equirate": __version__,
+        "equirate": eq.__version__,
         "objective": found.objective,
         "constraints": [repr(c) for c in prepared.problem.constraints],
         "options": prepared.settings.changed(),

@@ -184,6 +184,8 @@ def open_model(path: Path) -> Model:
 def _described(path: Path) -> dict[str, Any]:
     try:
         described = json.loads(_content(path).decode("utf-8"))
+    except FileError:
+        raise
     except (ValueError, RecursionError):
         raise FileError(f"{path} is damaged or cut short: it is not JSON") from None
     if not isinstance(described, dict) or described.get("format") != FORMAT:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
+import equirate as eq
+
 from .._core.errors import DataError, EquirateError
 from ..judge.audit import Audit, audit
 from ..judge.certify import check_confidence
@@ -40,7 +41,7 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     tell.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
     summary = {
-        "equirate": __version__,
+        "equirate": eq.__version__,
         "code": int(verdict_code(achieved, None)),
         "verdict": sentence(achieved),
         "rows": len(part),
@@ -161,7 +162,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     tell.stage("Comparing")
     weights = weights_of(how.weight, table)
     found = audit(positive, decided, people, weights, confidence=how.confidence, smallest=how.smallest)
-    return Outcome(_told(found, most), {"equirate": __version__, **found.as_dict()}, Exit.DONE)
+    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.as_dict()}, Exit.DONE)
 
 
 def _decisions(how: Auditing, column: Any, positive: str, negative: str) -> NDArray[np.bool_]:

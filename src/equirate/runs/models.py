@@ -30,7 +30,8 @@ from .preparing import Labels, Part, Prepared, Teller
 
 Array = NDArray[np.float64]
 TREES = "HistGradientBoostingClassifier"
-_TREE_ROUNDS = 30  # each is a fit of the whole ensemble for every configuration
+_TREE_ROUNDS = 20  # each is a fit of a whole ensemble
+_TREE_SIZE = {"max_iter": 50, "max_leaf_nodes": 15}
 _TREE_STEPS = (0.1,)
 _SCORED = 0.6  # share of the training rows that logistic regression is fitted on; thresholds are chosen on the others
 
@@ -160,7 +161,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         options = {"n_rounds": _TREE_ROUNDS, "lambda_step": _TREE_STEPS, "theta_step": _TREE_STEPS, **options}
-        options["model"] = HistGradientBoostingClassifier(random_state=settings.seed)
+        options["model"] = HistGradientBoostingClassifier(random_state=settings.seed, **_TREE_SIZE)
     return RateClassifier(
         problem.objective,
         list(problem.constraints),

@@ -196,6 +196,8 @@ def _features(settings: Settings, source: Source) -> list[str]:
     """Columns to predict from: all that have no other role."""
     others = {settings.label: "--label", settings.weight: "--weight", settings.time_column: "--time-column"}
     others.pop("", None)
+    for name, option in others.items():
+        source.require([name], option)
     for option, names in (("--attributes", settings.attributes), ("--ignore", settings.ignore)):
         source.require(names, option)
         for name in names:
@@ -204,7 +206,6 @@ def _features(settings: Settings, source: Source) -> list[str]:
                     f"the column {name!r} is named by {others[name]} and by {option}: it can be one of them"
                 )
         others |= dict.fromkeys(names, option)
-    source.require(others, "an option")
     for name in settings.also_feature:
         source.require([name], "--also-feature")
         if others.pop(name, None) in ("--label", "--weight"):

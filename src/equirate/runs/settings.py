@@ -56,15 +56,12 @@ class Settings:
         """Put options together, the first source that has one before the others, and check them."""
         given: dict[str, Any] = {}
         for source in reversed(sources):
-            given.update({name: value for name, value in source.items() if value not in (None, (), [])})
-        if any(
-            {"maximize", "minimize"} <= set(source) and source["maximize"] and source["minimize"] for source in sources
-        ):
-            raise EquirateError("give either --maximize or --minimize, not both")
-        for source in reversed(sources):  # an objective takes the place of one of the other sense
+            if source.get("maximize") and source.get("minimize"):
+                raise EquirateError("give either --maximize or --minimize, not both")
             for sense, other in (("maximize", "minimize"), ("minimize", "maximize")):
-                if source.get(sense):
+                if source.get(sense):  # it takes the place of an objective of the other sense
                     given[other] = ""
+            given.update({name: value for name, value in source.items() if value not in (None, (), [])})
         return cls(
             **{field.name: _typed(field, given[field.name]) for field in fields(cls) if field.name in given}
         )._checked()

@@ -146,11 +146,10 @@ def attribute(name: str, column: Column, kind: Kind | None) -> NDArray[Any]:
         dates[missing] = np.datetime64("NaT")
         return dates
     values_ = numbers(name, column, kind)
-    if kind is not Kind.TRUTH:
-        return values_
-    if np.isnan(values_).any():
-        return np.array(["False", "True", ABSENT])[np.where(np.isnan(values_), 2, values_).astype(int)]
-    return values_ > 0
+    if kind is Kind.TRUTH and np.isnan(values_).any():
+        which = np.where(np.isnan(values_), 2, values_).astype(int)
+        return np.asarray(np.array(["False", "True", ABSENT])[which])
+    return np.asarray(values_ > 0) if kind is Kind.TRUTH else values_
 
 
 def _whole(column: Column) -> Any:

@@ -100,7 +100,9 @@ class Source:
         if table is None or not table.num_rows:
             raise DataError(f"{self.path} has a header but no rows")
         for name in columns:
-            if pa.types.is_binary(table.schema.field(name).type) and self.form is Form.CSV:
+            kind = table.schema.field(name).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            if pa.types.is_binary(kind) and self.form is Form.CSV:
                 raise DataError(_not_utf8(self.path, f"column {name!r}"))
         return table
 
