@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 NEEDED = ("typer", "rich", "pyarrow")
+SETTINGS = {"OMP_WAIT_POLICY": "passive", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Read by libraries when they are loaded: threads that wait leave the cores to others, and tables give memory back."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if absent:
         print(f"equirate: the command line needs {', '.join(absent)}: pip install 'equirate[cli]'", file=sys.stderr)
         return 2
-    # Read when the first library with OpenMP is loaded: threads that wait for others must not keep the cores busy.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
     from .app import run
 
     return run(sys.argv[1:] if arguments is None else list(arguments))

@@ -21,7 +21,7 @@ from ..estimators.judging import refuse_empty
 from ..problem.problem import Problem
 from ..tables.encoder import Encoder, OneHot, Rows
 from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
-from ..tables.reading import Source, open_source
+from ..tables.reading import Source, open_source, release
 from .names import check_names
 from .settings import Settings
 
@@ -146,6 +146,7 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False) -> Prepared:
     roles = _roles(settings, source, table, encoder, kinds)
     tell.roles(roles, table.num_rows)
     del table
+    release()
     if other is not None:
         tell.stage(f"Reading {settings.test}")
         test = read_part(other, labels, kinds, settings.weight, encoder, dense)

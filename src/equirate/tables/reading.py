@@ -97,6 +97,7 @@ class Source:
             else:
                 parts = [part for file in self.files for part in _batches(self, file, columns)]
                 table = pa.Table.from_batches(parts) if parts else None
+        release()
         if table is None or not table.num_rows:
             raise DataError(f"{self.path} has a header but no rows")
         for name in columns:
@@ -160,6 +161,11 @@ def open_source(path: Path, missing: Sequence[str] = ()) -> Source:
                 f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
             )
         return _named(Source(path, form, tuple(_schema(path, form).names), (path,)))
+
+
+def release() -> None:
+    """Give memory that tables no longer use back to the system; the reader keeps it for the next table otherwise."""
+    pa.default_memory_pool().release_unused()
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
