@@ -24,7 +24,21 @@ class AlgorithmError(EquirateError):
 
 
 class ParseError(EquirateError):
-    """Text that is not in the language of rates."""
+    """Text that is not in the language of rates.
+
+    Attributes
+    ----------
+    reason
+        What is wrong, without the text.
+    text
+        What was read; empty where that is not known.
+    column
+        Where in the text the smallest offending part begins, from 0; None where that is not known.
+    """
+
+    def __init__(self, message: str, reason: str = "", text: str = "", column: int | None = None) -> None:
+        super().__init__(message)
+        self.reason, self.text, self.column = reason or message, text, column
 
 
 class FileError(EquirateError):

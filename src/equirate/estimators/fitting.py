@@ -59,7 +59,7 @@ class Settings:
     weight_scope: str
     tolerance: float
     patience: int | None
-    verbose: bool
+    verbose: bool | ProgressLine
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
@@ -174,7 +174,8 @@ class Training:
         settings, parts = self.settings, self.parts
         problem, sample, cells = scoped(self.problem, self.sample, self.cells, settings.weight_scope)
         train, choose = (twice(part, len(self.sample), len(sample)) for part in (parts.train, parts.choose))
-        line = ProgressLine(problem.objective.sense) if settings.verbose else None
+        shown = settings.verbose
+        line = shown if isinstance(shown, ProgressLine) else ProgressLine(problem.objective.sense) if shown else None
         options = Options(
             algorithm=settings.algorithm,
             model=self._model(),

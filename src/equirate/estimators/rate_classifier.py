@@ -21,6 +21,7 @@ from .._core.errors import DataError, NotSolvedWarning
 from .._core.threads import undisturbed
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
+from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
@@ -89,7 +90,8 @@ class RateClassifier(Judged):
         Seed of the split and of stochastic predictions: a whole number, or a numpy RandomState or Generator, from
         which `fit` draws one.
     verbose
-        Show progress: round, and objective and violation of the best mixture so far.
+        Show progress: round, and objective and violation of the best mixture so far. A `ProgressLine` shows it its
+        own way.
 
     Attributes
     ----------
@@ -139,7 +141,7 @@ class RateClassifier(Judged):
         patience: int | None = 5,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: bool = False,
+        verbose: bool | ProgressLine = False,
     ) -> None:
         self.objective = objective
         self.constraints = constraints

@@ -11,6 +11,7 @@ parses back to it.
 from __future__ import annotations
 
 import ast
+import difflib
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -78,7 +79,9 @@ def parse(text: str) -> Any:
             warnings.simplefilter("ignore", SyntaxWarning)  # such as an unknown escape in a string
             tree = ast.parse(source, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ParseError(f"cannot read {_shown(text)}: {getattr(error, 'msg', error)}") from None
+        said, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
+        said, column = said or error, _column(source, line, offset - 1) if line and offset else len(source)
+        raise ParseError(f"cannot read {_shown(text)}: {said}", str(said), source, column) from None
     reader = _Reader(source)
     try:
         return reader.whole(tree.body)
@@ -119,6 +122,8 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.node: ast.expr | None = None
+        """The smallest part that is being read: where a refusal points."""
 
     def whole(self, node: ast.expr) -> Any:
         """Read the whole text, which must amount to something that `parse` returns."""
@@ -143,13 +148,17 @@ class _Reader:
     def read(self, node: ast.expr, depth: int) -> Any:
         if depth > _DEEPEST:
             raise self.refusal(f"it is nested more than {_DEEPEST} deep")
+        outer, self.node = self.node, node
         method = _READERS.get(type(node))
         if method is None:
             raise self.refusal(f"{type(node).__name__} is not part of the language")
-        return method(self, node, depth + 1)
+        result = method(self, node, depth + 1)
+        self.node = outer
+        return result
 
     def refusal(self, reason: str) -> ParseError:
-        return ParseError(f"cannot read {_shown(self.text)}: {reason}")
+        column = None if self.node is None else place_of(self.text, self.node)
+        return ParseError(f"cannot read {_shown(self.text)}: {reason}", reason, self.text, column)
 
     def number(self, value: float) -> float:
         """Bound numbers, so that arithmetic on them stays cheap."""
@@ -234,7 +243,8 @@ class _Reader:
             return expression(_RATES[name](*arguments, **options))
         if name in _OTHERS:
             return _OTHERS[name](*arguments, **options)
-        raise self.refusal(f"there is no function {name!r}")
+        near = difflib.get_close_matches(name, [*_RATES, *_OTHERS], 1)
+        raise self.refusal(f"there is no function {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
     def _isin(self, column: Any, arguments: list[Any], options: dict[str, Any]) -> Slice:
         if not isinstance(column, Attribute) or options or len(arguments) != 1 or not isinstance(arguments[0], list):
@@ -286,6 +296,18 @@ def _uncalled(tree: ast.AST) -> str:
 
 def _not(text: str, wanted: str) -> ParseError:
     return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(ast.parse(text.strip(), mode='eval'))}")
+
+
+def place_of(text: str, node: ast.expr) -> int:
+    """Where in the text a part of its syntax tree begins, in characters; the tree counts bytes in a line."""
+    line = text.encode().splitlines()[node.lineno - 1] if "\n" in text or "\r" in text else text.encode()
+    return _column(text, node.lineno, len(line[: node.col_offset].decode()))
+
+
+def _column(text: str, line: int, column: int) -> int:
+    """A place in a line as a place in the text."""
+    before = text.splitlines(keepends=True)[: max(line - 1, 0)]
+    return min(sum(map(len, before)) + max(column, 0), len(text))
 
 
 def _shown(text: str) -> str:

@@ -1,0 +1,26 @@
+"""The command line: arguments only. What the commands do is in `runs`.
+
+Nothing but the standard library is imported here, so that the command says in one line what is not installed.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+NEEDED = ("typer", "rich", "pyarrow")
+SETTINGS = {"OMP_WAIT_POLICY": "passive", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""Read by libraries when they are loaded: threads that wait leave the cores to others, and tables give memory back."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    absent = [name for name in NEEDED if find_spec(name) is None]
+    if absent:
+        print(f"equirate: the command line needs {', '.join(absent)}: pip install 'equirate[cli]'", file=sys.stderr)
+        return 2
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    from .app import run
+
+    return run(sys.argv[1:] if arguments is None else list(arguments))

@@ -1,0 +1,338 @@
+"""The commands and their arguments. Each hands them to `runs`, prints what comes back, and returns the exit code.
+
+0: done; 3: a constraint is broken on held-out data, or a confidence that was asked for was not certified; 2: bad input,
+in one line; 130: interrupted, with what was reached saved.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import equirate as eq
+
+from .._core.errors import EquirateError, ParseError
+from .shown import Shown
+
+app = typer.Typer(
+    name="equirate",
+    help="Classifiers for the metric you are judged by, under the constraints you are held to.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+BAD_INPUT, INTERRUPTED = 2, 130
+
+_Text = Annotated[str | None, typer.Option()]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but the result.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
+Label = Annotated[str | None, typer.Option(help="Column of the label, which has two values.")]
+Positive = Annotated[
+    str | None, typer.Option(help="The value of the label that is positive; 1 and true by themselves.")
+]
+Attributes = Annotated[
+    list[str] | None, typer.Option(help="Columns that slices may name and that are not features: a,b or repeated.")
+]
+Also = Annotated[list[str] | None, typer.Option(help="An attribute that is a feature too.")]
+Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are not used at all.")]
+Missing = Annotated[list[str] | None, typer.Option(help="Text that stands for a missing value, besides NA, null, ...")]
+Maximize = Annotated[str | None, typer.Option(help='What to maximise, as in "f1()".')]
+Minimize = Annotated[str | None, typer.Option(help='What to minimise, as in "error_rate()".')]
+SubjectTo = Annotated[list[str] | None, typer.Option(help='A constraint, as in "fpr() <= 0.1"; may be repeated.')]
+Split = Annotated[float | None, typer.Option(help="Share of the rows to judge on (0.25), drawn at random.")]
+TimeColumn = Annotated[str | None, typer.Option(help="Judge on the latest rows by this column instead.")]
+Test = Annotated[str | None, typer.Option(help="Judge on the rows of this file instead.")]
+Weight = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
+ModelName = Annotated[str | None, typer.Option("--model", help="linear, trees or thresholds.")]
+Output = Annotated[str | None, typer.Option(help="hashed (a mixture, each row always decided alike) or deterministic.")]
+Confidence = Annotated[float | None, typer.Option(help="Keep a margin: constraints hold on new data, as in 0.95.")]
+Rounds = Annotated[int | None, typer.Option(help="Rounds of the game at most.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the split and of all that is drawn; 0 if not given.")]
+Config = Annotated[Path | None, typer.Option(help="TOML file of options; the command line goes before it.")]
+SaveConfig = Annotated[Path | None, typer.Option(help="Write the options to this TOML file.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"equirate {eq.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def equirate(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Classifiers for the metric you are judged by, under the constraints you are held to."""
+
+
+@app.command()
+def fit(
+    data: Annotated[str | None, typer.Argument(help="CSV, Parquet or Feather, or a folder of Parquet.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for model, summary and report.")] = None,
+    label: Label = None,
+    positive: Positive = None,
+    attributes: Attributes = None,
+    also_feature: Also = None,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    maximize: Maximize = None,
+    minimize: Minimize = None,
+    subject_to: SubjectTo = None,
+    split: Split = None,
+    time_column: TimeColumn = None,
+    test: Test = None,
+    weight: Weight = None,
+    model: ModelName = None,
+    output: Output = None,
+    confidence: Confidence = None,
+    rounds: Rounds = None,
+    seed: Seed = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Train on a table, judge on rows held out, and write model, report and summary into a folder."""
+    from ..runs import fitting
+
+    settings = _settings(locals())
+    if out is None:
+        raise EquirateError("there is no place for the model: name a folder with --out")
+    return _told(lambda shown: fitting.fit(settings, out, shown, force), json, quiet)
+
+
+@app.command()
+def frontier(
+    data: Annotated[str | None, typer.Argument(help="CSV, Parquet or Feather, or a folder of Parquet.")] = None,
+    levels: Annotated[
+        str, typer.Option(help="How far the constraints may be overstepped, in their own units; 0 is as written.")
+    ] = "0,0.01,0.02,0.05,0.1",
+    out: Annotated[Path | None, typer.Option(help="Folder for frontier.json.")] = None,
+    label: Label = None,
+    positive: Positive = None,
+    attributes: Attributes = None,
+    also_feature: Also = None,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    maximize: Maximize = None,
+    minimize: Minimize = None,
+    subject_to: SubjectTo = None,
+    split: Split = None,
+    time_column: TimeColumn = None,
+    test: Test = None,
+    weight: Weight = None,
+    rounds: Rounds = None,
+    seed: Seed = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Train once for many levels of the constraints: what each of them costs."""
+    from ..runs import fitting
+
+    settings = _settings(locals())
+    try:
+        steps = [float(level) for level in levels.split(",")]
+    except ValueError:
+        raise EquirateError(f"--levels must be numbers with commas between them; got {levels!r}") from None
+    return _told(lambda shown: fitting.frontier(settings, steps, out, shown, force), json, quiet)
+
+
+@app.command()
+def evaluate(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    data: Annotated[Path, typer.Argument(help="Rows to judge on.")],
+    confidence: Annotated[float, typer.Option(help="Confidence of intervals and verdicts.")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="Folder for a report.")] = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Judge a model on a new file: what was asked, what is achieved, and how sure that is."""
+    from ..runs import judging
+
+    return _told(lambda shown: judging.evaluate(model, data, confidence, out, shown, force), json, quiet)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    data: Annotated[Path, typer.Argument(help="Rows to decide on, however many.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write: .csv (.gz, .bz2, .xz, .zst), .parquet or .feather; else standard output."),
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Column that says who a row is about: one key, one decision.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Columns to copy beside the predictions.")] = None,
+    probability: Annotated[
+        bool, typer.Option("--probability", help="Add the probability of a positive decision.")
+    ] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Decide on every row of a file, in constant memory."""
+    from ..runs import judging
+
+    how = judging.Predicting(key or "", _listed(keep), probability)
+    shown = Shown(quiet)
+    try:
+        rows = judging.predict(model, data, out, how, shown)
+    except KeyboardInterrupt:
+        return _interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
+    except BrokenPipeError:
+        return _enough()
+    finally:
+        shown.done()
+    if out is not None and not quiet:
+        typer.echo(f"{rows:,} rows decided: {out}")
+    return 0
+
+
+@app.command()
+def audit(
+    data: Annotated[Path, typer.Argument(help="Table with labels, predictions and attributes.")],
+    label: Annotated[str, typer.Option(help="Column of the label.")],
+    prediction: Annotated[str, typer.Option(help="Column of anybody's predictions, or of scores with --threshold.")],
+    attributes: Annotated[list[str], typer.Option(help="Columns whose values make the groups: a,b or repeated.")],
+    positive: Positive = None,
+    threshold: Annotated[float | None, typer.Option(help="Scores of at least this much are positive.")] = None,
+    weight: Weight = None,
+    confidence: Annotated[float, typer.Option(help="With which all intervals hold at once.")] = 0.95,
+    smallest: Annotated[int, typer.Option(min=1, help="Fewest examples behind a rate.")] = 30,
+    top: Annotated[int, typer.Option(min=1, help="How many differences to show.")] = 20,
+    missing: Missing = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Compare every rate between groups, and pairs of groups, in predictions that anybody made."""
+    from ..runs import judging
+
+    how = judging.Auditing(
+        label,
+        prediction,
+        _listed(attributes),
+        positive or "",
+        threshold,
+        weight or "",
+        confidence,
+        smallest,
+        tuple(missing or ()),
+    )
+    return _told(lambda shown: judging.audited(data, how, shown, top), json, quiet)
+
+
+@app.command()
+def explain(
+    expression: Annotated[str, typer.Argument(help="An expression, a constraint, an objective or a slice.")],
+    json: Json = False,
+) -> int:
+    """Say how an expression reads, what kind of function it is, and what would solve it."""
+    from ..runs.explaining import explain as explained
+    from ..runs.folders import as_json
+
+    found = explained(expression)
+    sys.stdout.write(as_json(found.as_dict()) if json else f"{found}\n")
+    return 0 if found.possible else BAD_INPUT
+
+
+def _settings(options: dict[str, Any]) -> Any:
+    """The options of a command and of its configuration, checked; written to a file if asked for."""
+    from dataclasses import fields
+
+    from ..runs import settings as file
+    from ..runs.folders import write_text
+
+    names = {field.name for field in fields(file.Settings)}
+    given = {name: value for name, value in options.items() if name in names}
+    for name in ("attributes", "also_feature", "ignore"):
+        given[name] = _listed(given[name])
+    settings = file.Settings.of(given, {} if options["config"] is None else file.read(options["config"]))
+    path: Path | None = options["save_config"]
+    if path is not None:
+        try:
+            path.unlink(missing_ok=True)
+            write_text(path, settings.as_toml())
+        except OSError as error:
+            raise EquirateError(f"cannot write to {path}: {error.strerror}") from None
+    return settings
+
+
+def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names that were repeated, or that have commas between them."""
+    return tuple(dict.fromkeys(name.strip() for each in given or () for name in each.split(",") if name.strip()))
+
+
+def _told(run: Any, json: bool, quiet: bool) -> int:
+    """Run something, print its outcome and return its code."""
+    from ..runs.folders import as_json
+
+    shown = Shown(quiet)
+    try:
+        outcome = run(shown)
+    except KeyboardInterrupt:
+        return _interrupted(": nothing was reached yet")
+    finally:
+        shown.done()
+    try:
+        sys.stdout.write(as_json(outcome.summary) if json else f"{outcome.text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _enough()
+    return int(outcome.code)
+
+
+# -- errors ---------------------------------------------------------------------------------------
+
+_USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; whatever is wrong with the input is one line on standard error and exit code 2."""
+    try:
+        code = app(arguments, prog_name="equirate", standalone_mode=False)
+    except ParseError as error:
+        return _refused(_pointed(error))
+    except (EquirateError, _USAGE) as error:
+        said = error.format_message() if hasattr(error, "format_message") else str(error)
+        return _refused(" ".join(line.strip(" └─") for line in said.splitlines()))
+    except (KeyboardInterrupt, typer.Abort):
+        return _interrupted()
+    except MemoryError:
+        return _refused("there is not enough memory for this table")
+    return code if isinstance(code, int) else 0
+
+
+def _interrupted(said: str = "") -> int:
+    sys.stderr.write(f"equirate: interrupted{said}\n")
+    return INTERRUPTED
+
+
+def _enough() -> int:
+    """Whoever read the output has enough of it: leave nothing that would be written when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _refused(said: str) -> int:
+    sys.stderr.write(f"equirate: {said}\n")
+    return BAD_INPUT
+
+
+def _pointed(error: ParseError) -> str:
+    """A refusal, and below it the text with a caret at the place."""
+    if error.column is None or not error.text:
+        return str(error)
+    start = error.text.rfind("\n", 0, error.column) + 1
+    line = error.text[start:].partition("\n")[0].replace("\t", " ")
+    return f"{error.reason}\n  {line}\n  {' ' * (error.column - start)}^"

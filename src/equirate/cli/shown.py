@@ -1,0 +1,133 @@
+"""What is shown while a command runs, on standard error: stages, the columns of a table, rounds with the time left.
+
+In: what `runs` tells. Out: lines and bars by rich. Names and values from files are shown as they are, never as markup.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from ..game.loop import Moment
+from ..game.progress import ProgressLine
+from ..runs.preparing import Role
+
+_PAUSE = 5.0  # seconds between lines where there is no terminal
+
+
+class Shown:
+    """Shows how a run goes; silent if asked to be."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.console = Console(stderr=True, highlight=False)
+        self._status: Status | None = None
+        self._last = ""
+
+    def stage(self, what: str) -> None:
+        """Say what begins: a line that changes on a terminal, a line for each stage elsewhere."""
+        if self.quiet:
+            return
+        if self.console.is_terminal:
+            if self._status is None:
+                self._status = self.console.status("")
+                self._status.start()
+            self._status.update(Text(what))
+        elif what.partition(":")[0] != self._last:
+            self._last = what.partition(":")[0]
+            self.console.print(Text(what), soft_wrap=True)
+
+    def roles(self, roles: Sequence[Role], rows: int) -> None:
+        """Show what the columns are used for."""
+        if self.quiet:
+            return
+        table = Table(title=Text(f"{rows:,} rows"), title_justify="left", box=None, pad_edge=False)
+        for name in ("column", "used as", "holds", "becomes"):
+            table.add_column(name, overflow="fold")
+        for role in roles:
+            table.add_row(*map(Text, (role.column, role.role, role.kind, role.becomes)))
+        self.console.print(table)
+
+    def note(self, text: str) -> None:
+        """Say something that the user should know."""
+        if not self.quiet:
+            self.console.print(Text(f"! {text}"), soft_wrap=True)
+
+    def line(self, sense: str) -> ProgressLine | None:
+        """What shows the rounds of a game."""
+        if self.quiet:
+            return None
+        self.done()
+        return Rounds(sense, self.console)
+
+    def done(self) -> None:
+        """Leave the terminal as it was."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+class Rounds(ProgressLine):
+    """The rounds of a game as a bar, with the best mixture so far and the most time that is left."""
+
+    def __init__(self, sense: str, console: Console) -> None:
+        super().__init__(sense)
+        self.console = console
+        self._bar: Progress | None = None
+        self._task: Any = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Rounds:
+        """There is one terminal: scikit-learn copies parameters when it clones."""
+        return self
+
+    def __call__(self, moment: Moment) -> None:
+        """Show where the game stands, a few times a second."""
+        now = time.monotonic()
+        if now - self.last < 0.2 and moment.round < moment.n_rounds:
+            return
+        if not self.console.is_terminal:
+            self._written(moment, now)
+            return
+        self.last = now
+        if self._bar is None:
+            said = TextColumn("{task.fields[best]}", markup=False)
+            left = (TimeElapsedColumn(), TextColumn("at most", markup=False), TimeRemainingColumn(), TextColumn("left"))
+            self._bar = Progress(
+                TextColumn("round"),
+                BarColumn(20),
+                MofNCompleteColumn(),
+                said,
+                *left,
+                console=self.console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=moment.n_rounds, best="")
+            self._bar.start()
+        self._bar.update(self._task, completed=moment.round, best=self._best)
+
+    @property
+    def _best(self) -> str:
+        return "" if self.mixture is None else "objective {:.4f}, violation {:.4f}".format(*self.mixture)
+
+    def _written(self, moment: Moment, now: float) -> None:
+        """Where there is no terminal: a line now and then."""
+        if now - max(self.last, self.start) < _PAUSE:
+            return
+        self.last = now
+        left = (now - self.start) * (moment.n_rounds / max(moment.round, 1) - 1)
+        said = f"round {moment.round}/{moment.n_rounds}  {self._best}  at most {left:.0f} s left"
+        self.console.print(Text(said), soft_wrap=True)
+
+    def end(self) -> None:
+        """Take the bar away, once."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+        self.ended = True

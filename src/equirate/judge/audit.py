@@ -1,0 +1,257 @@
+r"""Auditing predictions that anybody made: every rate in every group and pair of groups, beside everybody else.
+
+In: labels, 0/1 predictions and attributes. Out: an `Audit`, whose findings are sorted by how far the difference between
+a group and everybody else is from chance. Nothing is trained.
+
+All rates here are proportions :math:`a/b` of counts (F1 is one through the Jaccard index J: :math:`2J/(1+J)` rises
+with it), so their intervals are Wilson's, with Kish's effective number of examples where there are weights; the
+interval of a difference of two independent proportions is Newcombe's hybrid of the two. With m differences looked at,
+each interval has the level :math:`1 - (1 - \text{confidence})/m` (Bonferroni): all of them hold at once with the
+confidence asked for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from .._core.errors import DataError
+from ..data.slices import Slice, attr
+from .certify import check_confidence
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Interval = tuple[float, float]
+
+SMALLEST = 30
+"""Fewest examples behind a rate that is looked at."""
+_MANY = 10  # values of a numeric attribute from which on it is cut into quarters
+_MOST = 100  # values of an attribute
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rate as a share: whom it is measured among, who counts, and how a share of these becomes its value."""
+
+    among: Callable[[Mask, Mask], Mask]
+    counted: Callable[[Mask, Mask], Mask]
+    value: Callable[[float], float] = float
+
+
+def _f1(jaccard: float) -> float:
+    return 2 * jaccard / (1 + jaccard)
+
+
+RATES = {
+    "positive_rate": Share(lambda y, p: np.ones_like(y), lambda y, p: p),
+    "error_rate": Share(lambda y, p: np.ones_like(y), lambda y, p: y != p),
+    "tpr": Share(lambda y, p: y, lambda y, p: p),
+    "fpr": Share(lambda y, p: ~y, lambda y, p: p),
+    "precision": Share(lambda y, p: p, lambda y, p: y),
+    "npv": Share(lambda y, p: ~p, lambda y, p: ~y),
+    "f1": Share(lambda y, p: y | p, lambda y, p: y & p, _f1),
+}
+"""The rates that are looked at; negative_rate, accuracy, fnr and tnr are one minus one of them."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rate in one group, and in everybody else.
+
+    ``difference`` is the group's rate minus the others'; ``low`` and ``high`` bound it for all findings at once.
+    ``clear`` says that the bounds are on one side of 0.
+    """
+
+    rate: str
+    group: str
+    examples: int
+    value: float
+    others: float
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference is more than chance."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def sure(self) -> float:
+        """The least that the difference can be, in size; 0 if it can be chance."""
+        return max(self.low, -self.high, 0.0)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found, the worst first."""
+
+    findings: tuple[Finding, ...]
+    overall: dict[str, tuple[float, float, float]]
+    left_out: tuple[tuple[str, int], ...]
+    examples: int
+    confidence: float
+    smallest: int
+
+    @property
+    def looked_at(self) -> int:
+        """How many differences were looked at, which every interval allows for."""
+        return len(self.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "examples": self.examples,
+            "confidence": self.confidence,
+            "looked_at": self.looked_at,
+            "clear": sum(finding.clear for finding in self.findings),
+            "overall": {
+                name: dict(zip(("value", "low", "high"), row, strict=True)) for name, row in self.overall.items()
+            },
+            "findings": [{**asdict(finding), "clear": finding.clear} for finding in self.findings],
+            "left_out": [{"group": group, "examples": count} for group, count in self.left_out],
+            "smallest": self.smallest,
+        }
+
+
+def audit(
+    labels: NDArray[Any],
+    predictions: NDArray[Any],
+    attributes: Mapping[str, NDArray[Any]],
+    sample_weight: NDArray[Any] | None = None,
+    *,
+    confidence: float = 0.95,
+    smallest: int = SMALLEST,
+) -> Audit:
+    """Compare every rate in every group, and in every pair of groups, with everybody else's.
+
+    Parameters
+    ----------
+    labels, predictions
+        0/1 or False/True.
+    attributes
+        Columns whose values make the groups; numbers with many values are cut into quarters.
+    sample_weight
+        Non-negative weights.
+    confidence
+        With which all intervals hold at once.
+    smallest
+        Fewest examples behind a rate; groups with less are left out, and named.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["Female", "Male"], 2000)
+    >>> y = rng.random(2000) < 0.4
+    >>> p = np.where(sex == "Male", y, rng.random(2000) < 0.2)
+    >>> found = audit(y, p, {"sex": sex})
+    >>> found.findings[0].rate, found.findings[0].clear, found.looked_at
+    ('tpr', True, 7)
+    """
+    check_confidence(confidence)
+    y, p = np.asarray(labels, dtype=bool), np.asarray(predictions, dtype=bool)
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    kept, left_out = _cells(_groups(attributes), y, p, weights, smallest)
+    z = float(ndtri(1 - (1 - confidence) / (2 * max(len(kept), 1))))
+    findings = []
+    for rate, group, inside in kept:
+        here, there = (_measured(rate, y, p, weights, who, z) for who in (inside, ~inside))
+        low, high = newcombe(here, there)
+        size = int(np.count_nonzero(inside))
+        findings.append(Finding(rate, group, size, here[0], there[0], here[0] - there[0], low, high))
+    findings.sort(key=lambda found: (-found.sure, -abs(found.difference), found.rate, found.group))
+    plain, everybody = float(ndtri(0.5 + confidence / 2)), np.ones(len(y), dtype=bool)
+    overall = {rate: _measured(rate, y, p, weights, everybody, plain) for rate in RATES}
+    return Audit(tuple(findings), overall, tuple(left_out), len(y), confidence, smallest)
+
+
+def _groups(attributes: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Slice, Mask]]:
+    """Every value of every attribute, and every pair of values of two attributes."""
+    single = {name: list(_values(name, column)) for name, column in attributes.items()}
+    for groups in single.values():
+        yield from groups[:1] if len(groups) == 2 else groups  # of two, one against the other says it all
+    for first, second in itertools.combinations(single.values(), 2):
+        for (left, here), (right, there) in itertools.product(first, second):
+            yield left & right, here & there
+
+
+def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
+    values = np.unique(column)
+    if len(values) < 2:
+        raise DataError(f"the attribute {name!r} has one value only, {values[0]!r}: there is nobody to compare with")
+    if column.dtype.kind in "iuf" and len(values) > _MANY:
+        if np.isnan(column.astype(float)).any():
+            raise DataError(f"the attribute {name!r} has missing values: fill them or drop those rows")
+        edges = np.unique(np.quantile(column, [0.25, 0.5, 0.75]))
+        for low, high in itertools.pairwise([-np.inf, *edges, np.inf]):
+            above, below = attr(name) >= float(low), attr(name) < float(high)
+            slice_ = below if low == -np.inf else above if high == np.inf else above & below
+            yield slice_, (column >= low) & (column < high)
+        return
+    if len(values) > _MOST:
+        raise DataError(f"the attribute {name!r} has {len(values):,} values, more than {_MOST}: group them first")
+    for value in values:
+        yield attr(name) == value.item(), column == value
+
+
+def _cells(
+    groups: Iterator[tuple[Slice, Mask]], y: Mask, p: Mask, weights: Array, smallest: int
+) -> tuple[list[tuple[str, str, Mask]], list[tuple[str, int]]]:
+    """The rates to look at, each with enough examples inside and outside; and what was left out, with its size."""
+    kept: list[tuple[str, str, Mask]] = []
+    left_out: list[tuple[str, int]] = []
+    counts = weights > 0
+    for slice_, inside in groups:
+        size = int(np.count_nonzero(inside & counts))
+        if size < smallest:
+            if size:
+                left_out.append((repr(slice_), size))
+            continue
+        for rate, share in RATES.items():
+            among = share.among(y, p) & counts
+            here, there = (int(np.count_nonzero(among & who)) for who in (inside, ~inside))
+            if min(here, there) >= smallest:
+                kept.append((rate, repr(slice_), inside))
+            else:
+                left_out.append((f"{rate}({slice_!r})", min(here, there)))
+    return kept, left_out
+
+
+def _measured(rate: str, y: Mask, p: Mask, weights: Array, who: Mask, z: float) -> tuple[float, float, float]:
+    """A rate among some, and its interval."""
+    share = RATES[rate]
+    among = share.among(y, p) & who
+    inside = weights[among]
+    total = inside.sum()
+    if not total > 0:
+        return float("nan"), float("nan"), float("nan")
+    value = float(inside[share.counted(y, p)[among]].sum() / total)
+    low, high = wilson(value, float(total**2 / (inside**2).sum()), z)
+    return share.value(value), share.value(low), share.value(high)
+
+
+def wilson(share: float, n: float, z: float) -> Interval:
+    """Wilson's interval of a proportion among n examples: the shares that are at most z standard errors away.
+
+    Examples
+    --------
+    >>> tuple(round(end, 4) for end in wilson(0.5, 100, 1.96))
+    (0.4038, 0.5962)
+    """
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
+    return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)
+
+
+def newcombe(here: tuple[float, float, float], there: tuple[float, float, float]) -> Interval:
+    """Newcombe's interval of a difference, from two independent values and their intervals (value, low, high)."""
+    difference = here[0] - there[0]
+    down = float(np.hypot(here[0] - here[1], there[2] - there[0]))
+    up = float(np.hypot(here[2] - here[0], there[0] - there[1]))
+    return difference - down, difference + up

@@ -1,0 +1,341 @@
+"""An expression explained: how it reads in words, what kind of function it is, and what would solve it.
+
+In: text of the language of rates. Out: an `Explanation`: words, curvature, range, the direction in which every rate
+moves it, and the algorithm that ``"auto"`` takes, or the refusal with its rewrite. No data are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from .._core.errors import DisciplineError
+from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, Joined, Membership, Slice
+from ..game.algorithms import choose
+from ..language.curvature import Curvature, Interval
+from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
+from ..language.nodes import BlackBox, Loss, Named, Rate
+from ..language.parity import Family
+from ..problem.problem import Objective, Problem, maximize, minimize
+from ..problem.text import parse
+
+_RATES = {
+    "positive_rate": "the share predicted positive",
+    "negative_rate": "the share predicted negative",
+    "accuracy": "the share predicted rightly",
+    "error_rate": "the share predicted wrongly",
+    "tpr": "the share of actual positives that are predicted positive",
+    "fnr": "the share of actual positives that are predicted negative",
+    "fpr": "the share of actual negatives that are predicted positive",
+    "tnr": "the share of actual negatives that are predicted negative",
+    "tp": "the share who are positive and predicted so",
+    "fp": "the share who are negative and predicted positive",
+    "tn": "the share who are negative and predicted so",
+    "fn": "the share who are positive and predicted negative",
+    "base_rate": "the share who are positive",
+    "wins": "the share decided otherwise than by {baseline}, and rightly",
+    "losses": "the share decided otherwise than by {baseline}, and wrongly",
+    "churn": "the share decided otherwise than by {baseline}",
+    "log_loss": "the logistic loss of the scores",
+    "hinge_loss": "the hinge loss of the scores",
+    "precision": "the share of predicted positives that are actual positives",
+    "npv": "the share of predicted negatives that are actual negatives",
+    "f1": "the F1 score (the harmonic mean of precision and recall)",
+    "f_score": "the F score",
+    "jaccard": "the Jaccard index of predicted and actual positives",
+    "win_loss_ratio": "the ratio of wins to losses",
+    "g_mean": "the geometric mean of the shares of actual positives and negatives that are predicted rightly",
+    "h_mean": "the harmonic mean of the shares of actual positives and negatives that are predicted rightly",
+    "q_mean": "one minus the quadratic mean of the two kinds of error",
+    "kl_divergence": "the KL divergence of the predicted shares from the actual ones",
+}
+_ATOMS = {
+    "log": "the logarithm of {}",
+    "sqrt": "the square root of {}",
+    "square": "the square of {}",
+    "inv": "one over {}",
+    "abs": "the absolute value of {}",
+    "max": "the largest of {}",
+    "min": "the smallest of {}",
+    "norm": "the Euclidean norm of {}",
+    "geo_mean": "the geometric mean of {}",
+    "harmonic_mean": "the harmonic mean of {}",
+}
+_COMPARED = {
+    "==": "is",
+    "!=": "is not",
+    "<": "is below",
+    "<=": "is at most",
+    ">": "is above",
+    ">=": "is at least",
+}
+_CURVATURE = {
+    Curvature.CONSTANT: "constant: no prediction changes it",
+    Curvature.AFFINE: "affine: a weighted sum of rates",
+    Curvature.CONVEX: "convex: it can be minimised, or bounded from above",
+    Curvature.CONCAVE: "concave: it can be maximised, or bounded from below",
+    Curvature.RATIO: "a ratio, or a sum of ratios, of weighted sums of rates: no guarantee of the global optimum",
+    Curvature.UNKNOWN: "unknown: neither convex, concave nor a ratio",
+}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a text of the language means, and what would be done with it."""
+
+    text: str
+    what: str
+    words: str
+    curvature: str = ""
+    range: str = ""
+    directions: dict[str, str] = field(default_factory=dict)
+    algorithms: dict[str, str] = field(default_factory=dict)
+    refusals: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def possible(self) -> bool:
+        """Whether anything can be done with it."""
+        return bool(self.algorithms) or not self.refusals
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {**self.__dict__, "possible": self.possible}
+
+    def __str__(self) -> str:
+        rows = [(self.what, self.text), ("in words", self.words)]
+        rows += [(name, said) for name, said in (("curvature", self.curvature), ("range", self.range)) if said]
+        rows += [("moves", f"{word} with {rate}") for rate, word in self.directions.items()]
+        rows += [(use, f"by {name}") for use, name in self.algorithms.items()]
+        rows += [(use, f"refused: {said}") for use, said in self.refusals.items()]
+        width = max(len(name) for name, _ in rows) + 2
+        indented = ((name, value.replace("\n", "\n" + " " * width)) for name, value in rows)
+        return "\n".join(f"{name:<{width}}{value}" for name, value in indented)
+
+
+def explain(text: str) -> Explanation:
+    """Explain an expression, a constraint, an objective, a ready-made constraint or a slice.
+
+    Examples
+    --------
+    >>> print(explain("precision(sex == 'Female') >= 0.8"))
+    constraint  precision(sex == 'Female') >= 0.8
+    in words    the share of predicted positives that are actual positives, among those whose sex is 'Female', is at
+                least 0.8
+    curvature   a bound on a ratio, which is affine once multiplied through
+    range       [0, 1] on the left, 0.8 on the right
+    moves       rises with tp(sex == 'Female')
+    moves       falls with positive_rate(sex == 'Female')
+    kept        by surrogate (linear), corrective (trees, thresholds)
+    """
+    found = parse(text)
+    shown = ", ".join(map(repr, found)) if isinstance(found, list) else repr(found)
+    if isinstance(found, (Slice, Attribute)):
+        said = _slice(found) if isinstance(found, Slice) else f"the column {found.name!r}: compare it to make a slice"
+        return Explanation(shown, "slice" if isinstance(found, Slice) else "attribute", said)
+    if isinstance(found, list):
+        said = "; ".join(map(_constraint, found))
+        uses = _uses({"kept": lambda: Problem(minimize(_ERROR), found)})
+        kind = Problem(minimize(_ERROR), found).curvature if not uses[1] else Curvature.UNKNOWN
+        return Explanation(shown, "constraints", said, _CURVATURE[kind], "", {}, *uses)
+    if isinstance(found, Constraint):
+        both = found.left.curvature + found.right.curvature
+        ranges = f"{_range(found.left.interval)} on the left, {_range(found.right.interval)} on the right"
+        uses = _uses({"kept": lambda: Problem(minimize(_ERROR), [found])})
+        curvature, moved = _CURVATURE[both], directions(found.left - found.right)
+        if both is Curvature.RATIO and not uses[1] and Problem(minimize(_ERROR), [found]).curvature is not both:
+            curvature = "a bound on a ratio, which is affine once multiplied through"
+        return Explanation(shown, "constraint", _constraint(found), curvature, ranges, moved, *uses)
+    if isinstance(found, Objective):
+        verb = "make {} as large as possible" if found.sense == "maximize" else "make {} as small as possible"
+        uses = _uses({"solved": lambda: Problem(found)})
+        return _of_expression(shown, "objective", verb.format(words(found.expr)), found.expr, uses)
+    uses = _uses({"maximised": lambda: Problem(maximize(found)), "minimised": lambda: Problem(minimize(found))})
+    return _of_expression(shown, "expression", words(found).rstrip(","), found, uses)
+
+
+_ERROR = parse("error_rate()")
+Uses = tuple[dict[str, str], dict[str, str]]
+
+
+def _of_expression(shown: str, what: str, said: str, expr: Expression, uses: Uses) -> Explanation:
+    curvature, range_ = _CURVATURE[expr.curvature], _range(expr.interval)
+    return Explanation(shown, what, said, curvature, range_, directions(expr), *uses)
+
+
+def _uses(problems: dict[str, Any]) -> Uses:
+    """For each use, the algorithms that ``"auto"`` takes, or the refusal."""
+    by: dict[str, str] = {}
+    refused: dict[str, str] = {}
+    for use, problem in problems.items():
+        try:
+            made = problem()
+        except DisciplineError as error:
+            refused[use] = str(error)
+        else:
+            first, second = (choose("auto", made, descends).name for descends in (True, False))
+            others = "no loss of scores with trees or thresholds" if made.losses() else f"{second} (trees, thresholds)"
+            by[use] = f"{first} (linear), {others}"
+    return by, refused
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def words(expr: Expression) -> str:
+    """How an expression reads.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> words(eq.positive_rate(eq.attr("age") >= 65) - 0.5 * eq.error_rate())
+    'the share predicted positive, among those whose age is at least 65, minus 0.5 times the share predicted wrongly'
+    """
+    if isinstance(expr, Constant):
+        return repr(expr)
+    if isinstance(expr, Rate):
+        return _measured(_RATES[expr.kind.name].format(baseline=expr.baseline), expr.slice)
+    if isinstance(expr, Loss):
+        return _measured(_RATES[expr.name], expr.slice)
+    if isinstance(expr, Named):
+        slices = {rate.slice for rate in expr.rates()}
+        known = _RATES.get(expr.name.partition("(")[0])
+        return _measured(known, slices.pop()) if known and len(slices) == 1 else known or words(expr.definition)
+    if isinstance(expr, Sum):
+        parts = [(" plus " if sign > 0 else " minus ") + words(part) for sign, part in expr.parts]
+        first = parts[0].removeprefix(" plus ").replace(" minus ", "minus ", 1)
+        return first + "".join(parts[1:])
+    if isinstance(expr, Negative):
+        return f"minus {words(expr.part)}"
+    if isinstance(expr, Product):
+        return f"{words(expr.left)} times {words(expr.right)}"
+    if isinstance(expr, Quotient):
+        return f"{words(expr.left)} divided by {words(expr.right)}"
+    if isinstance(expr, Call):
+        inside = " and ".join(map(words, expr.arguments))
+        return _ATOMS.get(expr.atom.name, f"{expr.atom.name} of {{}}").format(inside)
+    if isinstance(expr, BlackBox):
+        return f"a function of your own of {' and '.join(map(words, expr.arguments))}"
+    return repr(expr)
+
+
+def _measured(said: str, slice_: Slice) -> str:
+    return said if slice_ == EVERYBODY else f"{said}, among {_slice(slice_)},"
+
+
+def _slice(slice_: Slice) -> str:
+    if isinstance(slice_, Comparison):
+        return f"those whose {slice_.attribute} {_COMPARED[slice_.symbol]} {slice_.value!r}"
+    if isinstance(slice_, Membership):
+        return f"those whose {slice_.attribute} is one of {', '.join(map(repr, slice_.values))}"
+    if isinstance(slice_, Complement):
+        return f"all but {_slice(slice_.part)}"
+    if isinstance(slice_, Joined):
+        return (" and " if slice_.symbol == "&" else " or ").join(map(_slice, slice_.parts))
+    return "everybody"
+
+
+def _constraint(constraint: Constraint | Family) -> str:
+    if isinstance(constraint, Family):
+        rates = " and ".join(words(metric(EVERYBODY)) for metric in constraint.metrics)
+        against = {"rest": "each against the rest", "pairs": "each against each", "overall": "each against everybody"}
+        over = f"the values of {', '.join(constraint.attributes)}, {against[constraint.compare]}"
+        return f"{rates} may differ by at most {constraint.tolerance:g} between {over}"
+    side = "is at most" if constraint.symbol == "<=" else "is at least"
+    return f"{words(constraint.left)} {side} {words(constraint.right)}".rstrip(",")
+
+
+def _range(interval: Interval) -> str:
+    return f"{interval.lo:g}" if interval.lo == interval.hi else str(interval)
+
+
+# -- directions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Whether something can rise, and whether it can fall, as a rate rises."""
+
+    up: bool = False
+    down: bool = False
+
+    def __or__(self, other: _Moves) -> _Moves:
+        return _Moves(self.up or other.up, self.down or other.down)
+
+    def __neg__(self) -> _Moves:
+        return _Moves(self.down, self.up)
+
+    def times(self, factor: Interval) -> _Moves:
+        """The same, times a factor of which the range is known."""
+        rising = self if factor.hi > 0 else _Moves()
+        return rising | (-self if factor.lo < 0 else _Moves())
+
+    @cached_property
+    def word(self) -> str:
+        return {(True, False): "rises", (False, True): "falls", (True, True): "rises or falls"}[self.up, self.down]
+
+
+def directions(expr: Expression) -> dict[str, str]:
+    """For every rate in an expression, whether the expression rises or falls with it, the others being held.
+
+    Examples
+    --------
+    >>> import equirate as eq
+    >>> directions(eq.f1() - eq.fpr())
+    {'tp()': 'rises', 'fp()': 'falls', 'fn()': 'falls', 'fpr()': 'falls'}
+    """
+    found = {}
+    for rate in expr.rates():
+        moves = _moves(expr, rate)
+        if rate.curvature is not Curvature.CONSTANT and (moves.up or moves.down):
+            found[repr(rate)] = moves.word
+    return found
+
+
+def _moves(expr: Expression, rate: Rate) -> _Moves:
+    if isinstance(expr, Rate):
+        return _Moves(up=expr.key == rate.key)
+    if isinstance(expr, Named):
+        return _moves(expr.definition, rate)
+    if isinstance(expr, Negative):
+        return -_moves(expr.part, rate)
+    if isinstance(expr, Sum):
+        total = _Moves()
+        for sign, part in expr.parts:
+            total |= _moves(part, rate) if sign > 0 else -_moves(part, rate)
+        return total
+    if isinstance(expr, Product):
+        left, right = expr.left, expr.right
+        return _moves(left, rate).times(right.interval) | _moves(right, rate).times(left.interval)
+    if isinstance(expr, Quotient):
+        return _moves_of_ratio(expr, rate)
+    total = _Moves()
+    senses: tuple[Any, ...] = ()
+    if isinstance(expr, Call):
+        senses = expr.monotonicity
+    elif isinstance(expr, BlackBox):
+        senses = tuple(1 if up else -1 for up in expr.increasing)
+    else:  # nothing is known of it
+        senses = (0,) * len(expr.children)
+    for part, sense in zip(expr.children, senses, strict=True):
+        total |= _moves(part, rate).times(Interval(sense, sense) if sense else Interval(-1, 1))
+    return total
+
+
+def _moves_of_ratio(expr: Quotient, rate: Rate) -> _Moves:
+    """The sign of a quotient's derivative is that of a' b - a b', which is affine where a and b are."""
+    if Curvature.CONSTANT in (expr.left.curvature, expr.right.curvature) or not _affine(expr):
+        return _moves(expr.left, rate) | -_moves(expr.right, rate).times(expr.left.interval)
+    top, bottom = (_coefficient(side, rate) for side in (expr.left, expr.right))
+    slope = (top * expr.right - bottom * expr.left).interval
+    return _Moves(slope.hi > 1e-12, slope.lo < -1e-12)
+
+
+def _affine(expr: Quotient) -> bool:
+    return all(side.curvature is Curvature.AFFINE for side in (expr.left, expr.right))
+
+
+def _coefficient(expr: Expression, rate: Rate) -> float:
+    """The factor of a rate in an affine expression; half of its range where only that is known."""
+    factors = [factor.interval for factor, term in expr.terms() if term is not None and term.key == rate.key]
+    return sum((factor.lo + factor.hi) / 2 for factor in factors)

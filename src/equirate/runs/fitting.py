@@ -1,0 +1,187 @@
+"""``fit`` and ``frontier``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
+
+In: `Settings` and who is to be told. Out: an `Outcome`: what was achieved, the verdict, and the summary that is
+written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import equirate as eq
+
+from .._core.errors import EquirateError
+from .folders import Model, as_json, output_folder, save, write_text
+from .models import TREES, Trained, estimator_of, needs_dense, train
+from .preparing import Labels, Part, Prepared, Teller, prepare
+from .settings import Settings
+
+
+class Exit(IntEnum):
+    """Exit codes of the commands."""
+
+    DONE = 0
+    BAD_INPUT = 2
+    NOT_KEPT = 3
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes
+    ----------
+    text
+        For a person.
+    summary
+        The same as plain data.
+    code
+        0; 3 if a constraint's verdict on held-out data is "fail", or a confidence was asked for and not certified;
+        130 if the run was interrupted and this is what was reached.
+    """
+
+    text: str
+    summary: dict[str, Any]
+    code: Exit
+
+
+def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Outcome:
+    """Train on a table, judge on held-out rows, and write model, report and summary into a folder."""
+    with output_folder(out, force) as folder:
+        prepared = prepare(settings, tell, needs_dense(settings.model))
+        if settings.model == "trees":
+            tell.note(f"trees are {TREES} as an oracle, refitted in every round: slower than a linear model")
+        training = train(prepared, tell)
+        tell.stage("Judging")
+        confidence = settings.confidence or 0.95
+        model, test = training.model, prepared.test
+        achieved = model.evaluate(test, confidence)
+        code = verdict_code(achieved, training.certified, model.interrupted)
+        notes = list(training.notes)
+        if training.certified is False:
+            notes.append(f"not certified: the constraints could not be shown to hold at {confidence:.0%} confidence")
+        if model.interrupted:
+            notes.append("interrupted: this is what was reached")
+        summary = {
+            "equirate": eq.__version__,
+            "code": int(code),
+            "verdict": sentence(achieved),
+            "problem": {
+                "objective": repr(model.problem.objective),
+                "constraints": [row["constraint"] for row in achieved["constraints"]],
+            },
+            "options": settings.changed(),
+            "model": {
+                "kind": model.kind,
+                "members": len(model.classifier.weights),
+                "weights": model.classifier.weights.tolist(),
+            },
+            "rows": {"train": len(prepared.train), "test": len(test)},
+            "columns": [asdict(role) for role in prepared.roles],
+            "features": list(prepared.encoder.features),
+            "train": model.evaluate(prepared.train, confidence),
+            "test": achieved,
+            "certified": training.certified,
+            "notes": notes,
+        }
+        text = told(achieved, len(test), notes)
+        save(Model(model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight), folder)
+        write_text(folder / "summary.json", as_json(summary))
+        write_text(folder / "problem.toml", settings.as_toml())
+        page = write_report(model, test, prepared.labels, confidence, folder, text, tell)
+        tell.stage(f"Writing {out}")
+    return Outcome(f"{text}\n\nmodel, summary and report: {out / page}", summary, code)
+
+
+def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
+    """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
+    if settings.model != "linear":
+        raise EquirateError("a frontier is drawn for --model linear")
+    if not settings.subject_to:
+        raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
+    if out is None:
+        return _frontier(prepare(settings, tell), levels, tell)
+    with output_folder(out, force) as folder:
+        outcome = _frontier(prepare(settings, tell), levels, tell)
+        write_text(folder / "frontier.json", as_json(outcome.summary))
+    return outcome
+
+
+def _frontier(prepared: Prepared, levels: list[float], tell: Teller) -> Outcome:
+    train_, test = prepared.train, prepared.test
+    tell.stage("Training for every level")
+    named = prepared.labels.named
+    found = estimator_of(prepared, tell).frontier(
+        train_.X,
+        named(train_.positive),
+        train_.attributes,
+        train_.weights,
+        levels=levels,
+        test=(test.X, named(test.positive), test.attributes, test.weights),
+    )
+    summary = {
+        "equirate": eq.__version__,
+        "objective": found.objective,
+        "constraints": [repr(c) for c in prepared.problem.constraints],
+        "options": prepared.settings.changed(),
+        "rows": {"train": len(train_), "test": len(test)},
+        "points": found.table(),
+    }
+    return Outcome(str(found), summary, Exit.DONE)
+
+
+def write_report(
+    model: Trained, part: Part, labels: Labels, confidence: float, folder: Path, text: str, tell: Teller
+) -> str:
+    """Write the page into a folder, or the text where no page is to be had; returns the file's name."""
+    report = model.report(part, labels, confidence)
+    if hasattr(report, "to_html"):
+        try:
+            report.to_html(folder / "report.html")
+            return "report.html"
+        except ImportError as error:
+            tell.note(f"the report is text only: {error}")
+    write_text(folder / "report.txt", f"{text}\n" if report is None else f"{text}\n\n{report}\n")
+    return "report.txt"
+
+
+# -- telling --------------------------------------------------------------------------------------
+
+
+def verdict_code(achieved: dict[str, Any], certified: bool | None, interrupted: bool = False) -> Exit:
+    """The exit code that follows from what was achieved on held-out rows."""
+    if interrupted:
+        return Exit.INTERRUPTED
+    failed = any(row["verdict"] == "fail" for row in achieved["constraints"])
+    return Exit.NOT_KEPT if failed or certified is False else Exit.DONE
+
+
+def sentence(achieved: dict[str, Any]) -> str:
+    """The verdict in one sentence."""
+    verdicts = [row["verdict"] for row in achieved["constraints"]]
+    if not verdicts:
+        return "There are no constraints to keep."
+    counts = {word: verdicts.count(word) for word in ("pass", "fail", "cannot tell", "not measured")}
+    total = "The constraint" if len(verdicts) == 1 else f"All {len(verdicts)} constraints"
+    if counts["pass"] == len(verdicts):
+        holds = "holds" if len(verdicts) == 1 else "hold"
+        return f"{total} {holds} on held-out data, at {achieved['confidence']:.0%} confidence."
+    said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
+    parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
+    return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on held-out data: {', '.join(parts)}."
+
+
+def told(achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = ()) -> str:
+    """What was achieved, for a person: the verdict, the objective, and a line or two for every constraint."""
+    lines = [sentence(achieved), ""]
+    low, high = achieved["low"], achieved["high"]
+    lines.append(f"objective {achieved['objective']:.4f}  [{low:.4f}, {high:.4f}]  on {rows:,} held-out rows")
+    for row in achieved["constraints"]:
+        violation = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
+        sides = f"achieved {row['left']:.4f} {row['symbol']} {row['right']:.4f}"
+        lines += [f"{row['verdict']:<12}  {row['constraint']}", f"{'':<12}  {sides}, {violation}"]
+    return "\n".join([*lines, *(f"! {note}" for note in notes)])

@@ -1,0 +1,268 @@
+"""A model's folder: plain data only, written completely or not at all, and read with the suspicion that strangers earn.
+
+``model.equirate`` is the classifier (`equirate.load` opens it by itself), ``model.json`` says how a table becomes its
+features: label, attributes, columns. Beside them stand ``summary.json``, ``problem.toml`` and the report. Equal runs
+write equal bytes: there are no times, places or random names in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._core.errors import EquirateError, FileError
+from ..estimators import files
+from ..estimators.loading import load
+from ..game.classifiers import Classifier
+from ..models.finite import FiniteMembers
+from ..problem.problem import Problem
+from ..problem.text import parse_constraints, parse_objective
+from ..tables.encoder import Encoder
+from ..tables.kinds import Kind
+from .forests import Forest
+from .models import Scorer, Trained
+from .preparing import Labels
+from .settings import MODELS
+
+FORMAT, VERSION = "equirate table model", 1
+CLASSIFIER, DESCRIPTION = "model.equirate", "model.json"
+REPORTS = ("report.html", "report.txt")
+_MOST_BYTES = 1 << 26
+_MOST_NAMES = 10_000
+_LONGEST = 1000
+_PART = ".part"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a folder holds: a trained model, and how a table becomes its features."""
+
+    trained: Trained
+    labels: Labels
+    encoder: Encoder
+    kinds: dict[str, Kind | None]
+    weight: str
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def output_folder(path: Path, force: bool) -> Iterator[Path]:
+    """A folder to write into, whose files appear in ``path`` when all are written; nothing is left after a failure.
+
+    A folder that holds something is refused unless ``force``; then the files of an earlier run are replaced.
+    """
+    part, made = path / _PART, not path.exists()
+    if path.exists() and not path.is_dir():
+        raise FileError(f"{path} is a file: --out names a folder")
+    if not made and not force and any(each.name != _PART for each in path.iterdir()):
+        raise FileError(f"the folder {path} is not empty: give another one, or --force to replace what is there")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        yield part
+        _publish(part, path)
+    except OSError as error:
+        raise FileError(f"cannot write to {path}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if made and path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def _publish(part: Path, path: Path) -> None:
+    """Move the files to where they belong; a report of an earlier run that has another form goes."""
+    names = sorted(each.name for each in part.iterdir())
+    for name in names:
+        os.replace(part / name, path / name)
+    if set(REPORTS) & set(names):
+        for name in set(REPORTS) - set(names):
+            (path / name).unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text, down to the disk."""
+    with open(path, "x", encoding="utf-8", newline="\n") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def as_json(plain: Any) -> str:
+    """Plain data as JSON; numbers that JSON does not have are null."""
+    return json.dumps(_finite(plain), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(plain: Any) -> Any:
+    if isinstance(plain, np.generic):
+        plain = plain.item()
+    if isinstance(plain, float) and not math.isfinite(plain):
+        return None
+    if isinstance(plain, dict):
+        return {str(name): _finite(value) for name, value in plain.items()}
+    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
+
+
+def save(model: Model, folder: Path) -> None:
+    """Write a model's two files."""
+    trained = model.trained
+    if trained.kind == "trees":
+        _save_trees(trained, folder / CLASSIFIER)
+    else:
+        trained.estimator.save(folder / CLASSIFIER)
+    scorer = trained.scorer
+    described = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": trained.kind,
+        "label": dict(model.labels.__dict__),
+        "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
+        "weight": model.weight,
+        "classifier": hashlib.sha256((folder / CLASSIFIER).read_bytes()).hexdigest(),
+        "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
+        "columns": model.encoder.plain(),
+    }
+    write_text(folder / DESCRIPTION, as_json(described))
+
+
+def _save_trees(trained: Trained, path: Path) -> None:
+    members: Any = trained.classifier.members  # forests, made in `models`
+    forests: tuple[Forest, ...] = members.classifiers
+    arrays = {f"{k}_{name}": array for k, forest in enumerate(forests) for name, array in forest.arrays().items()}
+    manifest = {
+        "kind": "Forests",
+        "count": len(forests),
+        "objective": repr(trained.problem.objective),
+        "constraints": [repr(constraint) for constraint in trained.problem.constraints],
+    }
+    files.write(path, manifest, {**arrays, "weights": trained.classifier.weights})
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def open_model(path: Path) -> Model:
+    """Open a model's folder; nothing in it is executed, and what is damaged, newer or not a model is refused."""
+    if not path.is_dir():
+        raise FileError(
+            f"there is no model folder {path}" if not path.exists() else f"{path} is a file, not a model folder"
+        )
+    described = _described(path / DESCRIPTION)
+    try:
+        encoder = Encoder.read(described.get("columns"))
+        kind = described.get("kind")
+        if kind not in MODELS:
+            raise FileError(f"there is no kind of model {kind!r}")
+        labels = Labels(
+            **{name: _text(_dict(described.get("label")).get(name)) for name in ("column", "positive", "negative")}
+        )
+        kinds = {
+            _text(name): None if value is None else Kind(value)
+            for name, value in _dict(described.get("attributes")).items()
+        }
+        weight = _text(described.get("weight"), empty=True)
+        content = _content(path / CLASSIFIER)
+        if hashlib.sha256(content).hexdigest() != described.get("classifier"):
+            raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
+        return Model(_trained(path, kind, described, len(encoder.features), labels), labels, encoder, kinds, weight)
+    except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise FileError(f"the model in {path} cannot be opened: {error}") from None
+
+
+def _described(path: Path) -> dict[str, Any]:
+    try:
+        described = json.loads(_content(path).decode("utf-8"))
+    except FileError:
+        raise
+    except (ValueError, RecursionError):
+        raise FileError(f"{path} is damaged or cut short: it is not JSON") from None
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise FileError(f"{path} was not written by equirate fit")
+    version = described.get("version")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise FileError(f"{path} has no version")
+    if version > VERSION:
+        raise FileError(f"{path} has version {version}; this equirate reads up to {VERSION}: upgrade equirate")
+    return described
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise FileError(f"{path} is larger than {_MOST_BYTES >> 20} MiB and is refused")
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
+    if kind == "trees":
+        return _read_trees(path / CLASSIFIER, width)
+    estimator = load(path / CLASSIFIER)
+    if (
+        set(map(str, estimator.classes_)) != {labels.positive, labels.negative}
+        or str(estimator.pos_label) != labels.positive
+    ):
+        raise FileError("the labels of the classifier are not those of the table")
+    scorer = None
+    if kind == "thresholds":
+        found = _dict(described.get("scorer"))
+        weights = np.array([_number(weight) for weight in found.get("weights", [])])
+        if len(weights) != width:
+            raise FileError("there is not one weight for each feature")
+        scorer = Scorer(weights, _number(found.get("intercept")))
+    elif estimator.n_features_in_ != width:
+        raise FileError("the classifier has another number of features than the table")
+    return Trained(kind, estimator, estimator.classifier_, estimator.problem_, scorer)
+
+
+def _read_trees(path: Path, width: int) -> Trained:
+    manifest, arrays = files.read(path)
+    count, weights = manifest.get("count"), arrays.get("weights")
+    if manifest.get("kind") != "Forests" or not isinstance(count, int) or weights is None:
+        raise FileError(f"{path.name} holds no trees")
+    texts = manifest.get("constraints")
+    if not isinstance(texts, list) or len(texts) > _MOST_NAMES or not all(isinstance(text, str) for text in texts):
+        raise FileError(f"{path.name} holds no constraints")
+    good = weights.shape == (count,) and weights.dtype == np.float64 and (weights >= 0).all()
+    if not good or not math.isclose(float(weights.sum()), 1.0, rel_tol=1e-6):
+        raise FileError(f"the weights in {path.name} are not probabilities")
+    forests = tuple(
+        Forest.read(
+            {name.partition("_")[2]: array for name, array in arrays.items() if name.startswith(f"{k}_")}, width
+        )
+        for k in range(count)
+    )
+    constraints = [part for text in texts for part in parse_constraints(text)]
+    problem = Problem(parse_objective(str(manifest.get("objective"))), constraints)
+    return Trained("trees", None, Classifier(FiniteMembers(forests), weights, problem, "polish"), problem)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) > _MOST_NAMES:
+        raise FileError("a part of the description is missing")
+    return value
+
+
+def _text(value: Any, empty: bool = False) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST or not (value or empty):
+        raise FileError("a name is not text of the right length")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise FileError("a weight is not a finite number")
+    return float(value)

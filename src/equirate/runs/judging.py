@@ -1,0 +1,216 @@
+"""``evaluate``, ``predict`` and ``audit``: a model on new rows, and anybody's predictions.
+
+In: a model's folder, or a table of predictions. Out: an `Outcome` or, for ``predict``, a file of decisions that is
+written batch by batch, so that memory does not grow with the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import equirate as eq
+
+from .._core.errors import DataError, EquirateError
+from ..judge.audit import Audit, audit
+from ..judge.certify import check_confidence
+from ..tables.kinds import Kind, kind_of, numbers, text_of
+from ..tables.reading import open_source
+from ..tables.writing import Sink
+from .fitting import Exit, Outcome, sentence, told, verdict_code, write_report
+from .folders import Model, open_model, output_folder
+from .models import needs_dense, takes_key
+from .names import attributes_of
+from .preparing import Teller, labels_of, people_of, read_part, weights_of
+
+
+def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool) -> Outcome:
+    """Judge a model on a new file: asked, achieved, interval, verdict."""
+    check_confidence(confidence)
+    model = open_model(model_folder)
+    needed = attributes_of(model.trained.problem)
+    kinds = {name: kind for name, kind in model.kinds.items() if name in needed}
+    tell.stage(f"Reading {data}")
+    dense = needs_dense(model.trained.kind)
+    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense)
+    tell.stage("Judging")
+    achieved = model.trained.evaluate(part, confidence)
+    summary = {
+        "equirate": eq.__version__,
+        "code": int(verdict_code(achieved, None)),
+        "verdict": sentence(achieved),
+        "rows": len(part),
+        "test": achieved,
+    }
+    text = told(achieved, len(part))
+    if out is not None:
+        with output_folder(out, force) as folder:
+            page = write_report(model.trained, part, model.labels, confidence, folder, text, tell)
+        text = f"{text}\n\nreport: {out / page}"
+    return Outcome(text, summary, verdict_code(achieved, None))
+
+
+# -- predict --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Predicting:
+    """How to predict: by which key, with which columns copied, with or without the probability of each decision."""
+
+    key: str = ""
+    keep: tuple[str, ...] = ()
+    probability: bool = False
+
+
+def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
+    """Decide on every row of a file, batch by batch; returns how many there were.
+
+    After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
+    """
+    model = open_model(model_folder)
+    trained = model.trained
+    estimator = trained.estimator
+    keyed = takes_key(trained.classifier.predict_hashed) or (estimator is not None and takes_key(estimator.predict))
+    if how.key and not keyed:
+        raise EquirateError("this version decides by the features alone: it takes no --key")
+    source = open_source(data)
+    copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
+    source.require(model.encoder.names, "the model")
+    source.require(copied, "--key or --keep")
+    for name in ("prediction", *(["probability"] if how.probability else [])):
+        if name in copied:
+            raise EquirateError(f"the column {name!r} cannot be kept: the predictions have that name")
+    kinds = {**dict.fromkeys(copied, Kind.CATEGORY), **model.encoder.kinds}
+    batches = source.batches(list(kinds), kinds)
+    with Sink(out) as sink:
+        try:
+            for columns in _decided(model, batches, copied, how):
+                sink.write(columns)
+                tell.stage(f"Predicting: {sink.rows:,} rows")
+        except KeyboardInterrupt:
+            if sink.rows:
+                sink.keep()
+            raise
+        if not sink.rows:
+            raise DataError(f"{data} has a header but no rows")
+    return sink.rows
+
+
+def _decided(
+    model: Model, batches: Iterator[Any], copied: tuple[str, ...], how: Predicting
+) -> Iterator[dict[str, Any]]:
+    dense = needs_dense(model.trained.kind)
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        table = dict(zip(batch.schema.names, batch.columns, strict=True))
+        X = model.encoder.features_of(table, None, dense)
+        key = _key(how.key, table[how.key]) if how.key else None
+        columns: dict[str, Any] = {name: table[name] for name in copied}
+        columns["prediction"] = model.trained.decide(X, model.labels, key)
+        if how.probability:
+            columns["probability"] = model.trained.probabilities(X)
+        yield columns
+
+
+def _key(name: str, column: Any) -> NDArray[Any]:
+    found, values = text_of(column)
+    if (found < 0).any():
+        raise DataError(f"the key {name!r} is missing in {int((found < 0).sum()):,} rows")
+    return np.array(values)[found]
+
+
+# -- audit ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Auditing:
+    """What to audit."""
+
+    label: str
+    prediction: str
+    attributes: tuple[str, ...]
+    positive: str = ""
+    threshold: float | None = None
+    weight: str = ""
+    confidence: float = 0.95
+    smallest: int = 30
+    missing: tuple[str, ...] = ()
+
+
+def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
+    """Compare every rate in every group with everybody else's, on predictions that anybody made."""
+    check_confidence(how.confidence)
+    if not how.attributes:
+        raise EquirateError("there is nobody to compare: name columns with --attributes")
+    source = open_source(data, how.missing)
+    source.require([how.label], "--label")
+    source.require([how.prediction], "--prediction")
+    source.require(how.attributes, "--attributes")
+    source.require([how.weight] if how.weight else [], "--weight")
+    tell.stage(f"Reading {data}")
+    names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
+    table = source.table(list(names), {how.label: Kind.CATEGORY})
+    labels, positive = labels_of(how.label, how.positive, table[how.label])
+    decided = _decisions(how, table[how.prediction], labels.positive, labels.negative)
+    people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
+    tell.stage("Comparing")
+    weights = weights_of(how.weight, table)
+    found = audit(positive, decided, people, weights, confidence=how.confidence, smallest=how.smallest)
+    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.as_dict()}, Exit.DONE)
+
+
+def _decisions(how: Auditing, column: Any, positive: str, negative: str) -> NDArray[np.bool_]:
+    """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold."""
+    name = how.prediction
+    if how.threshold is not None:
+        kind = kind_of(name, column)
+        if kind is not Kind.NUMBER:
+            raise DataError(f"--threshold needs scores, but {name!r} holds no numbers")
+        scores = numbers(name, column, kind)
+        if np.isnan(scores).any():
+            raise DataError(f"the prediction {name!r} is missing in {int(np.isnan(scores).sum()):,} rows")
+        return np.asarray(scores >= how.threshold)
+    found, values = text_of(column)
+    if (found < 0).any():
+        raise DataError(f"the prediction {name!r} is missing in {int((found < 0).sum()):,} rows")
+    for yes, no in ((positive, negative), ("1", "0"), ("true", "false")):
+        if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
+            return np.array([value.casefold() == yes.casefold() for value in values])[found]
+    raise DataError(
+        f"the prediction {name!r} holds {len(values):,} values such as {values[0]!r}, neither labels nor 0 and 1: "
+        "for scores, give --threshold"
+    )
+
+
+def _told(found: Audit, most: int) -> str:
+    clear = sum(finding.clear for finding in found.findings)
+    lines = [
+        f"{clear} of {found.looked_at} differences between a group and everybody else are more than chance "
+        f"({found.confidence:.0%} confidence in all of them at once).",
+        "",
+        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in found.overall.items()),
+        "",
+    ]
+    if found.findings:
+        rows = [("rate", "group", "others", "difference", "interval", "")]
+        for each in found.findings[:most]:
+            interval = f"[{each.low:+.3f}, {each.high:+.3f}]"
+            group = f"{each.value:.3f}"
+            rows.append((each.rate, group, f"{each.others:.3f}", f"{each.difference:+.3f}", interval, each.group))
+        widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        for row in rows:
+            cells = [row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]]
+            lines.append("  ".join(cells).rstrip())
+        if len(found.findings) > most:
+            lines.append(f"... and {len(found.findings) - most} more (--top shows more, --json all)")
+    if found.left_out:
+        some = ", ".join(f"{group} ({count})" for group, count in found.left_out[:5])
+        more = f" and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
+        lines += ["", f"left out, with fewer than {found.smallest} examples behind them: {some}{more}"]
+    return "\n".join(lines)

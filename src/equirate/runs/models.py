@@ -1,0 +1,220 @@
+"""Models that a folder holds: what predicts, how it is trained from a prepared table, and what it says of itself.
+
+In: a `Prepared` table and the name of a model. Out: a `Trained` model: one interface over the three kinds, ``linear``
+(`RateClassifier`), ``trees`` (the same with boosted trees as an oracle, kept as plain arrays) and ``thresholds``
+(`RatePostprocessor` on logistic regression, whose weights are kept beside it).
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateError, EquirateWarning, NotSolvedWarning
+from ..data.splits import split_by_cell
+from ..estimators.postprocessor import RatePostprocessor
+from ..estimators.rate_classifier import RateClassifier
+from ..game.classifiers import Classifier
+from ..judge.certify import certify
+from ..judge.evaluation import Evaluation
+from ..language.expressions import Constraint
+from ..models.finite import FiniteMembers
+from ..problem.problem import Problem
+from ..problem.table import problem_cells
+from .forests import Forest
+from .preparing import Labels, Part, Prepared, Teller
+
+Array = NDArray[np.float64]
+TREES = "HistGradientBoostingClassifier"
+_TREE_ROUNDS = 20  # each is a fit of a whole ensemble
+_TREE_SIZE = {"max_iter": 50, "max_leaf_nodes": 15}
+_TREE_STEPS = (0.1,)
+_SCORED = 0.6  # share of the training rows that logistic regression is fitted on; thresholds are chosen on the others
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Logistic regression as plain numbers: the scores that thresholds cut."""
+
+    weights: Array
+    intercept: float
+
+    def __call__(self, X: Any) -> Array:
+        """One score for each example, as a column."""
+        return np.asarray(X @ self.weights, dtype=float)[:, None] + self.intercept
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A fitted model of one of the kinds.
+
+    Attributes
+    ----------
+    kind
+        ``"linear"``, ``"trees"`` or ``"thresholds"``.
+    estimator
+        The `RateClassifier` or `RatePostprocessor`; None for trees that were opened from a folder.
+    classifier
+        The mixture that decides.
+    problem
+        What it was trained for, with ready-made constraints written out for the groups of the training rows.
+    scorer
+        What makes the features of ``thresholds``.
+    """
+
+    kind: str
+    estimator: Any
+    classifier: Classifier
+    problem: Problem
+    scorer: Scorer | None = None
+
+    def features(self, X: Any) -> Any:
+        """What the estimator is given."""
+        return X if self.scorer is None else self.scorer(X)
+
+    def probabilities(self, X: Any) -> Array:
+        """Probability of predicting positive, example by example."""
+        return self.classifier.positive_probability(self.features(X))
+
+    def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Labels, each example always decided the same way; by its key, where one is given."""
+        features = self.features(X)
+        if self.estimator is not None and takes_key(self.estimator.predict):
+            return np.asarray(self.estimator.predict(features, key=key))
+        if key is not None and not takes_key(self.classifier.predict_hashed):
+            raise EquirateError("this version decides by the features alone: it takes no --key")
+        options = {} if key is None else {"key": key}
+        return labels.named(self.classifier.predict_hashed(features, **options).astype(bool))
+
+    @property
+    def single(self) -> bool:
+        """Whether one classifier decides everything, so that keys make no difference."""
+        return len(self.classifier.members) == 1
+
+    def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
+        """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
+        return Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence).as_dict()
+
+    def certified(self, part: Part, confidence: float) -> bool:
+        """Whether every constraint passes on a part."""
+        constraints = [c for c in self.problem.constraints if isinstance(c, Constraint)]
+        found = certify(constraints, part.examples(), self.probabilities(part.X), confidence)
+        return all(each.verdict == "pass" for each in found)
+
+    def report(self, part: Part, labels: Labels, confidence: float) -> Any:
+        """The estimator's own report on a part; None where there is no estimator."""
+        if self.estimator is None:
+            return None
+        named = labels.named(part.positive)
+        return self.estimator.report(self.features(part.X), named, part.attributes, part.weights, confidence)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether training was interrupted, and this is what was reached."""
+        return bool(self.estimator is not None and self.estimator.status_.interrupted)
+
+
+def takes_key(function: Any) -> bool:
+    """Whether something decides by a key."""
+    return "key" in inspect.signature(function).parameters
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A trained model, what was said on the way, and whether a confidence that was asked for was reached."""
+
+    model: Trained
+    notes: tuple[str, ...]
+    certified: bool | None
+
+
+def train(prepared: Prepared, tell: Teller) -> Training:
+    """Train the model that the settings name."""
+    settings = prepared.settings
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tell.stage("Training")
+        model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, tell)
+    said = [each for each in caught if issubclass(each.category, EquirateWarning)]
+    notes = tuple(dict.fromkeys([*(str(each.message) for each in said), *getattr(model.estimator, "notes_", ())]))
+    certified = None
+    if settings.confidence:
+        unsure = any(issubclass(each.category, NotSolvedWarning) and "confidence" in str(each.message) for each in said)
+        certified = bool(getattr(model.estimator.status_, "certified", not unsure))
+    return Training(model, notes, certified)
+
+
+def needs_dense(model: str) -> bool:
+    """Whether a model cannot use a matrix that leaves zeros out."""
+    return model == "trees"
+
+
+def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
+    """The estimator for a prepared table, not fitted yet."""
+    settings, problem = prepared.settings, prepared.problem
+    options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
+    if settings.model == "trees":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        options = {"n_rounds": _TREE_ROUNDS, "lambda_step": _TREE_STEPS, "theta_step": _TREE_STEPS, **options}
+        options["model"] = HistGradientBoostingClassifier(random_state=settings.seed, **_TREE_SIZE)
+    return RateClassifier(
+        problem.objective,
+        list(problem.constraints),
+        output=settings.output,
+        confidence=settings.confidence or None,
+        pos_label=prepared.labels.positive,
+        random_state=settings.seed,
+        verbose=False if tell is None else tell.line(problem.objective.sense) or False,
+        **options,
+    )
+
+
+def _game(prepared: Prepared, tell: Teller) -> Trained:
+    train, labels = prepared.train, prepared.labels
+    estimator = estimator_of(prepared, tell)
+    estimator.fit(train.X, labels.named(train.positive), train.attributes, train.weights)
+    estimator.set_params(verbose=False)
+    classifier, kind = estimator.classifier_, prepared.settings.model
+    if kind == "trees":
+        members: Any = classifier.members  # an oracle's: fitted classifiers
+        forests = FiniteMembers(tuple(map(Forest.of, members.classifiers)))
+        if (forests.decide(prepared.test.X) != members.decide(prepared.test.X)).any():
+            raise EquirateError(f"the trees of this version of {TREES} cannot be taken out of it: use --model linear")
+        classifier = Classifier(forests, classifier.weights, estimator.problem_, classifier.origin)
+    return Trained(kind, estimator, classifier, estimator.problem_)
+
+
+def _thresholds(prepared: Prepared) -> Trained:
+    from sklearn.linear_model import LogisticRegression
+
+    settings, labels, whole = prepared.settings, prepared.labels, prepared.train
+    options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
+    if settings.confidence:
+        if "confidence" not in inspect.signature(RatePostprocessor).parameters:
+            raise EquirateError("--confidence is not to be had with --model thresholds: use --model linear")
+        options["confidence"] = settings.confidence
+    examples = whole.examples()
+    problem = prepared.problem.expanded(examples)
+    first, second = split_by_cell(problem_cells(problem, examples), (_SCORED, 1 - _SCORED), settings.seed)
+    scored, part = whole.taken(first), whole.taken(second)
+    base = LogisticRegression(max_iter=1000).fit(scored.X, scored.positive, sample_weight=scored.weights)
+    scorer = Scorer(np.asarray(base.coef_[0], dtype=float), float(base.intercept_[0]))
+    # The scores are higher for the positive label; the estimator takes them to be higher for the larger one.
+    flipped = labels.positive < labels.negative
+    scorer = Scorer(-scorer.weights, -scorer.intercept) if flipped else scorer
+    estimator = RatePostprocessor(
+        None,
+        prepared.problem.objective,
+        list(prepared.problem.constraints),
+        pos_label=labels.positive,
+        random_state=settings.seed,
+        **options,
+    )
+    estimator.fit(scorer(part.X), labels.named(part.positive), part.attributes, part.weights)
+    return Trained("thresholds", estimator, estimator.classifier_, estimator.problem_, scorer)

@@ -1,0 +1,309 @@
+"""From a table in a file to what is trained and judged on: labels, attributes, weights, a split, and features.
+
+In: `Settings`. Out: `Prepared`: the problem, the encoder learnt from the training rows, and the training and test
+parts. Everything that can be refused without training is refused here, by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError
+from ..data.examples import Examples
+from ..data.splits import split_by_cell
+from ..estimators.judging import refuse_empty
+from ..problem.problem import Problem
+from ..problem.table import problem_cells
+from ..tables.encoder import Encoder, OneHot, Rows
+from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
+from ..tables.reading import Source, open_source, release
+from .names import check_names
+from .settings import Settings
+
+_TEST_SEED = 0x7E57
+"""Added to the seed for the split into training and test rows: the estimator splits again, by the seed itself."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a column of the table is used for."""
+
+    column: str
+    role: str
+    kind: str
+    becomes: str
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The label's column and its two values."""
+
+    column: str
+    positive: str
+    negative: str
+
+    def named(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
+        """Labels as they stand in the table."""
+        return np.where(positive, np.array(self.positive), np.array(self.negative))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows to train on, or to judge on."""
+
+    X: Any
+    positive: NDArray[np.bool_]
+    attributes: dict[str, NDArray[Any]]
+    weights: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    def examples(self) -> Examples:
+        """Labels, attributes and weights, without the features."""
+        return Examples.of(self.positive, self.attributes, self.weights)
+
+    def taken(self, rows: Rows) -> Part:
+        """Some of the rows."""
+        people = {name: column[rows] for name, column in self.attributes.items()}
+        return Part(self.X[rows], self.positive[rows], people, None if self.weights is None else self.weights[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything that is needed to train and to judge."""
+
+    settings: Settings
+    problem: Problem
+    labels: Labels
+    encoder: Encoder
+    kinds: dict[str, Kind | None]
+    roles: tuple[Role, ...]
+    train: Part
+    test: Part
+
+
+class Teller(Protocol):
+    """Who is told how a run goes."""
+
+    def stage(self, what: str) -> None:
+        """Say what begins."""
+
+    def roles(self, roles: Sequence[Role], rows: int) -> None:
+        """Show what the columns are used for."""
+
+    def note(self, text: str) -> None:
+        """Say something that the user should know."""
+
+    def line(self, sense: str) -> Any:
+        """Return what shows the rounds of a game, or None."""
+
+
+def prepare(settings: Settings, tell: Teller, dense: bool = False) -> Prepared:
+    """Read, check, split and encode."""
+    problem = settings.problem()
+    source = open_source(Path(settings.data), settings.missing)
+    other = open_source(Path(settings.test), settings.missing) if settings.test else None
+    features = _features(settings, source)
+    check_names(settings.texts, settings.attributes, source.names)
+    tell.stage(f"Reading {settings.data}")
+    given = [settings.label, *settings.attributes, *([settings.weight] if settings.weight else [])]
+    extra = [settings.time_column] if settings.time_column else []
+    # Labels of a CSV file are taken as they are written.
+    table = source.table(list(dict.fromkeys([*given, *extra, *features])), {settings.label: Kind.CATEGORY})
+    kinds = {name: kind_of(name, table[name]) for name in settings.attributes}
+    labels, positive = labels_of(settings.label, settings.positive, table[settings.label])
+    people = people_of(table, kinds)
+    for name, column in people.items():
+        if len(np.unique(column)) < 2:
+            raise DataError(f"the attribute {name!r} has one value only, {column[0].item()!r}: no slice can use it")
+    weights = weights_of(settings.weight, table)
+    examples = Examples.of(positive, people, weights, two_classes=True)
+    problem_here = problem.expanded(examples)
+    refuse_empty(problem_here, examples)
+    if other is None:
+        rows = _split(settings, problem_here, examples, table)
+    else:
+        rows = np.arange(len(positive)), np.zeros(0, dtype=np.intp)
+    tell.stage("Encoding")
+    encoder = Encoder.learnt(table, features, rows[0])
+    if not encoder.columns:
+        raise DataError("no column is left to predict from: every feature has one value only")
+    train, test = (
+        Part(
+            encoder.features_of(table, part, dense),
+            positive[part],
+            {name: column[part] for name, column in people.items()},
+            None if weights is None else weights[part],
+        )
+        for part in rows
+    )
+    roles = _roles(settings, source, table, encoder, kinds)
+    tell.roles(roles, table.num_rows)
+    del table
+    release()
+    if other is not None:
+        tell.stage(f"Reading {settings.test}")
+        test = read_part(other, labels, kinds, settings.weight, encoder, dense)
+    return Prepared(settings, problem, labels, encoder, kinds, roles, train, test)
+
+
+def read_part(
+    source: Source, labels: Labels, kinds: Mapping[str, Kind | None], weight: str, encoder: Encoder, dense: bool = False
+) -> Part:
+    """Read rows to judge on, with the columns and kinds of the training rows; the order of columns does not matter."""
+    source.require(encoder.names, "the model")
+    source.require([labels.column], "the label")
+    source.require(kinds, "an attribute")
+    source.require([weight] if weight else [], "--weight")
+    known: dict[str, Kind | None] = {**encoder.kinds, **kinds, labels.column: Kind.CATEGORY}
+    known |= {weight: Kind.NUMBER} if weight else {}
+    table = source.table(list(known), known)
+    found, values = text_of(table[labels.column])
+    _no_missing(found, labels.column)
+    unknown = [value for value in values if not (_same(value, labels.positive) or _same(value, labels.negative))]
+    if unknown:
+        raise DataError(
+            f"the label {labels.column!r} holds {unknown[0]!r}, which was not in training: there it held "
+            f"{labels.negative!r} and {labels.positive!r}"
+        )
+    positive = np.array([_same(value, labels.positive) for value in values], dtype=bool)[found]
+    return Part(encoder.features_of(table, None, dense), positive, people_of(table, kinds), weights_of(weight, table))
+
+
+def people_of(table: Any, kinds: Mapping[str, Kind | None]) -> dict[str, NDArray[Any]]:
+    """The attributes of a table."""
+    return {name: attribute(name, table[name], kind) for name, kind in kinds.items()}
+
+
+def weights_of(name: str, table: Any) -> NDArray[np.float64] | None:
+    """The weights of a table's rows, if there are any."""
+    if not name:
+        return None
+    if kind_of(name, table[name]) is not Kind.NUMBER:
+        raise DataError(f"--weight names the column {name!r}, which does not hold numbers")
+    weights = numbers(name, table[name], Kind.NUMBER)
+    if np.isnan(weights).any() or (weights < 0).any():
+        raise DataError(f"the weights in {name!r} must be numbers that are not negative, none of them missing")
+    return weights
+
+
+def _features(settings: Settings, source: Source) -> list[str]:
+    """Columns to predict from: all that have no other role."""
+    others = {settings.label: "--label", settings.weight: "--weight", settings.time_column: "--time-column"}
+    others.pop("", None)
+    for name, option in others.items():
+        source.require([name], option)
+    for option, names in (("--attributes", settings.attributes), ("--ignore", settings.ignore)):
+        source.require(names, option)
+        for name in names:
+            if name in others:
+                raise DataError(
+                    f"the column {name!r} is named by {others[name]} and by {option}: it can be one of them"
+                )
+        others |= dict.fromkeys(names, option)
+    for name in settings.also_feature:
+        source.require([name], "--also-feature")
+        if others.pop(name, None) in ("--label", "--weight"):
+            raise DataError(f"the column {name!r} cannot be a feature: it is the label or the weight")
+    found = [name for name in source.names if name not in others]
+    if not found:
+        raise DataError("no column is left to predict from: all have another role")
+    return found
+
+
+def labels_of(name: str, wanted: str, column: Any) -> tuple[Labels, NDArray[np.bool_]]:
+    """The two values of a label, and which rows are positive; ``wanted`` is the positive one, if it was named."""
+    found, values = text_of(column)
+    _no_missing(found, name)
+    shown = ", ".join(map(repr, sorted(values)[:5])) + (", ..." if len(values) > 5 else "")
+    if len(values) != 2:
+        fix = "a classifier needs two" if len(values) < 2 else "a label must have two: leave rows out, or join values"
+        raise DataError(f"the label {name!r} has {len(values):,} value{'s' * (len(values) != 1)}, {shown}: {fix}")
+    if wanted:
+        which = [k for k, value in enumerate(values) if _same(value, wanted)]
+        if not which:
+            raise DataError(f"--positive is {wanted!r}, but the label {name!r} holds {shown}")
+    else:
+        which = [k for k, value in enumerate(values) if value.casefold() in ("1", "true")]
+        if not which:
+            raise DataError(f"the label {name!r} holds {shown}: say which one is positive with --positive")
+    positive = which[0]
+    return Labels(name, values[positive], values[1 - positive]), np.asarray(found == positive)
+
+
+def _no_missing(found: NDArray[np.int64], name: str) -> None:
+    missing = int((found < 0).sum())
+    if missing:
+        raise DataError(f"the label {name!r} is missing in {missing:,} rows: fill it or leave those rows out")
+
+
+def _same(value: str, other: str) -> bool:
+    """Whether two labels are the same: as text, as numbers, or as truth values."""
+    if value == other or (value.casefold() == other.casefold() and value.casefold() in ("true", "false")):
+        return True
+    try:
+        return float(value) == float(other)
+    except ValueError:
+        return False
+
+
+def _split(settings: Settings, problem: Problem, examples: Examples, table: Any) -> tuple[Rows, Rows]:
+    """Rows to train on and rows to judge on: the latest ones where there is a time, else stratified by cell."""
+    if not settings.time_column:
+        shares, cells = (1 - settings.split, settings.split), problem_cells(problem, examples)
+        first, second = split_by_cell(cells, shares, settings.seed + _TEST_SEED)
+    else:
+        time = _times(settings.time_column, table[settings.time_column])
+        cut = np.sort(time)[int(len(time) * (1 - settings.split))]
+        first, second = np.flatnonzero(time < cut), np.flatnonzero(time >= cut)
+    for part, what in ((first, "train"), (second, "judge")):
+        if len(np.unique(examples.labels[part])) < 2:
+            raise DataError(
+                f"the {len(part):,} rows to {what} on do not hold both labels: change --split, or give more rows"
+            )
+    return first, second
+
+
+def _times(name: str, column: Any) -> NDArray[Any]:
+    kind = kind_of(name, column)
+    if kind in (None, Kind.CATEGORY):
+        found, values = text_of(column)
+        order = np.argsort(np.array(values))
+        times: NDArray[Any] = np.append(np.argsort(order), -1)[found].astype(float)
+        times[found < 0] = np.nan
+    else:
+        assert kind is not None
+        times = numbers(name, column, kind)
+    if np.isnan(times).any():
+        raise DataError(f"the time {name!r} is missing in {int(np.isnan(times).sum()):,} rows")
+    return times
+
+
+def _roles(
+    settings: Settings, source: Source, table: Any, encoder: Encoder, kinds: Mapping[str, Kind | None]
+) -> tuple[Role, ...]:
+    """What every column of the file is used for."""
+    encoded = {column.name: column for column in encoder.columns}
+    single = {settings.label: "label", settings.weight: "weight", settings.time_column: "time"}
+    roles = []
+    for name in source.names:
+        parts = ["attribute"] if name in kinds else [single[name]] if name in single else []
+        column = encoded.get(name)
+        read = name in table.schema.names
+        kind = kind_of(name, table[name]) if read else None
+        said = "not read"
+        if column is not None:
+            parts.append("feature")
+            said = f"{len(column.values)} values, one feature each" if isinstance(column, OneHot) else "scaled"
+            said += ", and one for missing" if column.missing else ""
+        elif read:
+            said = "" if parts else "one value only, left out"
+        roles.append(Role(name, " and ".join(parts) or ("left out" if read else "ignored"), str(kind or ""), said))
+    return tuple(roles)

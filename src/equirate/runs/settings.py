@@ -1,0 +1,164 @@
+"""What a user asks for: the options of ``fit`` and ``frontier``, from the command line and from a TOML file.
+
+In: options by name, as the command line or a file has them. Out: `Settings`, checked. A file is written and read back
+to the same settings; what the command line says goes before what the file says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from .._core.errors import EquirateError
+from ..judge.certify import check_confidence
+from ..language.expressions import Constraint
+from ..language.parity import Family
+from ..problem.problem import Objective, Problem, maximize, minimize
+from ..problem.text import parse_constraints, parse_expression
+from ..tables.reading import nearest
+
+MODELS = ("linear", "trees", "thresholds")
+OUTPUTS = ("hashed", "deterministic")
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options of ``fit``; the names are those of the command line, with ``_`` for ``-``."""
+
+    data: str = ""
+    label: str = ""
+    positive: str = ""
+    attributes: tuple[str, ...] = ()
+    also_feature: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    maximize: str = ""
+    minimize: str = ""
+    subject_to: tuple[str, ...] = ()
+    split: float = 0.25
+    time_column: str = ""
+    test: str = ""
+    weight: str = ""
+    model: str = "linear"
+    output: str = "hashed"
+    confidence: float = 0.0
+    rounds: int = 0
+    seed: int = 0
+
+    @classmethod
+    def of(cls, *sources: Mapping[str, Any]) -> Self:
+        """Put options together, the first source that has one before the others, and check them."""
+        given: dict[str, Any] = {}
+        for source in reversed(sources):
+            if source.get("maximize") and source.get("minimize"):
+                raise EquirateError("give either --maximize or --minimize, not both")
+            for sense, other in (("maximize", "minimize"), ("minimize", "maximize")):
+                if source.get(sense):  # it takes the place of an objective of the other sense
+                    given[other] = ""
+            given.update({name: value for name, value in source.items() if value not in (None, (), [])})
+        return cls(
+            **{field.name: _typed(field, given[field.name]) for field in fields(cls) if field.name in given}
+        )._checked()
+
+    def _checked(self) -> Self:
+        for name, allowed in (("model", MODELS), ("output", OUTPUTS)):
+            if getattr(self, name) not in allowed:
+                raise EquirateError(f"--{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+        if not 0 < self.split < 1:
+            raise EquirateError(f"--split is the share of the rows to judge on, between 0 and 1; got {self.split:g}")
+        if self.confidence:
+            check_confidence(self.confidence)
+        for name in ("rounds", "seed"):
+            if getattr(self, name) < 0:
+                raise EquirateError(f"--{name} must not be negative; got {getattr(self, name)}")
+        for name in ("data", "label"):
+            if not getattr(self, name):
+                raise EquirateError(_ASKED[name])
+        if self.test and self.time_column:
+            raise EquirateError("give either --test or --time-column, not both")
+        return self
+
+    def problem(self) -> Problem:
+        """What is asked for, as a problem; refuses one that cannot be solved."""
+        if not (self.maximize or self.minimize):
+            raise EquirateError('there is no objective: give --maximize or --minimize, as in --maximize "f1()"')
+        make, text = (maximize, self.maximize) if self.maximize else (minimize, self.minimize)
+        objective: Objective = make(parse_expression(text))
+        constraints: list[Constraint | Family] = [part for text in self.subject_to for part in parse_constraints(text)]
+        return Problem(objective, constraints)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the language of rates in it."""
+        return (self.maximize or self.minimize, *self.subject_to)
+
+    def changed(self) -> dict[str, Any]:
+        """The options that are not the default, by the names of the command line."""
+        return {
+            field.name.replace("_", "-"): list(value) if isinstance(value, tuple) else value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
+
+    def as_toml(self) -> str:
+        """Text of a file that `read` takes back."""
+        return "".join(f"{name} = {_toml(value)}\n" for name, value in self.changed().items())
+
+
+_ASKED = {
+    "data": "there is no table: give a file, as in equirate fit data.csv ...",
+    "label": "there is no label: name its column with --label",
+}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read options from a TOML file; refuses names that are no options."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise EquirateError(f"{path} is larger than {_MOST_BYTES >> 20} MiB: it is no file of options")
+        found = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise EquirateError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EquirateError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
+    known = {field.name.replace("_", "-") for field in fields(Settings)}
+    options = {}
+    for name, value in found.items():
+        plain = name.replace("_", "-")
+        if plain not in known:
+            raise EquirateError(f"{path}: there is no option {name!r}{nearest(plain, known)}")
+        options[plain.replace("-", "_")] = value
+    return options
+
+
+def _typed(field: Any, value: Any) -> Any:
+    """A value of the type of a field's default; a single text serves as a list of one."""
+    wanted, name = type(field.default), field.name.replace("_", "-")
+    if wanted is tuple:
+        parts = [value] if isinstance(value, str) else value
+        if isinstance(parts, (list, tuple)) and all(isinstance(part, str) for part in parts):
+            return tuple(parts)
+        raise EquirateError(f"{name} must be a list of texts; got {value!r}")
+    if wanted is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    if name == "positive" and isinstance(value, (int, float)):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if type(value) is not wanted:
+        raise EquirateError(f"{name} must be {_WANTED[wanted]}; got {value!r}")
+    return value
+
+
+_WANTED = {str: "text", float: "a number", int: "a whole number"}
+
+
+def _toml(value: Any) -> str:
+    """A text, a number or a list of texts as TOML; JSON's escapes are TOML's too, but for the delete sign."""
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)

@@ -1,0 +1,1 @@
+"""Tables in files: reading and writing them, what their columns hold, and how columns become features."""

@@ -1,0 +1,294 @@
+"""Tables from files: CSV, Parquet and Feather, plain or compressed, or a folder of Parquet.
+
+In: a path. Out: a `Source`, which knows the names of its columns before anything is read, and gives them all at once
+(`Source.table`) or batch by batch in constant memory (`Source.batches`). What a file is, is seen from its first bytes
+and not from its name. Everything that can be wrong with a file is a `DataError` in one line.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import difflib
+import gzip
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+
+from .._core.errors import DataError
+from .kinds import Kind
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
+"""What stands for a missing value in a CSV file."""
+_DICTIONARY = 2000  # text columns with fewer distinct values are kept as numbers that point to them
+_BLOCK = 4 << 20  # bytes of a CSV file that are looked at together
+_ROWS = 1 << 16  # rows of a Parquet file in a batch
+_LONGEST_HEADER = 1 << 20
+_DELIMITERS = (",", ";", "\t", "|")
+_UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
+
+
+class Form(StrEnum):
+    """What a file is."""
+
+    CSV = "CSV"
+    PARQUET = "Parquet"
+    FEATHER = "Feather"
+
+
+_MAGIC = ((b"PAR1", Form.PARQUET), (b"ARROW1", Form.FEATHER))
+_PACKED: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
+    (b"\x1f\x8b", gzip.GzipFile),
+    (b"BZh", bz2.BZ2File),
+    (b"\xfd7zXZ\x00", lzma.LZMAFile),
+    (b"\x28\xb5\x2f\xfd", lambda path: pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in a file, or in a folder of Parquet files: its columns are known, its rows are not read yet.
+
+    Attributes
+    ----------
+    path
+        As it was given.
+    form
+        What the file is.
+    names
+        Columns in the order of the file; those without a name are left out.
+    files
+        The file itself, or the files of a folder by name.
+    """
+
+    path: Path
+    form: Form
+    names: tuple[str, ...]
+    files: tuple[Path, ...]
+    delimiter: str = ","
+    missing: tuple[str, ...] = MISSING
+
+    def require(self, wanted: Iterable[str], what: str) -> None:
+        """Refuse columns that are not there, and propose the nearest name."""
+        for name in wanted:
+            if name not in self.names:
+                raise DataError(
+                    f"{what} names a column {name!r} that {self.path} does not have{nearest(name, self.names)}"
+                )
+
+    def table(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
+        """Read some columns; the kind of a column that has None, or is not named, is seen from its values."""
+        with _told(self):
+            if self.form is Form.CSV:
+                read = arrow_csv.ReadOptions(block_size=_BLOCK)
+                with _opened(self.path) as stream:
+                    table = arrow_csv.read_csv(stream, read, self._parse(), self._convert(columns, kinds))
+            else:
+                parts = [part for file in self.files for part in _batches(self, file, columns)]
+                table = pa.Table.from_batches(parts) if parts else None
+        release()
+        if table is None or not table.num_rows:
+            raise DataError(f"{self.path} has a header but no rows")
+        for name in columns:
+            kind = table.schema.field(name).type
+            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+            if pa.types.is_binary(kind) and self.form is Form.CSV:
+                raise DataError(_not_utf8(self.path, f"column {name!r}"))
+        return table
+
+    def batches(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Iterator[pa.RecordBatch]:
+        """Read some columns of known kinds batch by batch: memory does not grow with the file."""
+        with _told(self):
+            if self.form is not Form.CSV:
+                for file in self.files:
+                    yield from _batches(self, file, columns)
+                return
+            known = {name: kinds.get(name) or Kind.CATEGORY for name in columns}
+            # One thread and a small block: reading ahead is what would fill the memory.
+            read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False)
+            with _opened(self.path) as stream:
+                yield from arrow_csv.open_csv(stream, read, self._parse(), self._convert(columns, known))
+
+    def _parse(self) -> Any:
+        return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+
+    def _convert(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Any:
+        return arrow_csv.ConvertOptions(
+            include_columns=list(columns),
+            column_types={name: kind.in_csv for name, kind in kinds.items() if kind is not None and name in columns},
+            null_values=list(self.missing),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+            auto_dict_encode=True,
+            auto_dict_max_cardinality=_DICTIONARY,
+        )
+
+
+def open_source(path: Path, missing: Sequence[str] = ()) -> Source:
+    """Look at a file, or a folder of Parquet files: what it is and which columns it has.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    missing
+        What stands for a missing value in a CSV file, besides `MISSING`.
+    """
+    if not path.exists():
+        raise DataError(f"there is no file {path}")
+    if path.is_dir():
+        return _folder(path)
+    with _told(path):
+        if path.stat().st_size == 0:
+            raise DataError(f"{path} is empty")
+        form, packed = _form(path)
+        if form is Form.CSV:
+            delimiter, names = _header(path)
+            return _named(Source(path, form, names, (path,), delimiter, (*MISSING, *missing)))
+        if packed:
+            raise DataError(
+                f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
+            )
+        return _named(Source(path, form, tuple(_schema(path, form).names), (path,)))
+
+
+def release() -> None:
+    """Give memory that tables no longer use back to the system; the reader keeps it for the next table otherwise."""
+    pa.default_memory_pool().release_unused()
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A proposal for a name that is not known, to stand at the end of a message; empty if none is near.
+
+    Examples
+    --------
+    >>> nearest("gendr", ["age", "gender"])
+    "; did you mean 'gender'?"
+    """
+    found = difflib.get_close_matches(name, list(known), 1, 0.6)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def _folder(path: Path) -> Source:
+    files = tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
+    if not files:
+        raise DataError(f"{path} is a folder without Parquet files (*.parquet)")
+    with _told(path):
+        schemas = [_schema(file, Form.PARQUET) for file in files]
+    for file, schema in zip(files, schemas, strict=True):
+        if not schema.equals(schemas[0]):
+            raise DataError(f"{file} does not have the same columns, in name, type and order, as {files[0]}")
+    return _named(Source(path, Form.PARQUET, tuple(schemas[0].names), files))
+
+
+def _named(source: Source) -> Source:
+    """Refuse names that stand twice."""
+    seen: set[str] = set()
+    for name in source.names:
+        if name in seen:
+            raise DataError(f"{source.path} has two columns with the name {name!r}: rename one of them")
+        seen.add(name)
+    return source
+
+
+def _form(path: Path) -> tuple[Form, bool]:
+    """What a file is inside, and whether it is compressed; refuses what holds no text."""
+    with open(path, "rb") as plain:
+        packed = any(plain.read(8).startswith(magic) for magic, _ in _PACKED if not plain.seek(0))
+    with _opened(path) as stream:
+        start = stream.read(1024)
+    for magic, form in _MAGIC:
+        if start.startswith(magic):
+            return form, packed
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(_not_utf8(path, "it (it looks like UTF-16)"))
+    if b"\x00" in start:
+        raise DataError(f"{path} is not a table: it is neither CSV, Parquet nor Feather")
+    return Form.CSV, packed
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file for reading, unpacked on the way."""
+    with open(path, "rb") as plain:
+        start = plain.read(8)
+    unpack = next((opened for magic, opened in _PACKED if start.startswith(magic)), None)
+    stream = open(path, "rb") if unpack is None else unpack(path)  # noqa: SIM115  (closed below, whichever it is)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+def _header(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Delimiter and names of the columns; those without a name are left out."""
+    with _opened(path) as stream:
+        start = stream.read(_LONGEST_HEADER)
+    cut = len(start) == _LONGEST_HEADER
+    try:
+        text = start.decode("utf-8-sig", errors="ignore" if cut else "strict")
+    except UnicodeDecodeError as error:
+        text = start[: error.start].decode("utf-8-sig")
+        if "\n" not in text:
+            raise DataError(_not_utf8(path, "the header")) from None
+    first = text.lstrip("\n\r").partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first.count)
+    names = next(csv.reader(io.StringIO(text.lstrip("\n\r"), newline=""), delimiter=delimiter), [])
+    if not any(names):
+        raise DataError(f"{path} is not a table: its first line names no columns")
+    return delimiter, tuple(name for name in names if name)
+
+
+def _schema(path: Path, form: Form) -> pa.Schema:
+    if form is Form.PARQUET:
+        return parquet.read_schema(path)
+    with pa.memory_map(str(path)) as mapped:
+        return pa.ipc.open_file(mapped).schema
+
+
+def _batches(source: Source, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if source.form is Form.PARQUET:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(_ROWS, columns=list(columns))
+        return
+    with pa.memory_map(str(path)) as mapped:
+        reader = pa.ipc.open_file(mapped)
+        for k in range(reader.num_record_batches):
+            yield reader.get_batch(k).select(list(columns))
+
+
+@contextmanager
+def _told(source: Source | Path) -> Iterator[None]:
+    """Turn what the readers raise into one line."""
+    path = source if isinstance(source, Path) else source.path
+    try:
+        yield
+    except DataError:
+        raise
+    except _UNREADABLE as error:
+        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "invalid UTF8" in said:
+            raise DataError(_not_utf8(path, "a column")) from None
+        if isinstance(error, OSError) and error.errno is not None and error.strerror:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        raise DataError(f"{path} cannot be read, or is cut short: {_shortened(said)}") from None
+
+
+def _shortened(said: str, most: int = 160) -> str:
+    said = re.sub(r"^CSV parse error: ", "", said)
+    return said if len(said) <= most else said[:most] + "..."
+
+
+def _not_utf8(path: Path, what: str) -> str:
+    return f"{path}: {what} is not UTF-8: convert the file first, as in iconv -f latin1 -t utf-8"

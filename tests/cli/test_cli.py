@@ -1,0 +1,361 @@
+"""The command line from end to end, in a temporary directory: files, exit codes, the same bytes for the same seed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+
+import equirate as eq
+from equirate.cli import main
+from equirate.tables.reading import open_source
+
+FIT = (
+    *("--label", "hired", "--positive", "yes", "--attributes", "sex,region", "--ignore", "id"),
+    *("--maximize", "f1()", "--subject-to", "positive_rate(sex == 'F') >= positive_rate(sex == 'M') - 0.1"),
+    *("--rounds", "60"),
+)
+
+
+def fit(data: Path, out: Path, *more: str) -> int:
+    return main(["fit", str(data), *FIT, "--out", str(out), "--quiet", *more])
+
+
+def summary(folder: Path) -> Any:
+    return json.loads((folder / "summary.json").read_text("utf-8"))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def column(path: Path, name: str) -> list[Any]:
+    found: list[Any] = open_source(path).table([name], {})[name].to_pylist()
+    return found
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"equirate {eq.__version__}\n"
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("fit", "evaluate", "predict", "frontier", "audit", "explain"))
+
+
+def test_the_console_script() -> None:
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["scripts"]["equirate"] == "equirate.cli:main"
+
+
+HIDING = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hidden())
+for name in {hidden!r}:
+    sys.modules.pop(name, None)
+import importlib.util
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {hidden!r} else found(name, package)
+from equirate.cli import main
+sys.exit(main(["explain", "f1()"]))
+"""
+
+
+@pytest.mark.parametrize("hidden", [("pyarrow",), ("typer", "rich", "pyarrow")])
+def test_after_a_plain_install_the_extra_is_named_in_one_line(hidden: tuple[str, ...]) -> None:
+    code = HIDING.format(hidden=hidden)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = f"equirate: the command line needs {', '.join(hidden)}: pip install 'equirate[cli]'\n"
+    assert done.stderr == said
+
+
+def test_fit_writes_model_summary_and_report(fitted: Path) -> None:
+    found = summary(fitted)
+    assert found["code"] == 0
+    assert found["rows"] == {"train": 900, "test": 300}
+    assert {role["column"]: role["role"] for role in found["columns"]} == {
+        **{"id": "ignored", "score": "feature", "age": "feature", "school": "feature", "when": "feature"},
+        **{"sex": "attribute", "region": "attribute", "hired": "label", "weight": "feature"},
+    }
+    assert "score is missing" in found["features"]
+    assert not any("sex" in name for name in found["features"])
+    assert len(found["test"]["constraints"]) == 1
+    names = {path.name for path in fitted.iterdir()}
+    assert {"model.equirate", "model.json", "summary.json", "problem.toml"} < names
+    assert names & {"report.txt", "report.html"}
+    assert eq.load(fitted / "model.equirate").pos_label == "yes"
+
+
+def test_the_same_seed_gives_the_same_files(people: Path, fitted: Path, tmp_path: Path) -> None:
+    assert fit(people, tmp_path / "again") == 0
+    assert files(tmp_path / "again") == files(fitted)
+    assert fit(people, tmp_path / "other", "--seed", "1") in (0, 3)
+    assert files(tmp_path / "other")["model.equirate"] != files(fitted)["model.equirate"]
+
+
+def test_config_round_trip(people: Path, fitted: Path, tmp_path: Path) -> None:
+    config = tmp_path / "problem.toml"
+    assert fit(people, tmp_path / "first", "--save-config", str(config)) == 0
+    assert config.read_bytes() == (fitted / "problem.toml").read_bytes()
+    assert main(["fit", "--config", str(config), "--out", str(tmp_path / "second"), "--quiet"]) == 0
+    assert files(tmp_path / "second") == files(fitted)
+
+
+def test_the_command_line_goes_before_the_config(fitted: Path, tmp_path: Path) -> None:
+    config, saved = fitted / "problem.toml", tmp_path / "saved.toml"
+    given = ["--minimize", "error_rate()", "--subject-to", "fpr() <= 0.3", "--seed", "5"]
+    more = ["--out", str(tmp_path / "model"), "--save-config", str(saved), "--quiet"]
+    assert main(["fit", "--config", str(config), *given, *more]) in (0, 3)
+    found = tomllib.loads(saved.read_text("utf-8"))
+    assert (found["minimize"], found["subject-to"], found["seed"]) == ("error_rate()", ["fpr() <= 0.3"], 5)
+    assert "maximize" not in found
+    assert found["label"] == "hired"
+
+
+def test_progress_is_on_stderr_and_results_on_stdout(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fit", str(people), *FIT, "--out", str(tmp_path / "a")]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(("The constraint holds", "Of 1 constraint"))
+    assert "school" in shown.err
+    assert "3 values, one feature each" in shown.err
+    assert main(["fit", str(people), *FIT, "--out", str(tmp_path / "b"), "--json", "--quiet"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == summary(tmp_path / "a")
+    assert shown.err == ""
+
+
+def test_evaluate_says_what_fit_said(
+    people: Path, fitted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(fitted), str(people), "--json", "--quiet", "--out", str(tmp_path / "report")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == 1200
+    clf = eq.load(fitted / "model.equirate")
+    assert [row["constraint"] for row in found["test"]["constraints"]] == [repr(c) for c in clf.problem_.constraints]
+    decided = tmp_path / "decided.parquet"
+    assert main(["predict", str(fitted), str(people), "--out", str(decided), "--probability", "--quiet"]) == 0
+    y = np.array(column(people, "hired")) == "yes"
+    people_ = {"sex": np.array(column(people, "sex"))}
+    p = np.array(column(decided, "probability"))
+    assert found["test"]["objective"] == pytest.approx(eq.f1().evaluate(y, p, people_), abs=1e-12)
+    assert found["test"]["constraints"][0]["violation"] == pytest.approx(
+        clf.problem_.constraints[0].evaluate(y, p, people_), abs=1e-12
+    )
+    assert list((tmp_path / "report").iterdir())
+
+
+@pytest.mark.parametrize("model", ["trees", "thresholds"])
+def test_the_other_models_are_saved_as_plain_data_and_decide_alike(people: Path, tmp_path: Path, model: str) -> None:
+    out = tmp_path / "model"
+    assert main(["fit", str(people), *FIT, "--rounds", "6", "--model", model, "--out", str(out), "-q"]) in (0, 3)
+    assert fit(people, tmp_path / "again", "--rounds", "6", "--model", model) in (0, 3)
+    assert files(out) == files(tmp_path / "again")
+    assert main(["evaluate", str(out), str(people), "-q"]) in (0, 3)
+    decided = tmp_path / "decided.csv"
+    assert main(["predict", str(out), str(people), "--out", str(decided), "--keep", "id", "-q"]) == 0
+    assert set(column(decided, "prediction")) == {"yes", "no"}
+    right = np.mean(np.array(column(decided, "prediction")) == np.array(column(people, "hired")))
+    assert right > 0.7
+
+
+def test_predictions_do_not_depend_on_order_columns_or_format(fitted: Path, people: Path, tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    source = open_source(people)
+    table = source.table(source.names, {})
+    back = pa.table({name: table[name] for name in reversed(table.schema.names)}).take(list(range(1199, -1, -1)))
+    parquet.write_table(back, tmp_path / "back.parquet")
+    assert main(["predict", str(fitted), str(people), "--keep", "id", "--out", str(tmp_path / "a.csv"), "-q"]) == 0
+    back_too = ["predict", str(fitted), str(tmp_path / "back.parquet"), "--keep", "id"]
+    assert main([*back_too, "--out", str(tmp_path / "b.feather"), "-q"]) == 0
+    decided = [
+        dict(zip(column(p, "id"), column(p, "prediction"), strict=True))
+        for p in (tmp_path / "a.csv", tmp_path / "b.feather")
+    ]
+    assert decided[0] == decided[1]
+    assert len(decided[0]) == 1200
+
+
+def test_a_key_is_passed_on_or_refused(
+    fitted: Path, people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from equirate.runs.models import takes_key
+
+    out = tmp_path / "a.csv"
+    code = main(["predict", str(fitted), str(people), "--key", "id", "--out", str(out), "-q"])
+    if takes_key(eq.RateClassifier.predict):
+        assert code == 0
+        assert column(out, "id") == column(people, "id")
+    else:
+        assert code == 2
+        assert capsys.readouterr().err == "equirate: this version decides by the features alone: it takes no --key\n"
+        assert not out.exists()
+
+
+def test_splits_by_time_and_by_file(people: Path, tmp_path: Path) -> None:
+    time_ = fit(people, tmp_path / "time", "--time-column", "when", "--split", "0.2")
+    assert time_ in (0, 3)
+    assert summary(tmp_path / "time")["rows"] == {"train": 960, "test": 240}
+    assert "when" not in summary(tmp_path / "time")["features"]
+    assert fit(people, tmp_path / "file", "--test", str(people), "--weight", "weight") in (0, 3)
+    assert summary(tmp_path / "file")["rows"] == {"train": 1200, "test": 1200}
+    assert "weight" not in summary(tmp_path / "file")["features"]
+
+
+def test_an_attribute_can_be_a_feature_too(people: Path, tmp_path: Path) -> None:
+    assert fit(people, tmp_path / "model", "--also-feature", "sex") in (0, 3)
+    found = summary(tmp_path / "model")
+    assert {"sex=F", "sex=M"} < set(found["features"])
+    assert next(role["role"] for role in found["columns"] if role["column"] == "sex") == "attribute and feature"
+
+
+def test_a_broken_constraint_is_exit_code_3(fitted: Path, people: Path, tmp_path: Path) -> None:
+    worse = tmp_path / "worse.csv"  # the women's scores are gone: their predictions and the men's now differ
+    lines = people.read_text("utf-8").splitlines()
+    changed = [re.sub(r"^(p\d+),[^,]*,(.*,F,)", r"\1,-3,\2", line) for line in lines]
+    worse.write_text("\n".join(changed) + "\n", "utf-8")
+    assert main(["evaluate", str(fitted), str(worse), "--quiet"]) == 3
+
+
+def test_a_confidence_that_cannot_be_certified_is_exit_code_3(people: Path, tmp_path: Path) -> None:
+    near = ("--subject-to", "abs(positive_rate(sex == 'F') - positive_rate(sex == 'M')) <= 0.0001")
+    assert fit(people, tmp_path / "model", *near, "--confidence", "0.95") == 3
+    assert summary(tmp_path / "model")["certified"] is False
+
+
+def test_frontier(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["frontier", str(people), *FIT, "--levels", "0,0.1", "--out", str(tmp_path / "out"), "--json", "-q"]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [point["level"] for point in found["points"]] == [0.0, 0.1]
+    assert found == json.loads((tmp_path / "out" / "frontier.json").read_text("utf-8"))
+
+
+def test_audit(people: Path, fitted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["audit", str(people), "--label", "hired", "--positive", "yes", "--attributes", "sex,region"]
+    assert main([*arguments, "--prediction", "score", "--threshold", "0.5", "--missing", "nothing", "-q"]) == 2
+    assert "missing in 24 rows" in capsys.readouterr().err
+    assert main([*arguments, "--prediction", "age", "--threshold", "40", "--json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["looked_at"] == len(found["findings"]) == 7 * (1 + 3 + 6)
+    assert main([*arguments, "--prediction", "age", "--threshold", "40", "--smallest", "150", "-q"]) == 0
+    assert "left out, with fewer than 150 examples" in capsys.readouterr().out
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "f1() >= 0.8"]) == 0
+    assert "in words    the F1 score" in capsys.readouterr().out
+    assert main(["explain", "maximize(tpr() * tnr())"]) == 2
+    assert "Write geo_mean(tpr(), tnr())" in capsys.readouterr().out
+    assert main(["explain", "f1()", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["possible"] is True
+
+
+def test_a_caret_points_at_the_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "f1() + precison()"]) == 2
+    said = "equirate: there is no function 'precison'; did you mean 'precision'?\n  f1() + precison()\n         ^\n"
+    assert capsys.readouterr().err == said
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "equirate.cli", *arguments]
+
+
+def test_as_a_process_and_into_a_closed_pipe(fitted: Path, people: Path) -> None:
+    with subprocess.Popen(command("predict", str(fitted), str(people), "-q"), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b'"prediction"\n'
+        process.stdout.close()
+        assert process.wait() == 0
+
+
+def wait_for(process: "subprocess.Popen[bytes]", seen: Sequence[bytes]) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if any(word in line for word in seen):
+            return
+
+
+NEVER_ENDING = """
+import sys
+import equirate.cli.shown
+from equirate.cli import main
+from equirate.estimators.choosing import Plateau
+
+equirate.cli.shown._PAUSE = 0
+Plateau.__call__ = lambda self, moment: self.line(moment)
+sys.exit(main({arguments!r}))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as shells send them")
+def test_interrupted_fit_saves_what_was_reached(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    arguments = ["fit", str(people), *FIT, "--rounds", "100000000", "--out", str(out)]
+    code = NEVER_ENDING.format(arguments=arguments)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        wait_for(process, [b"round"])
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+        assert process.returncode == 130, said.decode()
+    assert summary(out)["code"] == 130
+    assert any("interrupted" in note for note in summary(out)["notes"])
+    assert main(["evaluate", str(out), str(people), "-q"]) in (0, 3)
+
+
+def test_interrupted_before_anything_was_reached(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("equirate.runs.fitting.train", interrupt)
+    assert fit(people, tmp_path / "model") == 130
+    assert capsys.readouterr().err == "equirate: interrupted: nothing was reached yet\n"
+    assert not (tmp_path / "model").exists()
+
+
+def test_interrupted_predict_keeps_what_was_decided(
+    fitted: Path, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from equirate.runs import judging
+
+    whole = judging._decided
+
+    def one_batch(*arguments: Any) -> Any:
+        yield from whole(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judging, "_decided", one_batch)
+    assert main(["predict", str(fitted), str(people), "--out", str(tmp_path / "a.csv"), "-q"]) == 130
+    assert len(column(tmp_path / "a.csv", "prediction")) == 1200
+
+
+def test_force_replaces_a_model(people: Path, fitted: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    out.mkdir()
+    (out / "report.html").write_text("old", "utf-8")
+    (out / "mine.txt").write_text("mine", "utf-8")
+    assert fit(people, out) == 2
+    assert fit(people, out, "--force") == 0
+    assert files(out) == {**files(fitted), "mine.txt": b"mine"}

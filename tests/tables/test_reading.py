@@ -1,0 +1,167 @@
+"""Reading tables: every format and compression gives the same table; what is wrong with a file is said in one line."""
+
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+
+import equirate as eq
+from equirate.tables.kinds import Kind
+from equirate.tables.reading import Form, open_source
+
+TEXT = 'id,age,name,when\n1,30,Ann,2020-01-01\n2,,"B, b",2020-02-01\n3,40.5,,2021-01-01\n'
+KINDS = {"age": Kind.NUMBER, "name": Kind.CATEGORY, "when": Kind.DATE, "id": Kind.NUMBER}
+
+
+def written(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def zstd(content: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+def csv_table(folder: Path) -> pa.Table:
+    source = open_source(written(folder, "plain.csv", TEXT.encode()))
+    return source.table(source.names, KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.csv", bytes),
+        ("a.csv.gz", gzip.compress),
+        ("a.csv.bz2", bz2.compress),
+        ("a.csv.xz", lzma.compress),
+        ("a.csv.zst", zstd),
+        ("misnamed.parquet", gzip.compress),  # what a file is, is seen from its bytes
+    ],
+)
+def test_compressed_csv(tmp_path: Path, name: str, pack: object) -> None:
+    source = open_source(written(tmp_path, name, pack(TEXT.encode())))  # type: ignore[operator]
+    assert source.form is Form.CSV
+    assert source.table(source.names, KINDS).equals(csv_table(tmp_path))
+
+
+def test_parquet_feather_and_folder(tmp_path: Path) -> None:
+    table = csv_table(tmp_path)
+    parquet.write_table(table, tmp_path / "a.parquet")
+    feather.write_feather(table, tmp_path / "a.feather")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    parquet.write_table(table.slice(0, 2), folder / "0.parquet")
+    parquet.write_table(table.slice(2), folder / "1.parquet")
+    for path in (tmp_path / "a.parquet", tmp_path / "a.feather", folder):
+        source = open_source(path)
+        assert source.names == ("id", "age", "name", "when")
+        assert source.table(["name", "age"], {}).equals(table.select(["name", "age"]))
+        batches = list(source.batches(["age"], KINDS))
+        assert pa.Table.from_batches(batches).equals(table.select(["age"]))
+
+
+def test_types_are_inferred(tmp_path: Path) -> None:
+    from equirate.tables.kinds import kind_of
+
+    text = "a,b,c,d,e,f\n1,x,true,2020-01-01,2020-01-01T00:00:00Z,10:30:00\n2.5,,false,,,\n"
+    source = open_source(written(tmp_path, "a.csv", text.encode()))
+    table = source.table(source.names, {})
+    found = [kind_of(name, table[name]) for name in source.names]
+    assert found == [Kind.NUMBER, Kind.CATEGORY, Kind.TRUTH, Kind.DATE, Kind.ZONED, Kind.TIME]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_and_the_order_mark(tmp_path: Path, delimiter: str) -> None:
+    text = f"\ufeffa{delimiter}b\n1{delimiter}2\n"
+    source = open_source(written(tmp_path, "a.csv", text.encode()))
+    assert source.names == ("a", "b")
+    assert source.table(["b"], {})["b"].to_pylist() == [2]
+
+
+def test_columns_without_a_name_are_left_out(tmp_path: Path) -> None:
+    source = open_source(written(tmp_path, "a.csv", b",a,\n0,1,2\n"))
+    assert source.names == ("a",)
+    assert source.table(["a"], {})["a"].to_pylist() == [1]
+
+
+def test_missing_values(tmp_path: Path) -> None:
+    source = open_source(written(tmp_path, "a.csv", b"a,b\n1,x\nNA,?\n?,null\n"), missing=("?",))
+    table = source.table(["a", "b"], {})
+    assert table["a"].to_pylist() == [1, None, None]
+    assert table["b"].to_pylist() == ["x", None, None]
+
+
+def test_batches_are_the_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = "\n".join(f"{x:.6f},v{k % 7}" for k, x in enumerate(rng.normal(size=400_000)))
+    source = open_source(written(tmp_path, "a.csv", f"x,c\n{rows}\n".encode()))
+    kinds = {"x": Kind.NUMBER, "c": Kind.CATEGORY}
+    batches = list(source.batches(["x", "c"], kinds))
+    assert len(batches) > 1
+    whole = source.table(["x", "c"], kinds)
+    assert pa.Table.from_batches(batches).cast(whole.schema).equals(whole.combine_chunks())
+
+
+def whole(path: Path) -> pa.Table:
+    source = open_source(path)
+    return source.table(source.names, {})
+
+
+PARQUET = pa.BufferOutputStream()
+parquet.write_table(pa.table({"a": list(range(1000))}), PARQUET)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("none.csv", None, "there is no file"),
+        ("empty.csv", b"", "is empty"),
+        ("bytes.csv", b"\x89PNG\r\n\x00\x00\x00", "is not a table"),
+        ("lines.csv", b"\n\n", "names no columns"),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "Expected 2 columns, got 3"),
+        ("header.csv", b"a,b\n", "no rows"),
+        ("twice.csv", b"a,b,a\n1,2,3\n", "two columns with the name 'a'"),
+        ("latin.csv", "a,b\n1,caf\xe9\n".encode("latin1"), "is not UTF-8"),
+        ("latin header.csv", "caf\xe9,b\n1,2\n".encode("latin1"), "is not UTF-8"),
+        ("wide.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+        ("cut.parquet", PARQUET.getvalue().to_pybytes()[:-500], "cannot be read, or is cut short"),
+        ("cut.csv.gz", gzip.compress(TEXT.encode() * 1000)[:-20], "cannot be read, or is cut short"),
+        ("packed.parquet.gz", gzip.compress(PARQUET.getvalue().to_pybytes()), "unpack it first"),
+    ],
+)
+def test_refusals(tmp_path: Path, name: str, content: bytes | None, says: str) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(eq.DataError) as refusal:
+        whole(path)
+    assert says in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_folders_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(eq.DataError, match="without Parquet files"):
+        open_source(tmp_path)
+    parquet.write_table(pa.table({"a": [1]}), tmp_path / "0.parquet")
+    parquet.write_table(pa.table({"b": [1]}), tmp_path / "1.parquet")
+    with pytest.raises(eq.DataError, match=r"1\.parquet does not have the same columns"):
+        open_source(tmp_path)
+
+
+def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+    source = open_source(written(tmp_path, "a.csv", b"income,age\n1,2\n"))
+    with pytest.raises(eq.DataError, match="did you mean 'income'"):
+        source.require(["incone"], "--label")
