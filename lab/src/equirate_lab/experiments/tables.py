@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -48,10 +48,12 @@ def _pipes(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def make_tables(results: Results, part: str = "test") -> list[Table]:
-    """Make every table that there are results for."""
+def make_tables(results: Results, part: str = "test", only: Collection[str] | None = None) -> list[Table]:
+    """Make every table that there are results for, or those of some experiments by name."""
     made = []
     for experiment in EXPERIMENTS.values():
+        if only is not None and experiment.name not in only:
+            continue
         datasets = results.datasets(experiment.name)
         made += [_table(results, experiment, spec, datasets, part) for spec in experiment.tables]
     return [table for table in made if table.rows]
