@@ -518,7 +518,7 @@ def test_takeaways_say_what_the_numbers_say(tmp_path: Path) -> None:
     made_up(tmp_path, "compas", "unc_error", [(0.8, 0.2)], "fmeasure")
     first, second = takeaway.takeaways(Results(tmp_path))
     assert "has a KL divergence of 0.030 on average over 2 data sets; without constraints it is 0.150" in first.text
-    assert "the paper prints 0.007 for Alg. 2 stoch." in first.text  # (0.000 + 0.014) / 2
+    assert "the paper prints 0.007 for the stochastic Algorithm 2. " in first.text  # (0.000 + 0.014) / 2
     assert "is kept on test data on 1 of 2; it is missed most on COMPAS, at 1.11." in first.text
     assert "has an F-measure of 0.700 on average over one data set" in second.text
     assert second.text.endswith("is kept on test data on it.")

@@ -38,7 +38,8 @@ body { margin: 0 auto; max-width: 72rem; padding: 1.2rem; background: var(--back
   font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: clamp(1.3rem, 4vw, 1.7rem); line-height: 1.2; }
 h2 { font-size: 1.25rem; margin-top: 2.4rem; }
-h3 { font-size: 1rem; margin: 0 0 .4rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
+figure h3 { margin-top: 0; }
 p, .note { max-width: 60rem; }
 .note { color: var(--soft); }
 section { margin-bottom: 1.6rem; }
@@ -69,6 +70,7 @@ svg text.hollow { stroke: none; font-size: 10px; pointer-events: none; }
 .legend svg { width: 18px; height: 18px; margin-right: .35rem; vertical-align: -4px; }
 details { margin: 1rem 0; }
 summary { cursor: pointer; font-weight: 600; padding: .3rem 0; }
+@media (max-width: 44rem) { svg text { font-size: 14px; } .legend { font-size: .84rem; } }
 :focus-visible { outline: 3px solid var(--default); outline-offset: 2px; }
 """ + "".join(
     f"polyline.{role}, .bar.{role}, circle.hollow.{role} {{ stroke: var(--{role}); }} "

@@ -13,8 +13,11 @@ DEFAULT = "rate_classifier"
 """The column of what a user gets without setting anything."""
 RIVALS = ("unc_error", "post_shift", "spade_plus", "coco", "unc_f1")
 """Columns of methods that are not this package's or this paper's."""
-_PRINTED = {KLD.name: "alg2_stochastic", FMEASURE.name: "alg3_stochastic"}
-"""The printed column to compare with."""
+_PRINTED = {
+    KLD.name: ("alg2_stochastic", "the stochastic Algorithm 2"),
+    FMEASURE.name: ("alg3_stochastic", "the stochastic Algorithm 3"),
+}
+"""The printed column to compare with, and its name in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,10 @@ def _takeaway(results: Results, experiment: Experiment) -> Takeaway | None:
         f"With its defaults, RateClassifier has {_article(measures.objective)} of {ours:.3f} on average over "
         f"{_many(len(both))}; without constraints it is {plain:.3f}"
     )
-    column = _PRINTED[name]
+    column, heading = _PRINTED[name]
     printed = [experiment.tables[0].printed.get(dataset, {}).get(column) for dataset in both]
     known = [pair[0] for pair in printed if pair is not None]
     if len(known) == len(both):
-        heading = next(c.heading for c in experiment.tables[0].columns if c.name == column)
         text += f", and the paper prints {statistics.fmean(known):.3f} for {heading}"
     return Takeaway(experiment.title, f"{text}. {_kept(experiment, dict(zip(both, spreads, strict=True)))}")
 
