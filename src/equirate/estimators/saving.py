@@ -229,6 +229,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
 def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
     """Rebuild a fitted `RatePostprocessor`."""
     estimator = _read_head(kind, manifest)
+    estimator.notes_ = tuple(manifest["notes"])
     if estimator.estimator is not None:
         raise FileError("a file holds no estimator")
     left = dict(arrays)
@@ -276,7 +277,6 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     estimator.problem_ = Problem(parse_objective(problem["objective"]), _constraints(problem["constraints"]))
     estimator.classes_ = _labels(manifest["classes"])
     estimator._positive()  # refuses a positive label that is not among them
-    estimator.notes_ = tuple(manifest["notes"])
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
             setattr(estimator, attribute, manifest[name])

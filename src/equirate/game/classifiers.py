@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
-from .._core.hashing import row_hashes
+from .._core.hashing import row_hashes, salted_keys, salted_rows, uniform
 from .._core.seeds import stream
-from ..data.examples import Examples
+from ..data.examples import Examples, to_numpy
 from ..data.features import features
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
@@ -86,13 +86,25 @@ class Classifier:
             return decided[:, 0].astype(int)
         return self._pick(decided, stream("predict", random_state).random(len(decided)))
 
-    def predict_hashed(self, X: Any, attributes: Any = None) -> NDArray[np.int_]:
+    def predict_hashed(
+        self, X: Any, attributes: Any = None, *, salt: int | None = 0, key: Any = None
+    ) -> NDArray[np.int_]:
         """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
 
         Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
+
+        Parameters
+        ----------
+        salt
+            Goes into the hash, so that nobody who does not know it can look for a lucky x.
+        key
+            One per example, such as the number of a person: hashed in the place of x, so that people with equal
+            features are drawn apart and a person whose features change keeps the draw.
         """
         decided = self.members.decide(X, attributes)
-        return self._pick(decided, hashed_uniform(features(X)))
+        if self.is_deterministic:
+            return decided[:, 0].astype(int)
+        return self._pick(decided, hashed_uniform(X, salt, key))
 
     def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
         member = np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
@@ -138,6 +150,16 @@ def snapped(probabilities: Array) -> Array:
     return np.where(low > 1 - 1e-12, 1.0, low)
 
 
-def hashed_uniform(X: Any) -> Array:
-    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows."""
-    return np.asarray((row_hashes(X) >> np.uint64(11)) * 2.0**-53)
+def hashed_uniform(X: Any, salt: int | None = 0, key: Any = None) -> Array:
+    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows.
+
+    Without a salt (None) rows count in double precision, as files of version 1 have it.
+    """
+    if key is not None:
+        keys = to_numpy(key)
+        rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
+        if keys.shape != (rows,):
+            raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
+        return uniform(salted_keys(keys, salt or 0))
+    X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
+    return uniform(row_hashes(features(X)) if salt is None else salted_rows(features(X), salt))

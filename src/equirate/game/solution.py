@@ -75,6 +75,8 @@ class Status:
     diverged: tuple[int, ...]
     left_domain: tuple[int, ...]
     advice: tuple[str, ...]
+    certified: bool | None = None
+    """Whether every constraint passed its test at the confidence asked for; None if none was asked for."""
 
     def __str__(self) -> str:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"

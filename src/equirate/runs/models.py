@@ -84,12 +84,9 @@ class Trained:
     def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
         """Labels, each example always decided the same way; by its key, where one is given."""
         features = self.features(X)
-        if self.estimator is not None and takes_key(self.estimator.predict):
+        if self.estimator is not None:
             return np.asarray(self.estimator.predict(features, key=key))
-        if key is not None and not takes_key(self.classifier.predict_hashed):
-            raise EquirateError("this version decides by the features alone: it takes no --key")
-        options = {} if key is None else {"key": key}
-        return labels.named(self.classifier.predict_hashed(features, **options).astype(bool))
+        return labels.named(self.classifier.predict_hashed(features, key=key).astype(bool))
 
     @property
     def single(self) -> bool:
@@ -117,11 +114,6 @@ class Trained:
     def interrupted(self) -> bool:
         """Whether training was interrupted, and this is what was reached."""
         return bool(self.estimator is not None and self.estimator.status_.interrupted)
-
-
-def takes_key(function: Any) -> bool:
-    """Whether something decides by a key."""
-    return "key" in inspect.signature(function).parameters
 
 
 @dataclass(frozen=True, eq=False)
