@@ -19,11 +19,11 @@ from typing import Any
 
 LANES = 16
 """Configurations that a compiled pass handles at once."""
-WORTH = 5e8
+WORTH = 3e8
 """Multiplications (rows x columns x configurations x rounds) from which on the compiled passes are used.
 
-Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them takes 0.6 s: half of where the first
-run breaks even, as later ones in the same process have them for nothing.
+Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them takes 0.5 to 0.6 s: the first run
+breaks even somewhere between 300 million and 1.5 billion, and later ones in the same process have them for nothing.
 """
 
 _ahead: ContextVar[float] = ContextVar("ahead", default=math.inf)
