@@ -1,6 +1,6 @@
 """Choosing among recorded iterates: for shifted constraints, with a margin that passes a test, or one alone.
 
-In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `estimator` calls this.
+In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `fitting` calls this.
 """
 
 from __future__ import annotations
