@@ -13,13 +13,18 @@ from hypothesis import strategies as st
 pytest.importorskip("pyarrow")
 
 import equirate as eq
+from equirate.game.classifiers import Classifier
 from equirate.language.curvature import Curvature
+from equirate.models.finite import FiniteMembers
+from equirate.models.oracle import Always
 from equirate.problem import text as language
 from equirate.runs import settings as options
 from equirate.runs.explaining import directions, explain, words
 from equirate.runs.folders import output_folder
 from equirate.runs.forests import Forest
+from equirate.runs.models import Trained, takes_key
 from equirate.runs.names import check_names, mentioned
+from equirate.runs.preparing import Labels
 from equirate.runs.settings import Settings
 
 # -- explain --------------------------------------------------------------------------------------
@@ -170,8 +175,6 @@ def test_a_forest_decides_like_what_it_was_taken_from() -> None:
 
 
 def test_a_constant_forest() -> None:
-    from equirate.models.oracle import Always
-
     for answer in (True, False):
         forest = Forest.of(Always(answer))
         again = Forest.read(forest.arrays(), 3)
@@ -236,3 +239,27 @@ def test_nothing_is_left_of_a_run_that_failed(tmp_path: Path) -> None:
     with pytest.raises(eq.FileError, match="No space left"):
         failing(tmp_path, force=True)
     assert [(path.name, path.read_text("utf-8")) for path in tmp_path.iterdir()] == [("model.json", "old")]
+
+
+# -- models ---------------------------------------------------------------------------------------
+
+
+class Keyed:
+    """An estimator that decides by keys."""
+
+    def predict(self, X: Any, key: Any = None) -> Any:
+        return np.array(["no" if key is None else str(each) for each in (range(len(X)) if key is None else key)])
+
+
+def test_a_key_goes_to_an_estimator_that_takes_one() -> None:
+    labels = Labels("hired", "yes", "no")
+    problem = eq.Problem(eq.maximize(eq.f1()))
+    mixture: Any = Classifier(FiniteMembers((Forest.of(Always(True)),)), np.ones(1), problem)
+    X = np.zeros((2, 1))
+    keyed = Trained("linear", Keyed(), mixture, problem)
+    assert keyed.decide(X, labels, np.array(["a", "b"])).tolist() == ["a", "b"]
+    plain = Trained("trees", None, mixture, problem)
+    assert plain.decide(X, labels).tolist() == ["yes", "yes"]
+    if not takes_key(mixture.predict_hashed):
+        with pytest.raises(eq.EquirateError, match="takes no --key"):
+            plain.decide(X, labels, np.array(["a", "b"]))
