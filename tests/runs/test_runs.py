@@ -20,6 +20,7 @@ from equirate.models.oracle import Always
 from equirate.problem import text as language
 from equirate.runs import settings as options
 from equirate.runs.explaining import directions, explain, words
+from equirate.runs.fitting import write_report
 from equirate.runs.folders import output_folder
 from equirate.runs.forests import Forest
 from equirate.runs.models import Trained, takes_key
@@ -129,6 +130,46 @@ def test_options_survive_a_file(tmp_path_factory: pytest.TempPathFactory, chosen
     path.write_text(settings.as_toml(), "utf-8", newline="")
     assert Settings.of(options.read(path)) == settings
     tomllib.loads(settings.as_toml())
+
+
+def test_the_command_says_the_same() -> None:
+    chosen = {"data": "a b.csv", "label": "y", "attributes": ("sex", "race"), "maximize": "f1()", "seed": 3}
+    said = "equirate fit 'a b.csv' --label y --attributes sex --attributes race --maximize 'f1()' --seed 3"
+    assert Settings.of(chosen).command() == said
+
+
+class Page:
+    """A report with a page, or with one that needs what is not installed."""
+
+    def __init__(self, absent: bool) -> None:
+        self.absent = absent
+
+    def to_html(self, path: Path, command: str | None = None) -> None:
+        if self.absent:
+            raise ImportError("the page needs jinja2")
+        path.write_text(f"<p>{command}</p>", "utf-8")
+
+    def __str__(self) -> str:
+        return "the long text"
+
+
+class Told:
+    """Remembers notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def test_the_page_is_written_where_there_is_one(tmp_path: Path) -> None:
+    told: Any = Told()
+    assert write_report(Page(absent=False), tmp_path, "text", "equirate fit", told) == "report.html"
+    assert (tmp_path / "report.html").read_text("utf-8") == "<p>equirate fit</p>"
+    assert write_report(Page(absent=True), tmp_path, "text", "equirate fit", told) == "report.txt"
+    assert (tmp_path / "report.txt").read_text("utf-8") == "text\n\nthe long text\n"
+    assert told.notes == ["the report is text only: the page needs jinja2"]
 
 
 # -- names ----------------------------------------------------------------------------------------
