@@ -21,7 +21,6 @@ from .._core.errors import DataError, NotSolvedWarning
 from ..game.classifiers import Classifier
 from ..game.loop import Start
 from ..game.solution import Solution, Status
-from ..game.solving import ProgressLine
 from ..problem.problem import Objective, Problem
 from ..report.text import Evaluation
 from .fitting import Outcome, Parts, Settings, Training, is_linear
@@ -138,7 +137,7 @@ class RateClassifier(Judged):
         patience: int | None = 5,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: bool | ProgressLine = False,
+        verbose: Any = False,
     ) -> None:
         self.objective = objective
         self.constraints = constraints
