@@ -22,7 +22,6 @@ from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
@@ -157,7 +156,7 @@ class RateClassifier(Judged):
         patience: int | None = 5,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: bool | ProgressLine = False,
+        verbose: Any = False,
     ) -> None:
         self.objective = objective
         self.constraints = constraints

@@ -48,6 +48,7 @@ _RATES = {
     "g_mean": "the geometric mean of the shares of actual positives and negatives that are predicted rightly",
     "h_mean": "the harmonic mean of the shares of actual positives and negatives that are predicted rightly",
     "q_mean": "one minus the quadratic mean of the two kinds of error",
+    "kl": "the KL divergence of a share from the share that it is to be",
     "kl_divergence": "the KL divergence of the predicted shares from the actual ones",
 }
 _ATOMS = {

@@ -6,6 +6,7 @@ written batch by batch, so that memory does not grow with the table.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +51,9 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     text = told(achieved, len(part))
     if out is not None:
         with output_folder(out, force) as folder:
-            page = write_report(model.trained, part, model.labels, confidence, folder, text, tell)
+            report = model.trained.report(part, model.labels, confidence)
+            command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
+            page = write_report(report, folder, text, command, tell)
         text = f"{text}\n\nreport: {out / page}"
     return Outcome(text, summary, verdict_code(achieved, None))
 

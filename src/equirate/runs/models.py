@@ -20,9 +20,7 @@ from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
 from ..game.classifiers import Classifier
-from ..judge.certify import certify
 from ..judge.evaluation import Evaluation
-from ..language.expressions import Constraint
 from ..models.finite import FiniteMembers
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
@@ -88,20 +86,9 @@ class Trained:
             return np.asarray(self.estimator.predict(features, key=key))
         return labels.named(self.classifier.predict_hashed(features, key=key).astype(bool))
 
-    @property
-    def single(self) -> bool:
-        """Whether one classifier decides everything, so that keys make no difference."""
-        return len(self.classifier.members) == 1
-
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
         return Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence).as_dict()
-
-    def certified(self, part: Part, confidence: float) -> bool:
-        """Whether every constraint passes on a part."""
-        constraints = [c for c in self.problem.constraints if isinstance(c, Constraint)]
-        found = certify(constraints, part.examples(), self.probabilities(part.X), confidence)
-        return all(each.verdict == "pass" for each in found)
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
         """The estimator's own report on a part; None where there is no estimator."""
