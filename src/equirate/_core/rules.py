@@ -13,6 +13,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,7 @@ def record(kind: type) -> Fields:
     ...
     equirate.FileError: the point.x must be a number; it is '1'
     """
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     needed: dict[str, Rule] = {}
     optional: dict[str, Rule] = {}
     for part in fields(kind):
@@ -263,12 +264,17 @@ def record(kind: type) -> Fields:
 
 def build(kind: Any, value: Mapping[str, Any]) -> Any:
     """Make a dataclass of plain data that passed its `record`."""
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     given = {name: _built(hints[name], part) for name, part in value.items()}
     for part in fields(kind):
         if part.name not in given and part.default is MISSING and part.default_factory is MISSING:
             given[part.name] = None
     return kind(**given)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 _SCALARS: dict[Any, Rule] = {bool: FLAG, int: Whole(-(2**63)), float: Number(finite=False), str: TEXT}

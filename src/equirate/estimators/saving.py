@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -103,11 +104,13 @@ _STATUS, _EVALUATION = record(Status), record(Evaluation)
 _OUTPUTS = ("stochastic", "deterministic")
 
 
+@cache
 def _manifest_rule(kind: Callable[..., Any]) -> Fields:
     """The rule of a manifest, with the settings that the estimator has today."""
     names = inspect.signature(kind).parameters
     settings = {name: _SETTINGS.get(name, SCALAR) for name in names}
-    needed = {name: settings.pop(name) for name in ("objective", "constraints")}
+    always = [name for name, part in names.items() if part.default is part.empty]
+    needed = {name: settings.pop(name) for name in (*always, "constraints")}
     own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
     optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
     return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
@@ -286,7 +289,8 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
 def _checked(estimator: Any, manifest: Plain) -> Plain:
     """The manifest as plain data, by the rules that `load` will apply."""
     found: Plain = plain(manifest)
-    _manifest_rule(type(estimator)).check(found, "the manifest")
+    kind: Callable[..., Any] = type(estimator)
+    _manifest_rule(kind).check(found, "the manifest")
     return found
 
 

@@ -92,9 +92,7 @@ def parse(text: str) -> Any:
         raise ParseError(f"the text is {len(text)} characters long; at most {_LONGEST} are read")
     source = text.strip()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # such as an unknown escape in a string
-            tree = ast.parse(source, mode="eval")
+        tree = _tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ParseError(f"cannot read {_shown(text)}: {getattr(error, 'msg', error)}") from None
     reader = _Reader(source)
@@ -303,7 +301,14 @@ def _uncalled(tree: ast.AST) -> str:
 
 
 def _not(text: str, wanted: str) -> ParseError:
-    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(ast.parse(text.strip(), mode='eval'))}")
+    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(_tree(text.strip()))}")
+
+
+def _tree(source: str) -> ast.Expression:
+    with warnings.catch_warnings():
+        for kind in (SyntaxWarning, DeprecationWarning):  # such as an unknown escape in a string, before Python 3.12
+            warnings.simplefilter("ignore", kind)
+        return ast.parse(source, mode="eval")
 
 
 def _shown(text: str) -> str:
