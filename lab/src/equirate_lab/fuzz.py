@@ -539,12 +539,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--share", type=float, default=0.7, help="share of files; the others are texts")
     parser.add_argument("--keep", type=Path, help="folder for files that fail")
     chosen = parser.parse_args(arguments)
     fuzz(200, seed=chosen.seed + 1)  # whatever is imported or compiled late
     limit_memory()
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
-    tally = fuzz(chosen.count, chosen.seed, keep=chosen.keep)
+    tally = fuzz(chosen.count, chosen.seed, chosen.share, chosen.keep)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(
         f"{tally.files} files ({tally.loaded} loaded), {tally.texts} texts ({tally.parsed} parsed) in "
