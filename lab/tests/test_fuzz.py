@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from equirate_lab import fuzz
+from equirate_lab import forging, fuzz
 
 import equirate as eq
 
@@ -16,7 +16,7 @@ COUNT = 20_000
 
 
 @pytest.fixture(scope="module")
-def sources() -> dict[str, tuple[fuzz.Manifest, fuzz.Arrays]]:
+def sources() -> dict[str, tuple[forging.Manifest, forging.Arrays]]:
     return fuzz.models()
 
 
@@ -34,23 +34,23 @@ def test_forged_files_and_texts_are_refused_or_what_they_say() -> None:
 def test_the_layout_written_a_second_time_is_the_same(sources, tmp_path: Path) -> None:
     for name, (manifest, arrays) in sources.items():
         path = tmp_path / name
-        path.write_bytes(fuzz.packed(manifest, arrays))
+        path.write_bytes(forging.packed(manifest, arrays))
         loaded = eq.load(path)
         assert fuzz.judge(loaded, path.read_bytes()) is None
-        if fuzz._was_saved(manifest):
-            path.write_bytes(fuzz.zipped(*fuzz.old(manifest, arrays)))
+        if forging._was_saved(manifest):
+            path.write_bytes(forging.zipped(*forging.old(manifest, arrays)))
             assert fuzz.judge(eq.load(path), path.read_bytes()) is None
 
 
 def test_the_judge_finds_what_is_wrong(sources, tmp_path: Path) -> None:
     manifest, arrays = sources["mixture"]
     path = tmp_path / "model"
-    path.write_bytes(fuzz.packed(manifest, arrays))
+    path.write_bytes(forging.packed(manifest, arrays))
     loaded = eq.load(path)
     other = {**arrays, "stochastic.members.coefficients": -arrays["stochastic.members.coefficients"]}
-    assert "do not follow" in str(fuzz.judge(loaded, fuzz.packed(manifest, other)))
+    assert "do not follow" in str(fuzz.judge(loaded, forging.packed(manifest, other)))
     noted = {**manifest, "notes": ["another"]}
-    assert "notes" in str(fuzz.judge(loaded, fuzz.packed(noted, arrays)))
+    assert "notes" in str(fuzz.judge(loaded, forging.packed(noted, arrays)))
     weights = loaded.weights_.copy()
     loaded.weights_[:] = 2.0
     assert "not a distribution" in str(fuzz.judge(loaded, path.read_bytes()))
@@ -75,10 +75,10 @@ def test_faults_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
 
 
 def test_forgers_repeat_themselves(sources) -> None:
-    made = [[fuzz.Forger(sources, Random(4)).file() for _ in range(1)] for _ in range(2)]
+    made = [[forging.Forger(sources, Random(4)).file() for _ in range(1)] for _ in range(2)]
     assert made[0] == made[1]
     rng = Random(0)
-    assert all(isinstance(json.dumps(fuzz.forge(sources["mixture"][0], rng, 3)), str) for _ in range(50))
+    assert all(isinstance(json.dumps(forging.forge(sources["mixture"][0], rng, 3)), str) for _ in range(50))
     assert all(
-        isinstance(a, np.ndarray) for _ in range(50) for a in fuzz.forge_arrays(sources["mixture"][1], rng).values()
+        isinstance(a, np.ndarray) for _ in range(50) for a in forging.forge_arrays(sources["mixture"][1], rng).values()
     )
