@@ -233,7 +233,7 @@ def test_a_strangers_file_is_checked(tmp_path) -> None:
         ({"status": {}}, "status has no 'objective'"),
         ({"settings": {**settings, "estimator": "a string"}}, "a file holds no estimator"),
         ({"settings": {**settings, "groups": ["f1()"]}}, "is not an attribute or a slice"),
-        ({"settings": {}}, "settings has no 'objective'"),
+        ({"settings": {}}, "settings has no 'estimator'"),
         ({"settings": {**settings, "pos_label": 2}}, "pos_label 2 is not among the labels"),
         ({"settings": {**settings, "pos_label": 0}}, "not on scores for the positive label"),
     ):

@@ -124,8 +124,9 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
     name = entry.filename
     with archive.open(entry) as stream:
         start = stream.read(10)
-        header = stream.read(int.from_bytes(start[8:], "little"))
-        found = _HEADER.fullmatch(header)
+        length = int.from_bytes(start[8:], "little")
+        header = stream.read(length)
+        found = _HEADER.fullmatch(header) if len(header) == length else None
         if not start.startswith(_NPY) or found is None or found[1].decode() not in _TYPES:
             raise FileError(f"it is damaged: {shown(name)} is not an array of numbers (objects are refused)")
         dtype = np.dtype(found[1].decode())

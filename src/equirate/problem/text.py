@@ -75,9 +75,7 @@ def parse(text: str) -> Any:
         raise ParseError(f"the text is {len(text)} characters long; at most {_LONGEST} are read")
     source = text.strip()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # such as an unknown escape in a string
-            tree = ast.parse(source, mode="eval")
+        tree = _tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
         said, column = said or error, _column(source, line, offset - 1) if line and offset else len(source)
@@ -295,7 +293,14 @@ def _uncalled(tree: ast.AST) -> str:
 
 
 def _not(text: str, wanted: str) -> ParseError:
-    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(ast.parse(text.strip(), mode='eval'))}")
+    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(_tree(text.strip()))}")
+
+
+def _tree(source: str) -> ast.Expression:
+    with warnings.catch_warnings():
+        for kind in (SyntaxWarning, DeprecationWarning):  # such as an unknown escape in a string, before Python 3.12
+            warnings.simplefilter("ignore", kind)
+        return ast.parse(source, mode="eval")
 
 
 def place_of(text: str, node: ast.expr) -> int:

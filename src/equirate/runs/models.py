@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.errors import EquirateError, EquirateWarning
 from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
@@ -121,11 +121,7 @@ def train(prepared: Prepared, tell: Teller) -> Training:
         model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, tell)
     said = [each for each in caught if issubclass(each.category, EquirateWarning)]
     notes = tuple(dict.fromkeys([*(str(each.message) for each in said), *getattr(model.estimator, "notes_", ())]))
-    certified = None
-    if settings.confidence:
-        unsure = any(issubclass(each.category, NotSolvedWarning) and "confidence" in str(each.message) for each in said)
-        certified = bool(getattr(model.estimator.status_, "certified", not unsure))
-    return Training(model, notes, certified)
+    return Training(model, notes, model.estimator.status_.certified if settings.confidence else None)
 
 
 def needs_dense(model: str) -> bool:
