@@ -16,6 +16,7 @@ from ._core.errors import (
     EquirateError,
     EquirateWarning,
     FileError,
+    InfeasibleError,
     NotSolvedWarning,
     ParseError,
     UndefinedRateWarning,
@@ -226,6 +227,7 @@ __all__ = [
     # errors and warnings
     "EquirateError",
     "DisciplineError",
+    "InfeasibleError",
     "DataError",
     "AlgorithmError",
     "ParseError",

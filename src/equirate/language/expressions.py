@@ -186,15 +186,16 @@ class Sum(Expression):
         """
         whole = Interval(0.0, 0.0)
         together: dict[Hashable, list[float]] = {}
-        for factor, part in self.terms():
-            if part is None:  # a constant mean, such as base_rate(), stands among the factors
-                factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
-            if isinstance(factor, Constant) and part.outcomes is not None:
+        for factor, term in self.terms():
+            number, part = counted(factor, term)
+            if number is None:
+                whole = whole + factor.interval * part.interval
+            elif part.outcomes is not None:
                 examples, each = part.outcomes
                 so_far = together.get(examples, [0.0] * len(each))
-                together[examples] = [a + factor.number * b for a, b in zip(so_far, each, strict=True)]
+                together[examples] = [a + number * b for a, b in zip(so_far, each, strict=True)]
             else:
-                whole = whole + factor.interval * part.interval
+                whole = whole + Interval(number, number) * part.interval
         for values in together.values():
             whole = whole + Interval(min(values), max(values))
         return whole
@@ -508,6 +509,16 @@ def quotient(left: Expression, right: Expression) -> Expression:
         if isinstance(left, Constant):
             return Constant(left.number / right.number)
     return Quotient(left, right)
+
+
+def counted(factor: Expression, part: Expression | None) -> tuple[float | None, Expression]:
+    """How often a term counts, and what it is; None for a factor that only the data tell.
+
+    A constant mean, such as ``base_rate()``, stands among the factors.
+    """
+    if part is None:
+        factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
+    return (factor.number if isinstance(factor, Constant) else None), part
 
 
 # -- splitting ------------------------------------------------------------------------------------
