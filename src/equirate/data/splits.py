@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,4 +60,4 @@ def measurable(problem: Rated, examples: Examples, fewest: int = 1) -> bool:
 def subset(examples: Examples, rows: NDArray[np.intp]) -> Examples:
     """Some of the examples."""
     columns = {name: column[rows] for name, column in examples.columns.items()}
-    return Examples(examples.labels[rows], examples.weights[rows], columns, examples.categories)
+    return replace(examples.with_columns(columns), labels=examples.labels[rows], weights=examples.weights[rows])

@@ -116,7 +116,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             column = columns.get(name)
             if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
                 columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
-        return Examples(examples.labels, examples.weights, columns, examples.categories)
+        return examples.with_columns(columns)
 
     def _judged(
         self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None

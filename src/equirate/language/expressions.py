@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,10 +100,10 @@ class Expression(Tree):
         return self._compared(">=", expression(other))
 
     def __lt__(self, other: Any) -> NoReturn:
-        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} <= {other!r}")
+        raise TypeError(_strict(self, "<=", other))
 
     def __gt__(self, other: Any) -> NoReturn:
-        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} >= {other!r}")
+        raise TypeError(_strict(self, ">=", other))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Expression, int, float, np.number)):
@@ -463,6 +464,16 @@ def expression(value: Any) -> Expression:
     return Constant(number(value, "a rate expression or a number"))
 
 
+_WHOLE = 2**53  # whole numbers beyond are written, and so meant, as the nearest float
+
+
+def _strict(left: Expression, symbol: str, right: Any) -> str:
+    return (
+        f"strict inequalities have no meaning for rates: write {left!r} {symbol} {right!r} for a constraint. "
+        "(The built-in max, min and sorted compare like this: use eq.max(...) and eq.min(...).)"
+    )
+
+
 def number(value: Any, wanted: str) -> float:
     """Return a finite Python number, or refuse with what was ``wanted``."""
     if isinstance(value, np.generic):
@@ -471,15 +482,23 @@ def number(value: Any, wanted: str) -> float:
         hint = "; call it, as in tpr()" if callable(value) else ""
         hint = "; unpack it, as in max(*rates)" if isinstance(value, (list, tuple)) else hint
         raise TypeError(f"expected {wanted}, not {type(value).__name__} {value!r}{hint}")
-    if not math.isfinite(value):
-        raise TypeError(f"expected {wanted}, not {value!r}")
-    return value
+    if abs(value) > sys.float_info.max or value != value:
+        shown = repr(value) if isinstance(value, float) else "a whole number beyond 1.8e308"
+        raise TypeError(f"expected {wanted}, not {shown}")
+    return float(value) if abs(value) > _WHOLE else value
+
+
+def _folded(value: float, left: Expression, symbol: str, right: Expression) -> Expression:
+    """A number made of two others, which must not leave the range of numbers."""
+    if abs(value) > sys.float_info.max or value != value:
+        raise OverflowError(f"{left!r} {symbol} {right!r} is too large for a number")
+    return Constant(float(value) if abs(value) > _WHOLE else value)
 
 
 def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
     """Add or subtract, folding numbers; sums stay flat."""
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.number + sign * right.number)
+        return _folded(left.number + sign * right.number, left, "+" if sign > 0 else "-", right)
     first = left.parts if isinstance(left, Sum) else ((1, left),)
     return Sum(first + (right.parts if isinstance(right, Sum) and sign > 0 else ((sign, right),)))
 
@@ -487,7 +506,7 @@ def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
 def times(left: Expression, right: Expression) -> Expression:
     """Multiply two constant expressions, folding numbers."""
     if isinstance(right, Product) and isinstance(left, Constant) and isinstance(right.left, Constant):
-        return times(Constant(left.number * right.left.number), right.right)
+        return times(product(left, right.left), right.right)
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.number == 1:
             return other
@@ -497,7 +516,7 @@ def times(left: Expression, right: Expression) -> Expression:
 def product(left: Expression, right: Expression) -> Expression:
     """Multiply, folding numbers."""
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.number * right.number)
+        return _folded(left.number * right.number, left, "*", right)
     return Product(left, right)
 
 
@@ -507,7 +526,7 @@ def quotient(left: Expression, right: Expression) -> Expression:
         if right.number == 0:
             raise ZeroDivisionError(f"{left!r} / 0")
         if isinstance(left, Constant):
-            return Constant(left.number / right.number)
+            return _folded(left.number / right.number, left, "/", right)
     return Quotient(left, right)
 
 
