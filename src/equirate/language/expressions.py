@@ -57,8 +57,6 @@ class Expression(Tree):
         return plus(self, expression(other))
 
     def __radd__(self, other: Any) -> Expression:
-        if isinstance(other, (int, float)) and other == 0:  # so that the built-in sum() works
-            return self
         return plus(expression(other), self)
 
     def __sub__(self, other: Any) -> Expression:
@@ -499,6 +497,8 @@ def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
     """Add or subtract, folding numbers; sums stay flat."""
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _folded(left.number + sign * right.number, left, "+" if sign > 0 else "-", right)
+    if isinstance(left, Constant) and left.number == 0 and sign > 0:  # as the built-in sum() begins
+        return right
     first = left.parts if isinstance(left, Sum) else ((1, left),)
     return Sum(first + (right.parts if isinstance(right, Sum) and sign > 0 else ((sign, right),)))
 
