@@ -41,7 +41,7 @@ def test_missing_labels_are_counted_and_found(kind: str) -> None:
 def test_missing_among_text_labels() -> None:
     labels = np.array(["no", "yes"], dtype=object)[Y]
     labels[3] = None
-    with pytest.raises(eq.DataError, match=r"y has 1 missing values .* the first in row 3"):
+    with pytest.raises(eq.DataError, match=r"y has 1 missing value .* the first in row 3"):
         eq.RateClassifier(PROBLEM.objective).fit(X, labels)
     with pytest.raises(eq.DataError, match="y has infinite values, the first in row 2"):
         Examples.of([0, 1, np.inf])

@@ -224,9 +224,10 @@ def refuse_missing(array: NDArray[Any], name: str) -> None:
         missing = (array != array).ravel()
     else:
         return
-    if missing.any():
+    count = int(missing.sum())
+    if count:
         raise DataError(
-            f"{name} has {int(missing.sum())} missing values (NaN or None), the first in row "
+            f"{name} has {count} missing value{'s' * (count > 1)} (NaN or None), the first in row "
             f"{int(np.flatnonzero(missing)[0])}: drop those examples or fill them in"
         )
 
