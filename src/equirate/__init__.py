@@ -88,6 +88,12 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         square as square,
     )
     from .language.metrics import (
+        balanced_accuracy as balanced_accuracy,
+    )
+    from .language.metrics import (
+        cost as cost,
+    )
+    from .language.metrics import (
         f1 as f1,
     )
     from .language.metrics import (
@@ -100,10 +106,25 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         h_mean as h_mean,
     )
     from .language.metrics import (
+        informedness as informedness,
+    )
+    from .language.metrics import (
         jaccard as jaccard,
     )
     from .language.metrics import (
+        kappa as kappa,
+    )
+    from .language.metrics import (
         kl_divergence as kl_divergence,
+    )
+    from .language.metrics import (
+        lift as lift,
+    )
+    from .language.metrics import (
+        markedness as markedness,
+    )
+    from .language.metrics import (
+        matthews as matthews,
     )
     from .language.metrics import (
         npv as npv,
