@@ -6,8 +6,7 @@ game of three players (model, slack, multipliers) whose equilibrium is the class
 """
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from ._core.errors import (
     AlgorithmError,
@@ -50,149 +49,57 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
     from .language.functions import (
         abs as abs,
-    )
-    from .language.functions import (
         black_box as black_box,
-    )
-    from .language.functions import (
         geo_mean as geo_mean,
-    )
-    from .language.functions import (
         harmonic_mean as harmonic_mean,
-    )
-    from .language.functions import (
         inv as inv,
-    )
-    from .language.functions import (
         kl as kl,
-    )
-    from .language.functions import (
         log as log,
-    )
-    from .language.functions import (
         max as max,
-    )
-    from .language.functions import (
         min as min,
-    )
-    from .language.functions import (
         norm as norm,
-    )
-    from .language.functions import (
         ratio as ratio,
-    )
-    from .language.functions import (
         sqrt as sqrt,
-    )
-    from .language.functions import (
         square as square,
     )
     from .language.metrics import (
         balanced_accuracy as balanced_accuracy,
-    )
-    from .language.metrics import (
         cost as cost,
-    )
-    from .language.metrics import (
         f1 as f1,
-    )
-    from .language.metrics import (
         f_score as f_score,
-    )
-    from .language.metrics import (
         g_mean as g_mean,
-    )
-    from .language.metrics import (
         h_mean as h_mean,
-    )
-    from .language.metrics import (
         informedness as informedness,
-    )
-    from .language.metrics import (
         jaccard as jaccard,
-    )
-    from .language.metrics import (
         kappa as kappa,
-    )
-    from .language.metrics import (
         kl_divergence as kl_divergence,
-    )
-    from .language.metrics import (
         lift as lift,
-    )
-    from .language.metrics import (
         markedness as markedness,
-    )
-    from .language.metrics import (
         matthews as matthews,
-    )
-    from .language.metrics import (
         npv as npv,
-    )
-    from .language.metrics import (
         precision as precision,
-    )
-    from .language.metrics import (
         q_mean as q_mean,
-    )
-    from .language.metrics import (
         win_loss_ratio as win_loss_ratio,
     )
     from .language.rates import (
         accuracy as accuracy,
-    )
-    from .language.rates import (
         base_rate as base_rate,
-    )
-    from .language.rates import (
         churn as churn,
-    )
-    from .language.rates import (
         error_rate as error_rate,
-    )
-    from .language.rates import (
         fn as fn,
-    )
-    from .language.rates import (
         fnr as fnr,
-    )
-    from .language.rates import (
         fp as fp,
-    )
-    from .language.rates import (
         fpr as fpr,
-    )
-    from .language.rates import (
         hinge_loss as hinge_loss,
-    )
-    from .language.rates import (
         log_loss as log_loss,
-    )
-    from .language.rates import (
         losses as losses,
-    )
-    from .language.rates import (
         negative_rate as negative_rate,
-    )
-    from .language.rates import (
         positive_rate as positive_rate,
-    )
-    from .language.rates import (
         recall as recall,
-    )
-    from .language.rates import (
         tn as tn,
-    )
-    from .language.rates import (
         tnr as tnr,
-    )
-    from .language.rates import (
         tp as tp,
-    )
-    from .language.rates import (
         tpr as tpr,
-    )
-    from .language.rates import (
         wins as wins,
     )
 
