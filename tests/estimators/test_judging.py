@@ -180,7 +180,7 @@ def test_given_scores_of_any_kind_and_for_either_label(tmp_path) -> None:
         np.testing.assert_array_equal(loaded.predict(given), turned.predict(SCORES))
     for bad, message in (
         (X, "must be one-dimensional"),
-        (np.where(SCORES > 1, np.nan, SCORES), "NaN or infinite"),
+        (np.where(SCORES > 1, np.nan, SCORES), "missing values"),
         (names, "one score per example"),
     ):
         with pytest.raises(eq.DataError, match=message):

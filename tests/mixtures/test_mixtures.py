@@ -366,10 +366,10 @@ def test_a_box_of_no_width():
     assert error @ result.weights == pytest.approx(error.min(), abs=1e-6)
 
 
-def test_black_boxes_are_not_polished():
-    problem = eq.Problem(eq.minimize(eq.black_box(lambda a, b: a * a + b, eq.fpr(), eq.fnr(), increasing=True)))
-    case = Instance(problem, 0, count=5)
-    assert case.polished() is None
+def test_black_boxes_beside_other_atoms_are_not_polished():
+    box = eq.black_box(lambda a, b: a * a + b, eq.fpr(), eq.fnr(), increasing=True)
+    assert Instance(eq.Problem(eq.minimize(box)), 0, count=5).polished() is not None
+    assert Instance(eq.Problem(eq.minimize(box + eq.square(eq.fpr()))), 0, count=5).polished() is None
 
 
 DIVERGENCES = {

@@ -48,7 +48,7 @@ METRICS = [
         *(NAMED[name] for name in NAMED if name not in ("f_score", "win_loss_ratio", "cost")),
         *(partial(getattr(eq, name), "old model") for name, kind in KINDS.items() if kind.compares),
         *(lambda s: eq.win_loss_ratio("old", s), lambda s: eq.win_loss_ratio("old", s, floor=0.01)),
-        *(lambda s: eq.f_score(2, s), lambda s: eq.f_score(0.5, s)),
+        *(lambda s: eq.f_score(2, s), lambda s: eq.f_score(0.5, s), lambda s: eq.cost(s, fp=2, fn=0.5)),
         *(lambda s: eq.kl_divergence(s, prior=0.3), lambda s: eq.kl_divergence(s, prior=eq.base_rate(WOMEN))),
     )
 ]

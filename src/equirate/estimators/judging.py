@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -124,7 +123,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             column = columns.get(name)
             if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
                 columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
-        return replace(examples, columns=columns)
+        return examples.with_columns(columns)
 
     def _judged(
         self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None

@@ -248,7 +248,7 @@ class Solution:
         """The best mixture of the iterates for the problem itself, at least as good as `shrink` and `best`.
 
         For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both
-        and from `uniform`; with black boxes, the better of the two.
+        and from `uniform`; with black boxes alone it is sought over their arguments, to within 0.001.
         """
         if configuration is None:
             return self._polished

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from ..problem.table import Table
+from .black_boxes import best_for_black_boxes
 
 Array = NDArray[np.float64]
 
@@ -175,14 +176,21 @@ def polish_weights(
     Returns
     -------
     Weights or None
-        None where the problem has black boxes or is in biconvex form, which have no cutting planes, or where no iterate
-        of ``start`` has finite rows.
+        None where the problem has black boxes beside other atoms or is in biconvex form, which have no cutting planes,
+        or where no iterate of ``start`` has finite rows.
     """
-    if any(group.form.grid or group.direct is not None for group in table.groups):
+    if any(group.direct is not None for group in table.groups):
         return None
     usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
     if not start[usable].sum() > 0:
         return None
+    if any(group.form.grid for group in table.groups):
+        searched = best_for_black_boxes(table, rows[:, usable])
+        if searched is None:
+            return None
+        weights = np.zeros(rows.shape[1])
+        weights[usable] = searched
+        return Weights(weights, 0.0)
     programme = _Programme(table, rows[:, usable], start[usable], [] if cuts is None else cuts)
     mu, smallest = programme.solve(rounds, tolerance)
     weights = np.zeros(rows.shape[1])

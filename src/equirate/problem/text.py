@@ -52,7 +52,7 @@ _FLAT: tuple[frozenset[type[ast.operator]], ...] = (
 )
 _LONGEST = 20_000
 _DEEPEST = 30
-_LARGEST = 2**64  # whole numbers stay exact and small; beyond that, write 1e20
+_LARGEST = 2**1023  # whole numbers stay exact, and within the range of other numbers
 
 
 def parse(text: str) -> Any:
@@ -211,6 +211,8 @@ class _Reader:
         return self.number(result) if _is_number(result) else result
 
     def _compare(self, node: ast.Compare, depth: int) -> Any:
+        if any(isinstance(part, ast.BinOp) and type(part.op) in _JOIN for part in (node.left, *node.comparators)):
+            raise self.refusal("& and | bind more tightly than comparisons: put each comparison in parentheses")
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
             raise self.refusal("one comparison at a time, with <= or >=: give a chain as two constraints")
         left, right = self.read(node.left, depth), self.read(node.comparators[0], depth)
