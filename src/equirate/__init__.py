@@ -90,6 +90,7 @@ if _TYPE_CHECKING:
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
+    from .judge.border import certify, power
 
 __version__ = "0.1.0"
 
@@ -102,6 +103,8 @@ _NAMES = {
     "RateClassifier": "estimators.rate_classifier",
     "RatePostprocessor": "estimators.postprocessor",
     "load": "estimators.loading",
+    "certify": "judge.border",
+    "power": "judge.border",
 }
 """What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
@@ -185,6 +188,9 @@ __all__ = [  # noqa: RUF022  (in reading order, not in that of the alphabet)
     "RateClassifier",
     "RatePostprocessor",
     "load",
+    # judging any classifier
+    "certify",
+    "power",
     # errors and warnings
     "EquirateError",
     "DisciplineError",

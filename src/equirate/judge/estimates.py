@@ -158,15 +158,15 @@ class Sample:
         rates = list({rate.key: rate for rate in expr.rates()}.values())
         if not rates or not np.isfinite(value):
             return Estimate(value, 0.0 if np.isfinite(value) else np.inf, expr.interval)
-        bounds = _Bounds(self, expr, value, rates)
+        bounds = Bounds(self, expr, value, rates)
         return Estimate(value, bounds.error, expr.interval, bounds)
 
 
-class _Bounds:
+class Bounds:
     """An expression on a sample: what its bounds are made of, worked out when they are asked for."""
 
     def __init__(self, sample: Sample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
-        self.sample, self.value = sample, value
+        self.sample, self.value, self.rates = sample, value, rates
         self.here = np.array([sample.measure(rate) for rate in rates])
         self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
         self.sizes = 1 / sample.sums.concentration(self.inside)
@@ -227,6 +227,16 @@ class _Bounds:
         variances = self._by_denominator(np.abs(gradient)[:, None])[:, 0] ** 2 / self.sizes[self.first]
         freedom = variances.sum() ** 2 / (variances**2 / np.maximum(self.sizes[self.first] - 1, 0.5)).sum()
         return float(stdtrit(freedom, level))
+
+    def shares(self) -> list[tuple[Rate, float]]:
+        """A rate of each denominator, and the variance that comes from it."""
+        gradient = self.gradient if self.affine else self._slope(self.here)
+        found = []
+        for d, first in enumerate(self.first):
+            own = np.where(self.group == d, gradient, 0.0)
+            variance = self.sample.sums.moments(self.slopes @ own, self._centred @ own)[0]
+            found.append((self.rates[int(first)], variance))
+        return found
 
     # -- any function ----------------------------------------------------------------------------
 
