@@ -42,6 +42,7 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples
+from ..language.clearing import cleared
 from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
@@ -176,6 +177,7 @@ class Bounds:
         self.first = np.unique(self.group, return_index=True)[1]
         """The first rate of each denominator."""
         self.outcomes = np.array([np.resize(rate.outcomes[1], _SORTS) for rate in rates])
+        self.one_ratio = cleared(expr) is not None
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
         index = {rate.key: k for k, rate in enumerate(rates)}
 
@@ -249,6 +251,8 @@ class Bounds:
         if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: uphill may be any way
             starts += [sign * self.axes[:, np.abs(bends).argmax()] for sign in (1, -1)]
         found = max(self._search(start, side, confidence) for start in starts)
+        if self.one_ratio:  # multiplied through it is linear, and linear functions have no bias
+            return side * found
         bias = side * float(bends.sum())  # of the plug-in value; where it is away from the bound it only helps
         return side * (found + max(-bias, 0.0))
 

@@ -220,12 +220,11 @@ class _Planned:
 
     def limiting(self) -> Rate:
         """The rate whose denominator the uncertainty comes from, most of all."""
-        shares: dict[Rate, float] = {}
+        shares: list[tuple[Rate, float]] = []
         for part in self.parts:
             bounds = self.sample.estimate(part).bound
-            for rate, variance in bounds.shares() if isinstance(bounds, Bounds) else ():
-                shares[rate] = max(shares.get(rate, 0.0), variance)
-        return max(shares, key=lambda rate: shares[rate]) if shares else next(self.constraint.rates())
+            shares += bounds.shares() if isinstance(bounds, Bounds) else []
+        return max(shares, key=lambda pair: pair[1])[0] if shares else next(self.constraint.rates())
 
 
 def _binomial(slope: float, rate: float, size: float, confidence: float, chance: float) -> float:

@@ -5,8 +5,8 @@ share of samples whose bound is on the right side of the truth (`runner`), as ta
 ``equirate-lab coverage`` calls `run`.
 """
 
-from .cases import CASES, PLANS
+from .cases import CASES, PLANS, Case
 from .runner import run
 from .tables import make_tables
 
-__all__ = ["CASES", "PLANS", "make_tables", "run"]
+__all__ = ["CASES", "PLANS", "Case", "make_tables", "run"]
