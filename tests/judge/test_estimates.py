@@ -23,7 +23,7 @@ def counted(successes: int, trials: int) -> tuple[Examples, Array]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(trials=st.integers(5, 400), share=st.floats(0, 1), confidence=st.sampled_from([0.9, 0.95, 0.99]))
+@given(trials=st.integers(10, 400), share=st.floats(0, 1), confidence=st.sampled_from([0.9, 0.95, 0.99]))
 def test_a_proportion_has_the_clopper_pearson_bounds(trials: int, share: float, confidence: float) -> None:
     successes = round(share * trials)
     found = estimate(eq.recall(), *counted(successes, trials))

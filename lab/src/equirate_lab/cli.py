@@ -205,6 +205,7 @@ def bench(
 def coverage(
     samples: Annotated[int, typer.Option(min=10, help="Samples of each case.")] = 4000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="How many cases to work on side by side.")] = 1,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
 ) -> None:
     """Measure how often one-sided 95 % bounds hold, and how often what power foretells comes true."""
@@ -213,7 +214,8 @@ def coverage(
     from .experiments.files import fill
 
     _check_page(docs)
-    made = measured.make_tables(measured.run(samples, seed, tell=lambda line: typer.echo(line, err=True)))
+    results = measured.run(samples, seed, jobs=jobs, tell=lambda line: typer.echo(line, err=True))
+    made = measured.make_tables(results)
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made))

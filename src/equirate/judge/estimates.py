@@ -267,7 +267,7 @@ class Bounds:
             point = self.here + move
             values = side * self.at(np.clip(self.here[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
             reached = float(np.fmax.reduce(values))
-            if not reached > best + 1e-6 * abs(best - side * self.value):
+            if not reached > best + 1e-4 * abs(best - side * self.value):  # it has converged
                 break
             best = reached
         return best

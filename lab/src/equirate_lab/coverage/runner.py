@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,20 +26,27 @@ class Covered:
     ``reach_above`` and ``reach_below`` are mean distances from the truth, over 1.645 standard deviations of the value.
     """
 
-    case: Case
+    name: str
+    kind: str
     above: float
     below: float
     reach_above: float
     reach_below: float
+
+    def __str__(self) -> str:
+        return f"{self.above:.2%} above, {self.below:.2%} below"
 
 
 @dataclass(frozen=True)
 class Kept:
     """The margin that was foretold, and the share of samples that passed with it."""
 
-    plan: Plan
+    name: str
     margin: float
     passed: float
+
+    def __str__(self) -> str:
+        return f"{self.passed:.1%} passed with {self.margin:.3g}"
 
 
 @dataclass(frozen=True)
@@ -55,17 +64,29 @@ def run(
     seed: int = 0,
     cases: Sequence[Case] = CASES,
     plans: Sequence[Plan] = PLANS,
+    jobs: int = 1,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Results:
-    """Measure cases and plans, each with random numbers of its own."""
-    covered, kept = [], []
-    for k, case in enumerate(cases):
-        covered.append(coverage(case, samples, np.random.default_rng([seed, 0, k])))
-        tell(f"{case.name}: {covered[-1].above:.2%} above, {covered[-1].below:.2%} below")
-    for k, plan in enumerate(plans):
-        kept.append(foretold(plan, samples // 2, np.random.default_rng([seed, 1, k])))
-        tell(f"{plan.name}: {kept[-1].passed:.1%} passed with {kept[-1].margin:.3g}")
-    return Results(samples, seed, tuple(covered), tuple(kept))
+    """Measure cases and plans, each with random numbers of its own, several side by side where asked for."""
+    names = [one.name for one in (*cases, *plans)]
+    found: dict[str, Covered | Kept] = {}
+    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
+        arguments = (names, [samples] * len(names), [seed] * len(names))
+        measured = map(_measured, *arguments) if pool is None else pool.map(_measured, *arguments)
+        for name, one in zip(names, measured, strict=True):
+            found[name] = one
+            tell(f"{name}: {one}")
+    covered = tuple(one for one in found.values() if isinstance(one, Covered))
+    return Results(samples, seed, covered, tuple(one for one in found.values() if isinstance(one, Kept)))
+
+
+def _measured(name: str, samples: int, seed: int) -> Covered | Kept:
+    """Measure a case or a plan by its name, which is also its part of the seed."""
+    rng = np.random.default_rng([seed, *name.encode()])
+    for case in CASES:
+        if case.name == name:
+            return coverage(case, samples, rng)
+    return foretold(next(plan for plan in PLANS if plan.name == name), samples // 2, rng)
 
 
 def coverage(case: Case, samples: int, rng: np.random.Generator) -> Covered:
@@ -75,7 +96,8 @@ def coverage(case: Case, samples: int, rng: np.random.Generator) -> Covered:
     value, low, high = found.T
     unit = 1.645 * value.std() if value.std() > 0 else np.nan
     return Covered(
-        case,
+        case.name,
+        case.kind,
         float((high >= -_ROUNDING).mean()),
         float((low <= _ROUNDING).mean()),
         float(high.mean() / unit),
@@ -94,7 +116,7 @@ def foretold(plan: Plan, samples: int, rng: np.random.Generator) -> Kept:
     asked = eq.power(plan.at(0.05), label, {"g": group.astype(int)}, confidence=CONFIDENCE, power=POWER, rates=rates)
     margin = asked.constraints[0].margin
     judge = _Judge(plan.at(margin), population)
-    return Kept(plan, margin, float(np.mean([judge.draw(rng).verdict == "pass" for _ in range(samples)])))
+    return Kept(plan.name, margin, float(np.mean([judge.draw(rng).verdict == "pass" for _ in range(samples)])))
 
 
 class _Judge:

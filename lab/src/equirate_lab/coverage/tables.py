@@ -12,8 +12,8 @@ def make_tables(results: Results) -> list[Table]:
     """One table of coverage, one of power."""
     rows = [
         (
-            one.case.name,
-            one.case.kind,
+            one.name,
+            one.kind,
             f"{one.above:.1%}",
             f"{one.below:.1%}",
             _number(one.reach_above),
@@ -35,7 +35,7 @@ def make_tables(results: Results) -> list[Table]:
         f"The margin said to be certified at 95 % with a chance of 80 %, and the share of {results.samples // 2:,} "
         "samples that passed where the truth keeps just that margin.",
         ("constraint", "margin", "passed"),
-        tuple((one.plan.name, f"{one.margin:.4f}", f"{one.passed:.1%}") for one in results.kept),
+        tuple((one.name, f"{one.margin:.4f}", f"{one.passed:.1%}") for one in results.kept),
     )
     return [table for table in (covered, kept) if table.rows]
 
