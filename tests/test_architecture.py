@@ -179,6 +179,8 @@ PUBLIC = [
     "Solution",
     "RateClassifier",
     "load",
+    "certify",
+    "power",
 ]
 
 

@@ -118,8 +118,9 @@ def power(
     >>> y, women = np.repeat([1, 0], 1000), np.arange(2000) % 7 == 0
     >>> sex = np.where(women, "F", "M")
     >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, {"sex": sex})
-    >>> print(found.constraints[0])  # doctest: +ELLIPSIS
-    with 143 examples of sex == 'F' with label 1, abs(...) <= 0.05 cannot be certified at 95%; about 620 would do, ...
+    >>> print(found.constraints[0])
+    with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
+    cannot be certified at 95%; about 690 would do, or 0.12
     """
     examples = Examples.of(y, attributes, sample_weight)
     if clusters is not None and predictions is None:

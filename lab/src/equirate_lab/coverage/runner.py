@@ -68,7 +68,7 @@ def run(
     tell: Callable[[str], None] = lambda line: None,
 ) -> Results:
     """Measure cases and plans, each with random numbers of its own, several side by side where asked for."""
-    names = [one.name for one in (*cases, *plans)]
+    names = [case.name for case in cases] + [plan.name for plan in plans]
     found: dict[str, Covered | Kept] = {}
     with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
         arguments = (names, [samples] * len(names), [seed] * len(names))
