@@ -85,11 +85,10 @@ class Estimate:
         return self.lower(one_sided), self.upper(one_sided)
 
     def _reached(self, confidence: float, side: int) -> float:
-        if not np.isfinite(self.error):
-            return side * np.inf
-        if self.bound is None:
-            return self.value + side * float(ndtri(confidence)) * self.error
-        return self.bound(confidence, side)
+        if self.bound is not None:
+            return self.bound(confidence, side)
+        reach = float(ndtri(confidence)) * self.error
+        return self.value + side * reach if np.isfinite(reach) else side * np.inf
 
 
 def check_confidence(confidence: float) -> None:
