@@ -45,6 +45,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
+    from .judge.border import certify, power
 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
     from .language.functions import (
@@ -119,6 +120,8 @@ _NAMES = {
     "RateClassifier": "estimators.rate_classifier",
     "RatePostprocessor": "estimators.postprocessor",
     "load": "estimators.loading",
+    "certify": "judge.border",
+    "power": "judge.border",
 }
 """What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
@@ -158,6 +161,9 @@ __all__ = [
     "RateClassifier",
     "RatePostprocessor",
     "load",
+    # judging any classifier
+    "certify",
+    "power",
     # errors and warnings
     "EquirateError",
     "DisciplineError",

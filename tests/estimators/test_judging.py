@@ -147,6 +147,23 @@ def test_certificates_and_reports(make) -> None:
         fitted.report(X)
 
 
+@BOTH
+def test_certificates_take_the_options_of_certify(make) -> None:
+    fitted = make([PARITY, eq.positive_rate() <= 0.6]).fit(X, Y, PEOPLE)
+    p = fitted.predict_pmf(X)[:, 1]
+    plain = fitted.certify(X, Y, PEOPLE)
+    assert plain == eq.certify(fitted.problem_, Y, p, PEOPLE)
+    for options in ({"clusters": np.arange(N) // 3}, {"correction": "bonferroni"}):
+        found = fitted.certify(X, Y, PEOPLE, **options)
+        assert found == eq.certify(fitted.problem_, Y, p, PEOPLE, **options)
+        assert found[0].high != plain[0].high
+    exact = fitted.certify(X, Y, PEOPLE, method="exact")
+    assert exact == fitted.certify(X, Y, PEOPLE, method="exact")
+    assert exact[0].method == "exact"
+    with pytest.raises(eq.EquirateError, match="weighted sum"):
+        fitted.certify(X, Y, PEOPLE, np.arange(1, N + 1), method="exact")
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """The command line: arguments only. Every command is one function that hands its arguments to the package.
 
-``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks, and
-``equirate-lab datasets`` lists the data sets.
+``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
+``equirate-lab coverage`` measures how often bounds hold, and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
@@ -219,6 +219,26 @@ def bench(
         typer.echo(f"Left out: {line}", err=True)
     places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+@app.command()
+def coverage(
+    samples: Annotated[int, typer.Option(min=10, help="Samples of each case.")] = 4000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="How many cases to work on side by side.")] = 1,
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure how often one-sided 95 % bounds hold, and how often what power foretells comes true."""
+    from . import coverage as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
+    results = measured.run(samples, seed, jobs=jobs, tell=lambda line: typer.echo(line, err=True))
+    made = measured.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
