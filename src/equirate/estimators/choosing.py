@@ -20,7 +20,7 @@ from ..game.solution import Solution, Status
 from ..game.solving import ProgressLine
 from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
-from ..mixtures.programmes import PENALTY, Cut, polish_weights, shrink_weights
+from ..mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import make_table

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.examples import Examples
-from ..mixtures.programmes import best_index, polish_weights, shrink_weights
+from ..mixtures import best_index, polish_weights, shrink_weights
 from ..models.base import Player
 from ..models.finite import FinitePlayer
 from ..players.losses import loss_values

@@ -1,1 +1,27 @@
-"""The programmes over columns: which mixture of recorded classifiers is best."""
+"""The programmes over columns: which mixture of recorded classifiers is best.
+
+A *column* is a recorded classifier: its values in every signed row of the problem. A mixture's rates are the mixture of
+the rates, so the best mixture is a *programme* over the simplex of columns, made linear by *cuts*.
+
+`linear`
+    A linear programme over the simplex, columns priced in, solved again from where it ended.
+`shrinking`
+    The paper's sparse mixture and best single iterate, from each iterate's own values.
+`columns`
+    A problem over columns: values at a mixture, and its programme.
+`convex`
+    Cutting planes: exact.
+`ratios`
+    One ratio exactly; several to a local optimum.
+`branching`
+    Several ratios to the global optimum.
+`polishing`
+    Which of these a problem needs.
+"""
+
+from .columns import Cut
+from .polishing import best_mixture, polish_weights
+from .ratios import PENALTY
+from .shrinking import Weights, best_index, shrink_weights
+
+__all__ = ["PENALTY", "Cut", "Weights", "best_index", "best_mixture", "polish_weights", "shrink_weights"]

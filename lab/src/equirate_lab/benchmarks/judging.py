@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
-from equirate.mixtures.programmes import shrink_weights
+from equirate.mixtures import shrink_weights
 from equirate.models.linear import LinearMembers
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table

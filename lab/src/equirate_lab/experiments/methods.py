@@ -28,7 +28,7 @@ from equirate.estimators.choosing import judged_for
 from equirate.estimators.postprocessor import RatePostprocessor
 from equirate.estimators.rate_classifier import RateClassifier
 from equirate.game.baselines import best_f1_threshold, group_thresholds
-from equirate.mixtures.programmes import best_index
+from equirate.mixtures import best_index
 from equirate.models.linear import LinearMembers
 from equirate.players.multipliers import OuterAscent
 
