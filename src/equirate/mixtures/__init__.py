@@ -19,9 +19,20 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
     Which of these a problem needs.
 """
 
+from .branching import MOST_RATIOS, Search
 from .columns import Cut
 from .polishing import best_mixture, polish_weights
 from .ratios import PENALTY
 from .shrinking import Weights, best_index, shrink_weights
 
-__all__ = ["PENALTY", "Cut", "Weights", "best_index", "best_mixture", "polish_weights", "shrink_weights"]
+__all__ = [
+    "MOST_RATIOS",
+    "PENALTY",
+    "Cut",
+    "Search",
+    "Weights",
+    "best_index",
+    "best_mixture",
+    "polish_weights",
+    "shrink_weights",
+]

@@ -87,8 +87,7 @@ class Columns:
         self.v = self.s + self.a
         self.cost = np.zeros(self.v + 1 + len(self.ratios))
         self.cost[self.s : self.v] = table.atom_weights[0]
-        first = not cuts
-        if first:
+        if not cuts:
             for share in _SHARES:
                 self.cut_at(table.lo + share * (table.hi - table.lo))
         self.cut_at(self.at(start)[0])
@@ -133,6 +132,11 @@ class Columns:
     def aim_at_objective(self, room: float) -> None:
         """Minimise the objective with a violation of at most ``room``."""
         self.programme.aim(self.rows[0], self.cost)
+        self.programme.bound(self.v, 0.0, room)
+
+    def aim_at(self, objective: Array, room: float) -> None:
+        """Minimise another function of the columns, with a violation of at most ``room``."""
+        self.programme.aim(objective, np.zeros_like(self.cost))
         self.programme.bound(self.v, 0.0, room)
 
     def aim_at_merit(self, penalty: float) -> None:
@@ -298,11 +302,16 @@ class Columns:
         bounds[self.v] = 0.0, np.inf
         return bounds
 
-    def sparse(self, mu: Array) -> Array:
-        """A basic mixture that is at least as good in every signed row (every row is better when smaller)."""
-        support = np.flatnonzero(mu)
-        rows = self.rows[:, support]
-        result = np.zeros_like(mu)
-        found = best_distribution(rows.sum(0), rows, rows @ mu[support] + 1e-12)
-        result[support] = mu[support] if found is None else found
-        return result
+
+def basic(rows: Array, mu: Array) -> Array:
+    """A basic mixture that is at least as good in every signed row (every row is better when smaller)."""
+    support = np.flatnonzero(mu)
+    if len(support) == 1:
+        return mu
+    part = rows[:, support]
+    found = best_distribution(part.sum(0), part, part @ mu[support] + 1e-12)
+    if found is None:
+        return mu
+    result = np.zeros_like(mu)
+    result[support] = found
+    return result

@@ -6,12 +6,15 @@ In: a table, the signed rows of every column, a mixture to begin at. Out: `Weigh
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from . import convex, ratios
-from .columns import Columns, Cut
+from . import branching, convex, ratios
+from .branching import Effort, Search
+from .columns import Columns, Cut, basic
 from .convex import Priced
 from .shrinking import Weights
 
@@ -25,6 +28,7 @@ def polish_weights(
     rounds: int = 60,
     tolerance: float = 1e-6,
     cuts: list[Cut] | None = None,
+    search: Search | None = None,
 ) -> Weights | None:
     """The best mixture of columns for the problem itself.
 
@@ -38,6 +42,9 @@ def polish_weights(
         Weights to begin at (the shrunk mixture): where the linearisation of ratios starts.
     cuts
         Cuts of an earlier call for the same problem, which hold whatever the columns; new ones are added.
+    search
+        How far to look for the global optimum of ratios; None for the local one. Denominators count from their floors
+        on (`equirate.problem.canonical.RATIO_FLOOR`, where the user promised nothing).
 
     Returns
     -------
@@ -50,30 +57,51 @@ def polish_weights(
     usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
     if not start[usable].sum() > 0:
         return None
-    begin = start[usable] / start[usable].sum()
+    begin = basic(rows[:, usable], start[usable] / start[usable].sum())
     columns = Columns(table, rows[:, usable], [] if cuts is None else cuts, begin)
-    found = _with_ratios if columns.ratios else _convex
-    mu, smallest, bound, least = found(columns, begin, rounds, tolerance)
+    found = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
+    if columns.ratios and search is not None:
+        found = _global(columns, found, rounds, tolerance, search)
     weights = np.zeros(rows.shape[1])
-    weights[usable] = columns.sparse(mu)
-    return Weights(weights, smallest, bound, least)
+    weights[usable] = basic(columns.rows, found.weights)
+    return replace(found, weights=weights)
 
 
-def _convex(columns: Columns, start: Array, rounds: int, tolerance: float) -> tuple[Array, float, float | None, float]:
+def _convex(columns: Columns, start: Array, rounds: int, tolerance: float) -> Weights:
     violation, least = 0.0, 0.0
     if columns.j and columns.judge(start)[1] > 0:
         first = convex.least_violation(columns, start, rounds, tolerance)
         start, violation, least = first.weights, first.value, max(first.bound, 0.0)
     best = convex.least_objective(columns, start, violation, rounds, tolerance)
-    smallest = violation if violation > 10 * tolerance else 0.0
-    return best.weights, smallest, best.bound if np.isfinite(best.bound) else None, least
+    return Weights(best.weights, violation if violation > 10 * tolerance else 0.0, known(best.bound), least)
 
 
-def _with_ratios(
-    columns: Columns, start: Array, rounds: int, tolerance: float
-) -> tuple[Array, float, float | None, float]:
+def _local(columns: Columns, start: Array, rounds: int, tolerance: float) -> Weights:
     mu = ratios.local(columns, start, rounds, tolerance)
-    return mu, columns.judge(mu)[1], None, 0.0
+    return Weights(mu, columns.judge(mu)[1])
+
+
+def _global(columns: Columns, found: Weights, rounds: int, tolerance: float, search: Search) -> Weights:
+    """The smallest violation first, where the local optimum has one; then the smallest objective."""
+    mu, violation, least = found.weights, found.smallest_violation, 0.0
+    ratio, effort = ratios.only_ratio(columns), Effort(columns, search)
+    if violation > branching.KEPT:
+        if ratio is not None:
+            first = convex.least_violation(columns, mu, rounds, tolerance)
+        else:
+            first = branching.best(columns, mu, None, effort)
+        mu, violation, least = first.weights, first.value, max(first.bound, 0.0)
+    room = violation if violation > branching.KEPT else 0.0
+    if ratio is not None:
+        best = ratios.least_ratio(columns, ratio, mu, room, rounds, tolerance)
+    else:
+        best = branching.best(columns, mu, room, effort)
+    return Weights(best.weights, columns.judge(best.weights)[1], known(best.bound), least)
+
+
+def known(bound: float) -> float | None:
+    """None for a bound that says nothing."""
+    return bound if np.isfinite(bound) else None
 
 
 def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cuts: list[Cut]) -> Priced | None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Columns
+from .columns import Columns, Ratio
+from .convex import Found
 from .linear import FEASIBLE
 
 Array = NDArray[np.float64]
@@ -53,3 +54,47 @@ def descend(columns: Columns, mu: Array, penalty: float, rounds: int, tolerance:
             if width < 1e-4:
                 break
     return mu
+
+
+def only_ratio(columns: Columns) -> Ratio | None:
+    """The ratio that is the objective, up to a constant, where nothing else is a ratio; None otherwise."""
+    if len(columns.ratios) != 1 or len(columns.ratios[0].atoms) != 1:
+        return None
+    ratio, weights = columns.ratios[0], columns.table.atom_weights
+    atom = ratio.atoms[0][0]
+    alone = np.count_nonzero(weights[:, atom]) == 1 and np.flatnonzero(weights[0]).tolist() == [atom]
+    constant = np.ptp(columns.rows[0]) <= 1e-12
+    return ratio if alone and constant and (ratio.denominator >= ratio.floor).any() else None
+
+
+def least_ratio(columns: Columns, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float) -> Found:
+    """The mixture with the smallest objective, one ratio s N / D, and a violation of at most ``room``.
+
+    With F the smallest s (N - r D) there is, s N / D >= s r + F / D for every mixture: the bound.
+    """
+    (atom, sign), mu = ratio.atoms[0], start
+    scale, constant = columns.table.atom_weights[0, atom], float(columns.rows[0, 0])
+    columns.programme.bound(ratio.bottom, ratio.floor, np.inf)
+    smallest = max(ratio.floor, float(ratio.denominator.min()))
+    r, bound = _value_of(ratio, mu), -np.inf
+    value = sign * r if columns.judge(mu)[1] <= room + tolerance else np.inf
+    for _ in range(rounds):
+        columns.aim_at(sign * (ratio.numerator - r * ratio.denominator), room + FEASIBLE)
+        solved = columns.solve()
+        if solved is None:
+            break
+        found, others, lower = solved
+        bound = max(bound, sign * r + min(lower, 0.0) / smallest)
+        kept = columns.judge(found)[1] <= room + tolerance
+        if kept and sign * _value_of(ratio, found) < value:
+            mu, value = found, sign * _value_of(ratio, found)
+        if value - bound <= tolerance:
+            break
+        before, r = r, _value_of(ratio, found)
+        if not columns.cut_off(others, found) and abs(r - before) <= 1e-12:  # as far as the programme is exact
+            break
+    return Found(mu, scale * value + constant, scale * bound + constant)
+
+
+def _value_of(ratio: Ratio, mu: Array) -> float:
+    return float(ratio.numerator @ mu) / max(float(ratio.denominator @ mu), ratio.floor)
