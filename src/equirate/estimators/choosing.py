@@ -170,7 +170,7 @@ def status_of(solution: Solution, classifier: Classifier) -> Status:
         objective=objective,
         violation=max(violation, 0.0),
         feasible=feasible,
-        gap=None,
+        gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
         advice=advice,
     )
 
@@ -207,7 +207,9 @@ def careful(
 
     def with_margin(margin: float) -> Classifier:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        return judged_for(chooser, Problem(chooser.problem.objective, tight)).polish() if margin else plain
+        if not margin:
+            return plain
+        return judged_for(chooser, Problem(chooser.problem.objective, tight)).polish(time_limit=0)  # one of a dozen
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:

@@ -176,6 +176,13 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
 
 def _status(plain: Plain) -> Status:
     tuples = {name: tuple(plain[name]) for name in ("diverged", "left_domain", "advice")}
+    if "lower_bound" in plain:  # files of 0.1 and before: a bound without what it is over
+        plain = {
+            **{k: v for k, v in plain.items() if k != "lower_bound"},
+            "bound": None,
+            "bound_over": None,
+            "gap": None,
+        }
     return Status(**{**plain, **tuples})
 
 

@@ -50,12 +50,12 @@ class Search:
     time_limit
         Seconds; None for as long as it takes.
     programmes
-        Linear programmes; a limit that is the same on every machine.
+        Linear programmes, a limit that is the same on every machine; None for as many as it takes.
     """
 
     gap: float = 1e-3
-    time_limit: float | None = 2.0
-    programmes: int = 4000
+    time_limit: float | None = None
+    programmes: int | None = None
 
 
 @dataclass
@@ -72,10 +72,10 @@ class Effort:
     @property
     def over(self) -> bool:
         """Whether the limits are reached."""
-        limit = self.search.time_limit
+        limit, most = self.search.time_limit, self.search.programmes
         if limit is not None and time.perf_counter() - self.began > limit:
             return True
-        return self.columns.programme.solves - self.first >= self.search.programmes
+        return most is not None and self.columns.programme.solves - self.first >= most
 
 
 @dataclass(order=True)
