@@ -64,7 +64,7 @@ class Effort:
 
     columns: Columns
     search: Search
-    began: float = field(default_factory=time.perf_counter)
+    began: float = field(default_factory=lambda: time.perf_counter())
 
     def __post_init__(self) -> None:
         self.first = self.columns.programme.solves
