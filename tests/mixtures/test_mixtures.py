@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
-from equirate.mixtures.programmes import best_index, polish_weights, shrink_weights
+from equirate.mixtures import best_index, polish_weights, shrink_weights
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 

@@ -17,7 +17,7 @@ from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
 from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
-from ..mixtures.programmes import PENALTY, Cut, polish_weights, shrink_weights
+from ..mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -177,16 +177,12 @@ def status_of(solution: Solution, classifier: Classifier, sample: Sample, certif
             f"no single classifier was found with a violation below {violation:.4g}: a mixture meets them "
             '(output="hashed")',
         )
-    gap = solution.status.gap
-    if gap is not None:
-        worse = objective - solution.status.objective
-        gap = gap - worse if solution.problem.objective.sense == "maximize" else gap + worse
     return replace(
         solution.status,
         objective=objective,
         violation=max(violation, 0.0),
         feasible=feasible,
-        gap=gap if feasible else None,
+        gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
         advice=advice if certified is not False else (*advice, UNCERTIFIED),
         certified=certified,
     )
@@ -224,7 +220,10 @@ def careful(
 
     def with_margin(margin: float) -> Classifier:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        return chooser.for_problem(Problem(chooser.problem.objective, tight)).polish() if margin else plain
+        if not margin:
+            return plain
+        tighter = chooser.for_problem(Problem(chooser.problem.objective, tight))
+        return tighter.polish(time_limit=0)  # one of a dozen
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:

@@ -28,7 +28,7 @@ from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.solving import solve_on
 from ..judge.certify import certify, check_confidence
-from ..mixtures.programmes import PENALTY
+from ..mixtures import PENALTY
 from ..models.design import Standard
 from ..models.linear import Linear
 from ..problem.problem import Problem

@@ -159,7 +159,11 @@ _LINEAR = MapOf(Fields({"intercept": FLAG, "origin": TEXT}), 10)
 
 
 def _upgraded(manifest: Manifest, arrays: Arrays) -> tuple[Manifest, Arrays]:
-    """Outputs by kind of members, arrays under the names of their outputs."""
+    """Outputs by kind of members, arrays under the names of their outputs, bounds without what they are over left out."""
+    for status in (manifest.get("status"), *_values(manifest.get("statuses"))):
+        if isinstance(status, dict):
+            status.pop("lower_bound", None)
+            status["gap"] = None
     if manifest["kind"] == "RatePostprocessor":
         _upgrade_thresholds(manifest)
         renamed = {"thresholds": "stochastic.members.cuts", "weights": "stochastic.weights"}
@@ -173,6 +177,10 @@ def _upgraded(manifest: Manifest, arrays: Arrays) -> tuple[Manifest, Arrays]:
     }
     endings = {"_coefficients": ".members.coefficients", "_weights": ".weights"}
     return manifest, {_renamed(name, endings): array for name, array in arrays.items()}
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
 
 
 def _upgrade_thresholds(manifest: Manifest) -> None:
