@@ -196,20 +196,10 @@ def test_predictions_do_not_depend_on_order_columns_or_format(fitted: Path, peop
     assert len(decided[0]) == 1200
 
 
-def test_a_key_is_passed_on_or_refused(
-    fitted: Path, people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from equirate.runs.models import takes_key
-
+def test_a_key_is_passed_on(fitted: Path, people: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.csv"
-    code = main(["predict", str(fitted), str(people), "--key", "id", "--out", str(out), "-q"])
-    if takes_key(eq.RateClassifier.predict):
-        assert code == 0
-        assert column(out, "id") == column(people, "id")
-    else:
-        assert code == 2
-        assert capsys.readouterr().err == "equirate: this version decides by the features alone: it takes no --key\n"
-        assert not out.exists()
+    assert main(["predict", str(fitted), str(people), "--key", "id", "--out", str(out), "-q"]) == 0
+    assert column(out, "id") == column(people, "id")
 
 
 def test_splits_by_time_and_by_file(people: Path, tmp_path: Path) -> None:

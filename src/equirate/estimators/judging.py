@@ -241,6 +241,8 @@ def two_classes(y: NDArray[Any]) -> NDArray[Any]:
     classes: NDArray[Any] = np.unique(y)
     if kind not in ("binary", "multiclass") or len(classes) > 2:
         raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
+    if not len(classes):
+        raise DataError("y is empty")
     if len(classes) < 2:
         raise DataError(f"y has one class only ({classes[0]!r}): a classifier needs examples of both labels")
     return classes

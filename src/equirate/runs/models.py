@@ -86,10 +86,7 @@ class Trained:
         features = self.features(X)
         if self.estimator is not None and takes_key(self.estimator.predict):
             return np.asarray(self.estimator.predict(features, key=key))
-        if key is not None and not takes_key(self.classifier.predict_hashed):
-            raise EquirateError("this version decides by the features alone: it takes no --key")
-        options = {} if key is None else {"key": key}
-        return labels.named(self.classifier.predict_hashed(features, **options).astype(bool))
+        return labels.named(self.classifier.predict_hashed(features, key=key).astype(bool))
 
     @property
     def single(self) -> bool:
