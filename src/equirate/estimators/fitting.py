@@ -33,7 +33,7 @@ from ..models.linear import Linear
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, careful, status_of
-from .scope import scoped, sides, twice
+from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -229,6 +229,7 @@ class Training:
             mixture = chooser.polish()
         single = best_single(chooser, self.settings.tolerance)
         statuses = {"stochastic": chooser.status, "deterministic": status_of(chooser, single)}
+        statuses = {name: worded(status, chooser.problem, self.problem) for name, status in statuses.items()}
         made = {"stochastic": mixture, "deterministic": single}
         if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
             free = chooser.for_problem(Problem(chooser.problem.objective))

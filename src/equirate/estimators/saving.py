@@ -2,8 +2,8 @@
 
 In: a `RateClassifier`, or a `RatePostprocessor` of given scores or of a linear classifier. Out: a manifest that JSON
 can hold, and arrays. Problems and groups travel as text of the language of rates, members write and read themselves, so
-nothing in a file is ever executed. What a manifest must be is declared here as rules; the same rules are applied before writing, so that
-nothing is saved that would not load. To save one more fitted attribute, add a line to `OPTIONAL`.
+nothing in a file is ever executed. What a manifest must be is declared here as rules; the same rules are applied before
+writing, so that nothing is saved that would not load. To save one more fitted attribute, add a line to `OPTIONAL`.
 """
 
 from __future__ import annotations

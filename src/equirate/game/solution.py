@@ -27,6 +27,7 @@ from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
 from .classifiers import Classifier, snapped
+from .infeasible import Conflict, conflict_of, least_broken
 from .loop import Rules, values
 from .record import Record
 
@@ -59,6 +60,13 @@ class Status:
         list (exact). None where the record does not tell.
     advice
         What to try if this is not good enough.
+    conflict
+        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
+    smallest_tolerance
+        The smallest number by which each of these, loosened in its own units, makes them possible together.
+    conflict_over
+        Which mixtures that is known of: ``"all classifiers of this model"`` where the model answers exactly, else
+        ``"these columns"``, the recorded iterates.
     """
 
     objective: float
@@ -75,6 +83,9 @@ class Status:
     diverged: tuple[int, ...]
     left_domain: tuple[int, ...]
     advice: tuple[str, ...]
+    conflict: tuple[str, ...] = ()
+    smallest_tolerance: float | None = None
+    conflict_over: str | None = None
 
     def __str__(self) -> str:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
@@ -254,7 +265,7 @@ class Solution:
 
     @cached_property
     def _polished(self) -> Classifier:
-        return self._polish(self.iterates)
+        return least_broken(self, self._polish(self.iterates))
 
     def _polish(self, chosen: Sequence[tuple[int, int]]) -> Classifier:
         rates, losses = self._of_iterates(chosen)
@@ -332,7 +343,7 @@ class Solution:
         bound = self._lower_bound()
         minimised = -objective if self.problem.objective.sense == "maximize" else objective
         feasible = violation <= self.tolerance
-        record = self.record
+        record, conflict = self.record, None if feasible else conflict_of(self)
         return Status(
             objective=objective,
             violation=max(violation, 0.0),
@@ -347,7 +358,10 @@ class Solution:
             interrupted=record.interrupted,
             diverged=tuple(sorted(record.diverged)),
             left_domain=tuple(sorted(record.left_domain)),
-            advice=tuple(self._advice(feasible, best)),
+            advice=tuple(self._advice(feasible, best, conflict)),
+            conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
+            smallest_tolerance=None if conflict is None else conflict.tolerance,
+            conflict_over=None if conflict is None else conflict.over,
         )
 
     def _lower_bound(self) -> float | None:
@@ -391,7 +405,7 @@ class Solution:
             rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
         return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
 
-    def _advice(self, feasible: bool, best: Classifier) -> list[str]:
+    def _advice(self, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
         record, advice = self.record, []
         if record.interrupted:
             advice.append(
@@ -407,11 +421,12 @@ class Solution:
                 "has no guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or "
                 "Linear(radius=...)"
             )
-        if not feasible:
+        if conflict is not None:
+            advice.append(conflict.advice)
+        elif not feasible:
             advice.append(
-                f"no mixture of the recorded iterates {'was found to have' if self._hard else 'has'} a violation below "
-                f"{best.notes['smallest_violation']:.4g}: play more rounds, try larger lambda steps or a richer model, "
-                "or loosen the constraints"
+                "no mixture of the recorded iterates was found that meets the constraints: loosen them, or play more "
+                "rounds"
             )
         elif (answer := self._degenerate(best)) is not None:
             advice.append(
@@ -419,12 +434,6 @@ class Solution:
                 "each other"
             )
         return advice
-
-    @property
-    def _hard(self) -> bool:
-        """Whether the best mixture is only searched for."""
-        program = self.judge.program
-        return program.has_ratios or any(atom.form.grid for atom in program.atoms)
 
     def _degenerate(self, best: Classifier) -> int | None:
         """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""
