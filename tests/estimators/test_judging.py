@@ -6,7 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import KFold
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
 from equirate.estimators import files
@@ -32,7 +36,9 @@ def classifier(constraints=PARITY, **options) -> eq.RateClassifier:
 
 
 def postprocessor(constraints=PARITY, estimator=BASE, **options) -> eq.RatePostprocessor:
-    return eq.RatePostprocessor(estimator, ERROR, constraints, **{"n_rounds": 60, "random_state": 0, **options})
+    return eq.RatePostprocessor(
+        estimator, ERROR, constraints, **{"n_rounds": 60, "random_state": 0, "cv": "prefit", **options}
+    )
 
 
 BOTH = pytest.mark.parametrize("make", [classifier, postprocessor])
@@ -61,9 +67,7 @@ def test_a_generator_gives_one_seed(make, generator) -> None:
 def test_other_seeds_are_refused(make, bad) -> None:
     with pytest.raises(eq.EquirateError, match=r"'random_state' parameter of Rate\w+ must be None, a whole number"):
         make(random_state=bad).fit(X, Y, PEOPLE)
-    fitted = make().fit(X, Y, PEOPLE).set_params(random_state=bad)
-    if "output" in fitted.get_params():
-        fitted.set_params(output="stochastic")  # a hash needs no seed
+    fitted = make(output="stochastic").fit(X, Y, PEOPLE).set_params(random_state=bad)
     with pytest.raises(eq.EquirateError, match="'random_state' parameter"):
         fitted.predict(X)
 
@@ -171,7 +175,7 @@ def test_certificates_take_the_options_of_certify(make) -> None:
 def test_thresholds_on_given_scores_are_saved(tmp_path, groups) -> None:
     post = postprocessor(estimator=None, groups=groups, random_state=3).fit(SCORES, Y, PEOPLE)
     around = postprocessor(groups=groups, random_state=3).fit(X, Y, PEOPLE)
-    np.testing.assert_array_equal(post.predict(SCORES, PEOPLE), around.predict(X, PEOPLE))
+    np.testing.assert_array_equal(post.predict_pmf(SCORES, PEOPLE), around.predict_pmf(X, PEOPLE))
     post.save(tmp_path / "post.equirate")
     loaded = eq.load(tmp_path / "post.equirate")
     assert isinstance(loaded, eq.RatePostprocessor)
@@ -211,13 +215,58 @@ def test_given_scores_of_any_kind_and_for_either_label(tmp_path) -> None:
 
 
 def test_an_estimator_is_not_saved_without_pickle(tmp_path) -> None:
-    post = postprocessor().fit(X, Y, PEOPLE)
-    with pytest.raises(
-        FileError, match=r"LogisticRegression, which cannot be saved .*RatePostprocessor\(None, \.\.\.\)"
+    for tree, cv in (
+        (DecisionTreeClassifier(max_depth=3), 2),
+        (DecisionTreeClassifier(max_depth=3).fit(X, Y), "prefit"),
     ):
-        post.save(tmp_path / "post.equirate")
+        post = postprocessor(estimator=tree, cv=cv).fit(X, Y, PEOPLE)
+        with pytest.raises(
+            FileError, match=r"DecisionTreeClassifier, which cannot be saved .*RatePostprocessor\(None, \.\.\.\)"
+        ):
+            post.save(tmp_path / "post.equirate")
     with pytest.raises(ValueError, match="not fitted"):
         postprocessor().save(tmp_path / "post.equirate")
+    splitter = postprocessor(estimator=LogisticRegression(), cv=KFold(3)).fit(X, Y, PEOPLE)
+    with pytest.raises(FileError, match=r"the setting cv=.* cannot be saved without pickle"):
+        splitter.save(tmp_path / "post.equirate")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "cv"),
+    [
+        (LogisticRegression(C=0.3), 3),
+        (LinearSVC(), 0.4),
+        (RidgeClassifier(), 2),
+        (SGDClassifier(random_state=0), 2),
+        (FrozenEstimator(LogisticRegression().fit(X, Y)), 5),
+        (LogisticRegression().fit(X, Y), "prefit"),
+    ],
+    ids=["logistic", "svc", "ridge", "sgd", "frozen", "prefit"],
+)
+def test_thresholds_on_a_linear_classifier_are_saved(tmp_path, estimator, cv) -> None:
+    post = postprocessor(estimator=estimator, groups="sex", cv=cv, pos_label=0).fit(X, Y, PEOPLE)
+    post.save(tmp_path / "post.equirate")
+    loaded = eq.load(tmp_path / "post.equirate")
+    np.testing.assert_array_equal(loaded.predict_pmf(X, PEOPLE), post.predict_pmf(X, PEOPLE))
+    np.testing.assert_array_equal(loaded.predict(X, PEOPLE), post.predict(X, PEOPLE))
+    assert str(loaded.report(X, Y, PEOPLE)) == str(post.report(X, Y, PEOPLE))
+    loaded.save(tmp_path / "again.equirate")
+    assert (tmp_path / "again.equirate").read_bytes() == (tmp_path / "post.equirate").read_bytes()
+    again = clone(loaded).fit(X, Y, PEOPLE)
+    np.testing.assert_array_equal(again.predict(X, PEOPLE), post.predict(X, PEOPLE))
+    with pytest.raises(eq.DataError, match="X has 1 features"):
+        loaded.predict(X[:, :1], PEOPLE)
+
+
+def test_a_saved_linear_classifier_knows_its_columns(tmp_path) -> None:
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    post = postprocessor(estimator=LogisticRegression(), cv=2).fit(frame, Y, PEOPLE)
+    post.save(tmp_path / "post.equirate")
+    loaded = eq.load(tmp_path / "post.equirate")
+    np.testing.assert_array_equal(loaded.feature_names_in_, post.feature_names_in_)
+    np.testing.assert_array_equal(loaded.predict(frame), post.predict(frame))
+    with pytest.raises(eq.DataError, match="the columns of X must be those of the training data"):
+        loaded.predict(frame[frame.columns[::-1]])
 
 
 @BOTH
@@ -248,7 +297,9 @@ def test_a_strangers_file_is_checked(tmp_path) -> None:
         (grouped("sex", "old"), "'sex' is not a slice"),
         (grouped("f1()", "f1()"), "is not an attribute or a slice"),
         ({"status": {}}, "status has no 'objective'"),
-        ({"settings": {**settings, "estimator": "a string"}}, "a file holds no estimator"),
+        ({"settings": {**settings, "estimator": "a string"}}, "estimator must be null or an object"),
+        ({"settings": {**settings, "estimator": {"Popen": {}}}}, "must be one of LogisticRegression"),
+        ({"settings": {**settings, "estimator": {"LinearSVC": {}}}}, "there is no array 'estimator.coef'"),
         ({"settings": {**settings, "groups": ["f1()"]}}, "is not an attribute or a slice"),
         ({"settings": {}}, "settings has no 'estimator'"),
         ({"settings": {**settings, "pos_label": 2}}, "pos_label 2 is not among the labels"),

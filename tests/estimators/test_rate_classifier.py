@@ -230,7 +230,8 @@ def test_a_constraint_that_cannot_be_met_is_a_status_not_an_exception() -> None:
         fitted = classifier(objective=eq.minimize(eq.error_rate()), constraints=impossible).fit(X, y)
     assert not fitted.status_.feasible
     assert fitted.status_.smallest_violation > 0.05
-    assert any("violation" in line for line in fitted.status_.advice)
+    assert fitted.status_.conflict == ("tpr() >= 0.9", "fpr() <= 0.01")
+    assert any("tpr() >= 0.9; fpr() <= 0.01" in line for line in fitted.status_.advice)
     assert np.isfinite(fitted.predict_pmf(X)).all()
 
 

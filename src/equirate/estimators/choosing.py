@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
+from ..game.infeasible import shifted
 from ..game.loop import Moment, values
 from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
@@ -29,12 +30,6 @@ UNCERTIFIED = (
 """Said wherever a confidence was asked for that could not be had."""
 MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
-
-
-def shifted(constraint: Constraint, margin: float) -> Constraint:
-    """The constraint with ``margin`` to spare."""
-    right = constraint.right - margin if constraint.symbol == "<=" else constraint.right + margin
-    return Constraint(constraint.left, constraint.symbol, right)
 
 
 def best_single(solution: Solution, tolerance: float) -> Classifier:

@@ -35,7 +35,7 @@ from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, better, careful, measured, split, status_of
 from .derandomising import derandomised
-from .scope import scoped, sides, twice
+from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -230,6 +230,7 @@ class Training:
             "stochastic": status_of(chooser, mixture, sample, certified),
             "deterministic": status_of(chooser, single, sample, passes),
         }
+        statuses = {name: worded(status, chooser.problem, self.problem) for name, status in statuses.items()}
         if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
             free = chooser.for_problem(Problem(chooser.problem.objective))
             made["unconstrained"] = best_single(free, self.settings.tolerance)

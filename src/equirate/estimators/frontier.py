@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from .._core.errors import EquirateError
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
+from ..game.infeasible import shifted
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..report.text import aligned
-from .choosing import shifted, split
+from .choosing import split
 from .fitting import Training
 from .scope import sides
 

@@ -61,6 +61,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What it achieves on the parts of the training data."""
         raise NotImplementedError
 
+    def _hashed(self, X: Any, attributes: Any = None, key: Any = None) -> NDArray[np.int_]:
+        """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
+        raise NotImplementedError
+
     def _features(self, X: Any) -> Any:
         """New features, checked where the classifier itself does not do that."""
         return X
@@ -257,6 +261,8 @@ def two_classes(y: NDArray[Any]) -> NDArray[Any]:
     classes: NDArray[Any] = np.unique(y)
     if kind not in ("binary", "multiclass") or len(classes) > 2:
         raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
+    if not len(classes):
+        raise DataError("y is empty")
     if len(classes) < 2:
         raise DataError(f"y has one class only ({classes[0]!r}): a classifier needs examples of both labels")
     return classes

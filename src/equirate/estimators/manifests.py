@@ -47,6 +47,10 @@ _SETTINGS: dict[str, Rule] = {
     "objective": TEXT,
     "constraints": _CONSTRAINTS,
     "groups": maybe(ListOf(TEXT, MOST_GROUPS)),
+    "estimator": maybe(MapOf(MapOf(SCALAR), 1)),
+    "cv": Either((NUMBER, OneOf(("prefit",)))),
+    "refit": FLAG,
+    "n_jobs": maybe(Whole(-(2**31), 2**31)),
     "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
     "algorithm": OneOf(("auto", *ALGORITHMS)),
     "output": OneOf(("stochastic", "deterministic", "hashed")),
@@ -90,11 +94,13 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
     needed = {name: settings.pop(name) for name in (*always, "constraints")}
     own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
     optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    optional |= {} if "model" in names else {"features": _FEATURES}
     return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
 
 
+_FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
 _CLASSIFIER: dict[str, Rule] = {
-    "features": Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))}),
+    "features": _FEATURES,
     "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT), {"unconstrained": _OUTPUT}),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
     "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),

@@ -1,22 +1,25 @@
-"""`RatePostprocessor`: keep a trained classifier, move its thresholds until the problem is solved.
+"""`RatePostprocessor`: keep a kind of classifier, move its thresholds until the problem is solved.
 
 The strong baseline of post-processing (Cruz and Hardt 2024): take a model trained for accuracy, and mix thresholds on
 its scores, one for everybody or one per group, for the same objectives and constraints as `RateClassifier`. The best
-response is exact, so the result is the best mixture of thresholds on the data given.
+response is exact, so the result is the best mixture of thresholds on the scores given. Those are scores of rows that
+their classifier was not trained on (`out_of_fold`).
 """
 
 from __future__ import annotations
 
 import os
+import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._core.errors import DataError
-from ..data.examples import Examples, columns_of, fill_missing, to_numpy
+from .._core.errors import DataError, NotSolvedWarning
+from .._core.seeds import stream
+from ..data.examples import Examples, columns_of, fill_missing, scores_of, to_numpy
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
@@ -27,47 +30,62 @@ from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in, groups_of
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
-from .judging import Judged, compare_indexes, refuse_empty, two_classes
+from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .keys import row_keys
+from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
 from .saving import plain_postprocessor
 
 Array = NDArray[np.float64]
-
-_NOT_FITTED = (
-    "this %(name)s is not fitted: fit it first, and wrap it in sklearn.frozen.FrozenEstimator to keep it so when cloned"
-)
+OUTPUTS = ("hashed", "stochastic")
 
 
 class RatePostprocessor(Judged):
-    """Mix thresholds on a trained classifier's scores for a function of rates under constraints.
+    """Mix thresholds on a classifier's scores for a function of rates under constraints.
 
     Parameters
     ----------
     estimator
-        A fitted classifier with ``decision_function`` or ``predict_proba``. Cloning (as in a grid search) clones it
-        too, unfitted, unless it is wrapped in ``sklearn.frozen.FrozenEstimator``. None: every method is given the
-        scores themselves in the place of X, higher for the larger label (one per example: an array, a series or a
-        column).
+        A classifier with ``decision_function`` or ``predict_proba``. `fit` trains it, whether it is fitted or not:
+        clones of it score rows that they have not seen, thresholds are chosen on those scores, and one trained on
+        everything serves. A ``sklearn.frozen.FrozenEstimator`` is used as it is; the rows given to `fit` should then be
+        new to it. None: every method is given the scores themselves in the place of X, higher for the larger label
+        (one per example: an array, a series or a column).
     objective, constraints
         As in `RateClassifier`.
     groups
         None: one threshold for everybody, so that predicting needs no attributes. An attribute (``attr("sex")`` or
         ``"sex"``), several, or a list of slices: a threshold per group, and predicting needs ``sensitive_features``.
+    cv
+        Where the scores come from: a number of folds, stratified and shuffled; a share of the rows below 1, held out
+        once; a splitter of scikit-learn; pairs of rows to train and to test on (for a splitter that needs groups:
+        ``list(splitter.split(X, y, groups))``); or ``"prefit"``, to use a fitted estimator as it is.
+    refit
+        Train on everything to serve. False: serve with the classifier of the one fold that there is.
+    output
+        ``"hashed"``: the mixture, each row (or each ``key``) always decided the same way; ``"stochastic"``: drawn for
+        each row by its place.
     n_rounds
         Rounds of the game.
     pos_label
         The label to call positive; the larger one by default.
     missing
         What to do with missing values in an attribute: ``"refuse"``, or ``"group"``, as in `RateClassifier`.
+    n_jobs
+        How many folds are trained side by side, as in scikit-learn.
     random_state
-        Seed of stochastic predictions: a whole number, or a numpy RandomState or Generator, from which `fit` draws
-        one.
+        Seed of the folds, of the salt of hashed predictions and of stochastic ones: a whole number, or a numpy
+        RandomState or Generator, from which `fit` draws one.
 
     Attributes
     ----------
     classes_, problem_, status_
         As in `RateClassifier`.
+    estimator_
+        The classifier that serves; None for given scores.
     train_
-        What was achieved on the data given to `fit`.
+        What was achieved on the data given to `fit`, by scores of classifiers that had not seen the row.
+    salt_
+        What hashed predictions are salted with.
 
     Examples
     --------
@@ -77,9 +95,10 @@ class RatePostprocessor(Judged):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 2))
     >>> y = (X[:, 0] + rng.normal(size=500) > 0.8).astype(int)
-    >>> base = LogisticRegression().fit(X, y)
-    >>> post = RatePostprocessor(base, eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2]).fit(X, y)
-    >>> post.evaluate(X, y)["max_violation"] < 1e-6
+    >>> post = RatePostprocessor(
+    ...     LogisticRegression(), eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2], random_state=0
+    ... )
+    >>> post.fit(X, y).train_.violation < 1e-6
     True
     """
 
@@ -90,54 +109,126 @@ class RatePostprocessor(Judged):
         constraints: Any = (),
         *,
         groups: Any = None,
+        cv: Any = 5,
+        refit: bool = True,
+        output: str = "hashed",
         n_rounds: int = 300,
         pos_label: Any = None,
         missing: str = "refuse",
+        n_jobs: int | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
         self.estimator = estimator
         self.objective = objective
         self.constraints = constraints
         self.groups = groups
+        self.cv = cv
+        self.refit = refit
+        self.output = output
         self.n_rounds = n_rounds
         self.pos_label = pos_label
         self.missing = missing
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
+            inner = self.estimator.__sklearn_tags__()
+            tags.input_tags = inner.input_tags
+            tags.classifier_tags.poor_score = bool(inner.classifier_tags and inner.classifier_tags.poor_score)
+        return tags
+
     def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose the thresholds on data, preferably data that the classifier was not trained on."""
+        """Train the classifier on folds and on everything, and choose the thresholds on out-of-fold scores.
+
+        Parameters
+        ----------
+        X
+            Features as the estimator takes them; scores where there is none.
+        y
+            Labels with two values of any kind.
+        sensitive_features
+            Attributes that slices, groups and baselines refer to, as in `RateClassifier`.
+        sample_weight
+            Non-negative weights; for the rates, and to train with where the estimator takes them.
+        """
         self._check_parameters()
-        self.classes_ = self._two_classes(y)
-        scorer = self._scorer()
+        one_of(self, "output", OUTPUTS)
+        labels = _one_column(y)
+        self.classes_ = self._two_classes(labels)
         compare_indexes(X, y, sensitive_features, sample_weight)
         asked = Problem(self.objective, self.constraints)
-        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        examples = self._examples(asked, self._labels(labels), X, sensitive_features, sample_weight)
         self.problem_ = asked.expanded(examples)
         refuse_empty(self.problem_, examples)
-        sample, model = Sample(X, examples), Thresholds(scorer, self._slices(examples))
-        solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
-        self._classifier = solution.polish()
-        self.status_: Status = solution.status
-        self.notes_ = tuple(self.status_.advice)
-        self.train_ = self._evaluation(sample)
+        scored = self._scored(X, labels, None if sample_weight is None else examples.weights)
+        self.estimator_ = scored.estimator
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(scored.estimator, name):
+                setattr(self, name, getattr(scored.estimator, name))
+        self.salt_ = int(stream("salt", self.seed_).integers(2**63))
+        self._choose(scored, examples)
         return self
 
-    def _two_classes(self, y: ArrayLike) -> NDArray[Any]:
-        """The labels that the estimator tells apart or, where scores are given, those in y."""
+    def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """The labels that a fitted estimator tells apart; those in y where it is trained here, or scores are given."""
+        if used_as_given(self.estimator, self.cv) and self.estimator is not None:
+            return np.asarray(getattr(self.estimator, "classes_", two_classes(labels)))
+        return two_classes(labels)
+
+    def _scored(self, X: Any, labels: NDArray[Any], weights: Array | None) -> Scored:
+        """Scores to choose thresholds on, and what serves."""
         if self.estimator is None:
-            labels = to_numpy(y)
-            return two_classes(labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels)
-        if isinstance(self.estimator, BaseEstimator):
-            check_is_fitted(self.estimator, msg=_NOT_FITTED)
-        Scorer(self.estimator)  # refuses what gives no scores
-        classes = np.asarray(getattr(self.estimator, "classes_", ()))
-        if len(classes) != 2:
-            raise DataError(f"the estimator must tell two classes apart; {self.estimator!r} has {len(classes)}")
-        return classes
+            scores = scores_of(X)
+            return Scored(None, np.arange(len(scores)), scores)
+        if used_as_given(self.estimator, self.cv):
+            return as_given(self.estimator, X)
+        return out_of_fold(self.estimator, X, labels, weights, self.cv, self.refit, self.n_jobs, self.seed_)
+
+    def _choose(self, scored: Scored, examples: Examples) -> None:
+        """Play for the thresholds, and judge them on the scores that they were chosen on."""
+        rows, scores = scored.rows, scored.scores
+        if len(scores) != len(rows) or (len(rows) and int(rows.max()) >= len(examples)):
+            raise DataError(
+                f"there are {len(scores)} scores for {len(examples)} labels: they must describe the same rows"
+            )
+        times = np.bincount(rows, minlength=len(examples))  # more than once where folds are repeated
+        if (times == 1).all() and (rows == np.arange(len(rows))).all():
+            chosen = examples
+        else:
+            taken = examples.take(rows)
+            chosen = replace(taken, weights=taken.weights / times[rows])
+        refuse_empty(self.problem_, chosen)
+        model = Thresholds(Given(self._sign), self._slices(examples))
+        options = Options(model=model, n_rounds=self.n_rounds)
+        solution = solve_on(self.problem_, Sample(scores, chosen), options)
+        mixture = solution.polish()
+        seen = np.flatnonzero(times)
+        decided = mixture.positive_probability(scores, chosen.columns)
+        mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
+        self.train_ = Evaluation.of(self.problem_, examples.take(seen), mean)
+        members: Any = mixture.members
+        serving = replace(members, setting=replace(members.setting, scorer=self._scorer()))
+        self._classifier = replace(mixture, members=serving)
+        self.status_: Status = solution.status
+        self.notes_ = (*self.status_.advice, *scored.notes)
+        if not self.status_.feasible:
+            warnings.warn(
+                f"the constraints are not met: largest violation {self.status_.violation:.4g}; "
+                "see report() and status_",
+                NotSolvedWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _sign(self) -> float:
+        """Which way scores go: they are higher for the larger label."""
+        return 1.0 if self._positive() == self.classes_[1] else -1.0
 
     def _scorer(self) -> Given | Scorer:
-        sign = 1.0 if self._positive() == self.classes_[1] else -1.0
-        return Given(sign) if self.estimator is None else Scorer(self.estimator, sign)
+        return Given(self._sign) if self.estimator_ is None else Scorer(self.estimator_, self._sign)
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:
@@ -162,19 +253,40 @@ class RatePostprocessor(Judged):
         return {"train": self.train_}
 
     def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
-        if self.estimator is None:
+        if self.estimator_ is None:
             return None
         note = "The classifier with the threshold that it was trained with."
-        return type(self.estimator).__name__, note, self._labels(self.estimator.predict(sample.X)).astype(float)
+        return name_of(self.estimator_), note, self._labels(self.estimator_.predict(sample.X)).astype(float)
 
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
         return self._by_class(self.classifier_.positive_probability(X, self._attributes(X, sensitive_features)))
 
-    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
-        """Predict labels; a mixture of thresholds draws one per row, repeatably for a given ``random_state``."""
-        classifier = self.classifier_
-        return self._named(classifier.predict(X, self._attributes(X, sensitive_features), random_state=self._draws))
+    def predict(self, X: Any, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X
+            Features, or scores, as in `fit`.
+        sensitive_features
+            Attributes, where there is a threshold for each group.
+        key
+            One value per row that says who is decided about, for a hashed output: the same key is always decided the
+            same way, whatever its features. By default the features themselves.
+        """
+        classifier, attributes = self.classifier_, self._attributes(X, sensitive_features)
+        if self.output == "stochastic":
+            if key is not None:
+                raise DataError(
+                    "a key decides how a hashed output is drawn; this one is stochastic: set output='hashed'"
+                )
+            return self._named(classifier.predict(X, attributes, random_state=self._draws))
+        return self._named(self._hashed(X, attributes, key))
+
+    def _hashed(self, X: Any, attributes: Any = None, key: Any = None) -> NDArray[np.int_]:
+        drawn = row_keys(X) if key is None else key  # features may be text, or missing
+        return self.classifier_.predict_hashed(X, attributes, salt=self.salt_, key=drawn)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, missing ones treated as when fitting."""
@@ -184,10 +296,11 @@ class RatePostprocessor(Judged):
         return fill_missing(columns_of(sensitive_features, X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the thresholds to one file without pickle; `equirate.load` opens it again, executing nothing.
+        """Save to one file without pickle; `equirate.load` opens it again, executing nothing.
 
-        Only for scores that are given (``estimator=None``): an estimator of another package cannot be saved without
-        pickle. Save that one in its own way, and the thresholds on its scores here.
+        For given scores (``estimator=None``) and for linear classifiers of scikit-learn, which are kept as their
+        coefficients. Another estimator cannot be saved without pickle: save it in its own way, and the thresholds on
+        its scores here.
         """
         super().save(path)
 
@@ -195,21 +308,7 @@ class RatePostprocessor(Judged):
         return plain_postprocessor(self)
 
 
-class Scorer:
-    """Scores of a fitted classifier: its decision function, or its probability of the second class.
-
-    ``sign`` is -1 where the first class is the positive one.
-    """
-
-    def __init__(self, estimator: Any, sign: float = 1.0) -> None:
-        self.estimator, self.sign = estimator, sign
-        if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
-            raise DataError(
-                f"{estimator!r} has neither decision_function nor predict_proba: there is nothing to threshold"
-            )
-
-    def __call__(self, X: Any) -> Array:
-        """Score examples."""
-        if hasattr(self.estimator, "decision_function"):
-            return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
-        return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+def _one_column(y: ArrayLike) -> NDArray[Any]:
+    """Labels as one column."""
+    labels: NDArray[Any] = column_or_1d(to_numpy(y), warn=True)
+    return labels

@@ -327,7 +327,7 @@ class RateClassifier(Judged):
         """
         classifier, X = self.classifier_, self._features(X)
         if self.output != "stochastic":
-            return self._named(self._hashed(X, key))
+            return self._named(self._hashed(X, key=key))
         if key is not None:
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
         if X.shape[0] == 1 and not classifier.is_deterministic:
@@ -339,8 +339,8 @@ class RateClassifier(Judged):
             )
         return self._named(classifier.predict(X, random_state=self._draws))
 
-    def _hashed(self, X: Any, key: Any = None) -> NDArray[np.int_]:
-        return self.classifier_.predict_hashed(X, salt=getattr(self, "salt_", None), key=key)
+    def _hashed(self, X: Any, attributes: Any = None, key: Any = None) -> NDArray[np.int_]:
+        return self.classifier_.predict_hashed(X, attributes, salt=getattr(self, "salt_", None), key=key)
 
     def predict_pmf(self, X: Any) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""

@@ -1,19 +1,21 @@
 """A fitted estimator as plain data and back: what `files` writes and reads.
 
-In: a `RateClassifier`, or a `RatePostprocessor` of given scores. Out: a manifest that JSON can hold, and arrays.
-Problems and groups travel as text of the language of rates, members write and read themselves, so nothing in a file is
-ever executed. What a manifest must be is declared in `manifests`; the same rules are applied before writing, so that
-nothing is saved that would not load.
+In: a `RateClassifier`, or a `RatePostprocessor` of given scores or of a linear classifier. Out: a manifest that JSON
+can hold, and arrays. Problems and groups travel as text of the language of rates, members write and read themselves, so
+nothing in a file is ever executed. What a manifest must be is declared in `manifests`; the same rules are applied
+before writing, so that nothing is saved that would not load.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 from .._core.errors import FileError
 from .._core.plain import plain
@@ -26,11 +28,13 @@ from ..game.solution import Status
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
 from ..models.contract import Members, Written
-from ..models.scikit import plain_model, read_model
+from ..models.scikit import Line, plain_learner, plain_model, read_learner, read_model
+from ..models.thresholds import Given
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
 from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, SURE, manifest_rule
+from .out_of_fold import name_of, unfrozen, used_as_given
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -119,17 +123,28 @@ def _read_history(left: Arrays) -> Arrays:
 
 
 def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
-    """A fitted `RatePostprocessor` of given scores as JSON-ready data and arrays; refuses one around an estimator."""
-    if estimator.estimator is not None:
-        raise FileError(
-            f"the scores come from {type(estimator.estimator).__name__}, which cannot be saved without pickle: save it "
-            "in its own way, and the thresholds alone by RatePostprocessor(None, ...), which is given the scores "
-            "instead of X (when fitting and when predicting); or use joblib.dump, and open such files only if you "
-            "trust them"
-        )
+    """A fitted `RatePostprocessor` as JSON-ready data and arrays; refuses one whose estimator is not linear."""
+    line = None
+    if estimator.estimator_ is not None:
+        try:
+            line = Line.of(unfrozen(estimator.estimator_))
+        except FileError:
+            raise FileError(
+                f"the scores come from {name_of(estimator.estimator_)}, which cannot be saved without pickle: save it "
+                "in its own way, and the thresholds alone by RatePostprocessor(None, ...), which is given the scores "
+                "instead of X (when fitting and when predicting); or use joblib.dump, and open such files only if you "
+                "trust them"
+            ) from None
     manifest, arrays = _plain_head(estimator), Arrays()
-    manifest["outputs"] = {"stochastic": _plain_output("stochastic", estimator.classifier_, 1, arrays)}
+    on_scores = _scored_by(estimator.classifier_, Given(estimator._sign))
+    manifest["outputs"] = {"stochastic": _plain_output("stochastic", on_scores, 1, arrays)}
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
+    if line is not None:
+        arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
+        names = None if line.names is None else list(line.names)
+        manifest["features"] = {"count": line.n_features_in_, "names": names}
+        if used_as_given(estimator.estimator, estimator.cv):
+            manifest["settings"]["cv"] = "prefit"
     return _checked(estimator, manifest), arrays
 
 
@@ -137,17 +152,48 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     """Rebuild a fitted `RatePostprocessor`."""
     estimator = _read_head(kind, manifest)
     estimator.notes_ = tuple(manifest["notes"])
-    if estimator.estimator is not None:
-        raise FileError("a file holds no estimator")
     left = dict(arrays)
-    estimator._classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
-    setting = getattr(estimator._classifier.members, "setting", None)
-    if setting is None or setting.scorer != estimator._scorer():
+    if "output" not in manifest["settings"]:  # files of before there were others
+        estimator.output = "stochastic"
+    estimator.salt_ = manifest.get("salt", 0)
+    estimator.estimator_ = _read_line(estimator, manifest, left)
+    classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
+    setting = getattr(classifier.members, "setting", None)
+    if setting is None or setting.scorer != Given(estimator._sign):
         raise FileError("the thresholds are not on scores for the positive label")
+    estimator._classifier = _scored_by(classifier, estimator._scorer())
     estimator.status_ = build(Status, manifest["status"])
     estimator.train_ = _evaluation(manifest["evaluation"], estimator.problem_)
     _refuse_left(left)
     return estimator
+
+
+def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
+    """The linear classifier whose scores are cut, where there is one."""
+    written = manifest["settings"].get("estimator")
+    if written is None:
+        return None
+    features = manifest.get("features", {"count": None, "names": None})
+    coef, intercept = (
+        _taken(left, "estimator.coef", ArrayOf("f", 2)),
+        _taken(left, "estimator.intercept", ArrayOf("f", 1)),
+    )
+    names = None if features["names"] is None else tuple(features["names"])
+    line = Line(next(iter(written)), coef, intercept, estimator.classes_, names)
+    if features["count"] != line.n_features_in_:
+        raise FileError(f"there are coefficients for {line.n_features_in_} features, not for {features['count']}")
+    if estimator.cv == "prefit":
+        estimator.estimator = line
+    estimator.n_features_in_ = line.n_features_in_
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return line
+
+
+def _scored_by(classifier: Classifier, scorer: Any) -> Classifier:
+    """The same thresholds on the scores of another scorer."""
+    members: Any = classifier.members
+    return replace(classifier, members=replace(members, setting=replace(members.setting, scorer=scorer)))
 
 
 # -- what both have -------------------------------------------------------------------------------
@@ -255,12 +301,21 @@ def _plain_setting(name: str, value: Any) -> Any:
         return None if value is None else [as_text(part) for part in attributes_in(value)]
     if name == "model":
         return plain_model(value)
+    if name == "estimator":
+        return None if value is None else _plain_estimator(value)
     if isinstance(value, Algorithm) and ALGORITHMS.get(value.name) == value:
         return value.name
     try:
         return plain(value.tolist() if isinstance(value, np.ndarray) else value)
     except FileError:
         raise FileError(f"the setting {name}={value!r} cannot be saved without pickle: use joblib.dump") from None
+
+
+def _plain_estimator(estimator: Any) -> Plain:
+    """Name and settings; of what is used as it is, the name: its coefficients tell the rest."""
+    if isinstance(estimator, (Line, FrozenEstimator)):
+        return {name_of(estimator): {}}
+    return plain_learner(estimator)
 
 
 def _setting(name: str, value: Any) -> Any:
@@ -272,6 +327,8 @@ def _setting(name: str, value: Any) -> Any:
         return None if value is None else [read_group(text) for text in value]
     if name == "model":
         return read_model(value)
+    if name == "estimator":
+        return None if value is None else read_learner(value)
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -17,6 +17,7 @@ from ..data.examples import Examples
 from ..data.features import stacked
 from ..data.sample import Sample
 from ..data.slices import Slice, attr
+from ..game.solution import Status
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Loss, Rate
 from ..problem.problem import Objective, Problem
@@ -51,6 +52,18 @@ def sides(examples: Examples, scope: str) -> tuple[Examples, Examples]:
     """The examples with the weights that apply to the objective, and with those that apply to the constraints."""
     plain = examples if scope == "both" else replace(examples, weights=np.ones(len(examples)))
     return (plain if scope == "constraints" else examples, plain if scope == "objective" else examples)
+
+
+def worded(status: Status, played: Problem, asked: Problem) -> Status:
+    """A status in the words of the problem that was asked, where one on two copies of the examples was played."""
+    words = {repr(a): repr(b) for a, b in zip(played.constraints, asked.constraints, strict=True) if repr(a) != repr(b)}
+
+    def said(text: str) -> str:
+        for theirs, ours in words.items():
+            text = text.replace(theirs, ours)
+        return text
+
+    return replace(status, conflict=tuple(map(said, status.conflict)), advice=tuple(map(said, status.advice)))
 
 
 def twice(rows: slice, length: int, total: int) -> slice | NDArray[np.intp]:

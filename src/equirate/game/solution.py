@@ -27,6 +27,7 @@ from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
 from .classifiers import Classifier, snapped
+from .infeasible import Conflict, conflict_of, least_broken
 from .loop import Rules, values
 from .record import Record
 from .status import COLUMNS, EVERYTHING, Status
@@ -243,7 +244,7 @@ class Solution:
 
     @cached_property
     def _polished(self) -> Classifier:
-        return self._polish(self.iterates, Search(programmes=PROGRAMMES))
+        return least_broken(self, self._polish(self.iterates, Search(programmes=PROGRAMMES)))
 
     def _polish(self, chosen: Sequence[tuple[int, int]], search: Search | None) -> Classifier:
         rates, losses = self._of_iterates(chosen)
@@ -336,7 +337,7 @@ class Solution:
         objective, violation = self.value_of(best)
         feasible = violation <= self.tolerance
         bound, over = self._bound(best) if feasible else (None, None)
-        record = self.record
+        record, conflict = self.record, None if feasible else conflict_of(self)
         return Status(
             objective=objective,
             violation=max(violation, 0.0),
@@ -352,7 +353,10 @@ class Solution:
             interrupted=record.interrupted,
             diverged=tuple(sorted(record.diverged)),
             left_domain=tuple(sorted(record.left_domain)),
-            advice=tuple(self._advice(feasible, best)),
+            advice=tuple(self._advice(feasible, best, conflict)),
+            conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
+            smallest_tolerance=None if conflict is None else conflict.tolerance,
+            conflict_over=None if conflict is None else conflict.over,
         )
 
     def _bound(self, best: Classifier) -> tuple[float | None, str | None]:
@@ -422,7 +426,7 @@ class Solution:
             rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
         return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
 
-    def _advice(self, feasible: bool, best: Classifier) -> list[str]:
+    def _advice(self, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
         record, advice = self.record, []
         if record.interrupted:
             advice.append(
@@ -438,11 +442,12 @@ class Solution:
                 "has no guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or "
                 "Linear(radius=...)"
             )
-        if not feasible:
+        if conflict is not None:
+            advice.append(conflict.advice)
+        elif not feasible:
             advice.append(
-                f"no mixture of the recorded iterates {'was found to have' if self._hard else 'has'} a violation below "
-                f"{best.notes['smallest_violation']:.4g}: play more rounds, try larger lambda steps or a richer model, "
-                "or loosen the constraints"
+                "no mixture of the recorded iterates was found that meets the constraints: loosen them, or play more "
+                "rounds"
             )
         elif (answer := self._degenerate(best)) is not None:
             advice.append(
@@ -450,12 +455,6 @@ class Solution:
                 "each other"
             )
         return advice
-
-    @property
-    def _hard(self) -> bool:
-        """Whether the best mixture is only searched for."""
-        program = self.judge.program
-        return program.has_ratios or any(atom.form.grid for atom in program.atoms)
 
     def _degenerate(self, best: Classifier) -> int | None:
         """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""

@@ -38,6 +38,13 @@ class Status:
         list (exact). None where the record does not tell.
     advice
         What to try if this is not good enough.
+    conflict
+        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
+    smallest_tolerance
+        The smallest number by which each of these, loosened in its own units, makes them possible together.
+    conflict_over
+        Which mixtures that is known of: ``"all classifiers of this model"`` where the model answers exactly, else
+        ``"these columns"``, the recorded iterates.
     certified
         Whether every constraint passed its test at the confidence asked for; None if none was asked for.
     """
@@ -57,6 +64,9 @@ class Status:
     diverged: tuple[int, ...]
     left_domain: tuple[int, ...]
     advice: tuple[str, ...]
+    conflict: tuple[str, ...] = ()
+    smallest_tolerance: float | None = None
+    conflict_over: str | None = None
     certified: bool | None = None
 
     def __str__(self) -> str:

@@ -79,7 +79,7 @@ class Programme:
         self._solver = _solver()
         self._solver.addCols(self.k, np.zeros(self.k), bounds[:, 0], bounds[:, 1], 0, _NONE, _NONE, np.zeros(0))
         self._solver.addRow(1.0, 1.0, 0, _NONE, np.zeros(0))
-        self._scale = np.ones(1)
+        self._scale, self._limits = np.ones(1), np.zeros(0, dtype=bool)
         scale = np.maximum(np.abs(columns).max(axis=1, initial=0.0), np.abs(others).max(axis=1, initial=0.0))
         scale[scale < 1e-12] = 1.0  # coefficients that come later
         self._scaled = columns / scale[:, None]
@@ -145,17 +145,19 @@ class Programme:
         return first[gain[first] < -FEASIBLE]
 
     def _missing(self) -> NDArray[np.intp]:
-        """Columns that a certificate y of infeasibility does not hold for: it says y . a <= 0 of those that take part.
+        """Columns that a certificate of infeasibility does not hold for.
 
-        Without one, all columns.
+        A certificate y is not negative on rows that are limits, and y . a is not negative for any column that takes
+        part; one for which it is negative may make the programme feasible. Without such a y, all columns.
         """
         _, known, ray = self._solver.getDualRay()
-        if not known:
-            return np.flatnonzero(~self._in)
-        value = np.asarray(ray)[1 : 1 + len(self._scaled)] @ self._scaled + ray[0]
-        part = value[self._in]
-        value = value if part.max() <= -part.min() else -value
-        return self._helpful(-value)
+        y = np.asarray(ray) if known else np.zeros(1 + len(self._limits))
+        signed = y[1:][self._limits]
+        y = y if signed.max(initial=0.0) >= -signed.min(initial=0.0) else -y
+        gain = y[1 : 1 + len(self._scaled)] @ self._scaled + y[0]
+        size = np.abs(y).max(initial=0.0)
+        sound = (y[1:][self._limits] >= -1e-7 * size).all() and (gain[self._in] >= -1e-7 * size).all()
+        return self._helpful(gain / size) if size > 0 and sound and signed.any() else np.flatnonzero(~self._in)
 
     def _append(self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_]) -> None:
         count, scaled = len(limits), others / scale[:, None]
@@ -167,6 +169,7 @@ class Programme:
             count, lower, upper, len(rows), starts, where.astype(np.int32), np.ascontiguousarray(scaled[rows, where])
         )
         self._scale = np.concatenate([self._scale, scale])
+        self._limits = np.concatenate([self._limits, ~equal])
 
     def _join(self, joining: NDArray[np.intp]) -> bool:
         """Let columns take part; whether there were any."""

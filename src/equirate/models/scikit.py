@@ -19,7 +19,7 @@ from .._core.errors import DataError, FileError
 from .._core.plain import plain
 from .._core.records import build, record
 from .._core.rules import SCALAR, MapOf, shown
-from ..data.features import features
+from ..data.features import feature_names, features
 from .linear import Linear
 from .oracle import Always, Oracle
 from .plug_in import PlugIn
@@ -50,8 +50,8 @@ def plain_model(model: Any) -> Any:
     for name, kind in MODELS.items():
         if type(model) is kind:
             parts = {part.name: getattr(model, part.name) for part in fields(kind)}
-            return {name: {key: _plain_learner(v) if key == "estimator" else plain(v) for key, v in parts.items()}}
-    return _plain_learner(model)
+            return {name: {key: plain_learner(v) if key == "estimator" else plain(v) for key, v in parts.items()}}
+    return plain_learner(model)
 
 
 def read_model(value: Any) -> Any:
@@ -62,17 +62,17 @@ def read_model(value: Any) -> Any:
         raise FileError(f"the model must be 'linear' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
     if name not in MODELS:
-        return _read_learner(value)
+        return read_learner(value)
     rule = record(MODELS[name])
     if not isinstance(settings, dict) or "estimator" not in {*rule.optional, *rule.needed}:
         rule.check(settings, f"the model {name}")
         return build(MODELS[name], settings)
     others = {key: part for key, part in settings.items() if key != "estimator"}
     rule.check({**others, "estimator": None}, f"the model {name}")
-    return MODELS[name](estimator=_read_learner(settings.get("estimator")), **others)
+    return MODELS[name](estimator=read_learner(settings.get("estimator")), **others)
 
 
-def _plain_learner(learner: Any) -> dict[str, Any]:
+def plain_learner(learner: Any) -> dict[str, Any]:
     """Name and settings of a classifier of scikit-learn; those at their default are left out."""
     name = type(learner).__name__
     if name not in LEARNERS or type(learner) is not _learner(name):
@@ -83,7 +83,8 @@ def _plain_learner(learner: Any) -> dict[str, Any]:
     return {name: given}
 
 
-def _read_learner(value: Any) -> Any:
+def read_learner(value: Any) -> Any:
+    """Make a classifier of scikit-learn, not fitted, from its name and settings."""
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in LEARNERS:
         raise FileError(f"the estimator of a model must be one of {', '.join(LEARNERS)}; it is {shown(value)}")
     ((name, settings),) = value.items()
@@ -117,6 +118,59 @@ def _line(classifier: Any, width: int) -> NDArray[Any]:
     if name not in LEARNERS or type(classifier) is not _learner(name) or classifier.coef_.size != width:
         raise FileError(f"the model holds {_named(classifier)}, which cannot be saved: {SAVED}")
     return np.append(classifier.coef_.reshape(-1), classifier.intercept_)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A fitted linear classifier of scikit-learn as coefficients: a score, and the second class where it is above 0.
+
+    ``kind`` is the name of what was fitted, ``names`` are those of its features, where it knows them.
+    """
+
+    kind: str
+    coef_: NDArray[Any]
+    intercept_: NDArray[Any]
+    classes_: NDArray[Any]
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, learner: Any) -> Line:
+        """Take the coefficients of scikit-learn's; refuses another estimator."""
+        if isinstance(learner, cls):
+            return learner
+        name = type(learner).__name__
+        if name not in LEARNERS or type(learner) is not _learner(name) or len(learner.classes_) != 2:
+            raise FileError(f"{_named(learner)} cannot be saved: {SAVED}")
+        names = getattr(learner, "feature_names_in_", None)
+        names = None if names is None else tuple(map(str, names))
+        intercept = np.broadcast_to(np.asarray(learner.intercept_, dtype=float), 1)
+        return cls(name, np.atleast_2d(learner.coef_).astype(float), intercept, learner.classes_, names)
+
+    def __post_init__(self) -> None:
+        if self.kind not in LEARNERS:
+            raise FileError(f"{shown(self.kind)} is not one of {', '.join(LEARNERS)}")
+        if self.coef_.shape[0] != 1 or self.intercept_.shape != (1,) or len(self.classes_) != 2:
+            raise FileError("the coefficients of a linear classifier do not fit together")
+        if self.names is not None and len(self.names) != self.n_features_in_:
+            raise FileError(f"there are {len(self.names)} names for {self.n_features_in_} features")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return int(self.coef_.shape[1])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score of the second class."""
+        given, X = feature_names(X), features(X)
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
+        if given is not None and self.names is not None and given != self.names:
+            raise DataError(f"the columns of X must be those of the training data, in their order: {list(self.names)}")
+        return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The second class where the score is above 0."""
+        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
 
 
 @dataclass(frozen=True, eq=False)

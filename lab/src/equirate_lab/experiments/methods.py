@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -341,7 +342,7 @@ def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_class
 def postprocess(bench: Bench, problem: eq.Problem) -> Made:
     """Fit `RatePostprocessor` on the validation part, around logistic regression fitted on the training part."""
     base = make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000)).fit(bench.train.X, bench.train.y)
-    fitted = eq.RatePostprocessor(base, problem.objective, problem.constraints, groups=[GROUP])
+    fitted = eq.RatePostprocessor(FrozenEstimator(base), problem.objective, problem.constraints, groups=[GROUP])
     part = bench.validation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
