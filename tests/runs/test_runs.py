@@ -22,7 +22,7 @@ from equirate.runs.explaining import directions, explain, words
 from equirate.runs.fitting import write_report
 from equirate.runs.folders import output_folder
 from equirate.runs.forests import Forest
-from equirate.runs.models import Trained, takes_key
+from equirate.runs.models import Trained
 from equirate.runs.names import check_names, mentioned
 from equirate.runs.preparing import Labels
 from equirate.runs.settings import Settings
@@ -300,6 +300,4 @@ def test_a_key_goes_to_an_estimator_that_takes_one() -> None:
     assert keyed.decide(X, labels, np.array(["a", "b"])).tolist() == ["a", "b"]
     plain = Trained("trees", None, mixture, problem)
     assert plain.decide(X, labels).tolist() == ["yes", "yes"]
-    if not takes_key(mixture.predict_hashed):
-        with pytest.raises(eq.EquirateError, match="takes no --key"):
-            plain.decide(X, labels, np.array(["a", "b"]))
+    assert plain.decide(X, labels, np.array(["a", "b"])).tolist() == ["yes", "yes"]
