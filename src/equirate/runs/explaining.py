@@ -26,6 +26,7 @@ _RATES = {
     "accuracy": "the share predicted rightly",
     "error_rate": "the share predicted wrongly",
     "tpr": "the share of actual positives that are predicted positive",
+    "recall": "the share of actual positives that are predicted positive",
     "fnr": "the share of actual positives that are predicted negative",
     "fpr": "the share of actual negatives that are predicted positive",
     "tnr": "the share of actual negatives that are predicted negative",
