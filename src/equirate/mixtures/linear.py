@@ -79,7 +79,7 @@ class Programme:
         self._solver = _solver()
         self._solver.addCols(self.k, np.zeros(self.k), bounds[:, 0], bounds[:, 1], 0, _NONE, _NONE, np.zeros(0))
         self._solver.addRow(1.0, 1.0, 0, _NONE, np.zeros(0))
-        self._scale = np.ones(1)
+        self._scale, self._equal = np.ones(1), np.ones(1, dtype=bool)
         scale = np.maximum(np.abs(columns).max(axis=1, initial=0.0), np.abs(others).max(axis=1, initial=0.0))
         scale[scale < 1e-12] = 1.0  # coefficients that come later
         self._scaled = columns / scale[:, None]
@@ -152,9 +152,16 @@ class Programme:
         _, known, ray = self._solver.getDualRay()
         if not known:
             return np.flatnonzero(~self._in)
-        value = np.asarray(ray)[1 : 1 + len(self._scaled)] @ self._scaled + ray[0]
+        y = np.asarray(ray)
+        value = y[1 : 1 + len(self._scaled)] @ self._scaled + y[0]
+        # Its sign is that of the inequalities, which are bounded from above alone. The columns that take part do not
+        # tell: those in the basis are 0 but for rounding.
+        sign = float(y[~self._equal].sum())
         part = value[self._in]
-        value = value if part.max() <= -part.min() else -value
+        if abs(sign) > FEASIBLE * float(np.abs(y).max()):
+            value = value if sign < 0 else -value
+        else:
+            value = value if part.max() <= -part.min() else -value
         return self._helpful(-value)
 
     def _append(self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_]) -> None:
@@ -166,7 +173,7 @@ class Programme:
         self._solver.addRows(
             count, lower, upper, len(rows), starts, where.astype(np.int32), np.ascontiguousarray(scaled[rows, where])
         )
-        self._scale = np.concatenate([self._scale, scale])
+        self._scale, self._equal = np.concatenate([self._scale, scale]), np.concatenate([self._equal, equal])
 
     def _join(self, joining: NDArray[np.intp]) -> bool:
         """Let columns take part; whether there were any."""
