@@ -159,7 +159,7 @@ _LINEAR = MapOf(Fields({"intercept": FLAG, "origin": TEXT}), 10)
 
 
 def _upgraded(manifest: Manifest, arrays: Arrays) -> tuple[Manifest, Arrays]:
-    """Outputs by kind of members, arrays under the names of their outputs, bounds without what they are over left out."""
+    """Outputs by kind of members, arrays under the names of their outputs, without bounds over nothing named."""
     for status in (manifest.get("status"), *_values(manifest.get("statuses"))):
         if isinstance(status, dict):
             status.pop("lower_bound", None)
