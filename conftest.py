@@ -1,8 +1,11 @@
 """Settings and fixtures shared by all tests."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,77 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"no data directory at {path}: set EQUIRATE_DATA to one")
     return path
+
+
+# -- skips -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """A skip that continuous integration may have: what it says, why it is no fault, and whether that is so here."""
+
+    reason: str
+    why: str
+    here: bool
+
+
+ROOT_USER = hasattr(os, "geteuid") and os.geteuid() == 0
+ALLOWED_SKIPS = [
+    Allowed(
+        r"no data directory at ",
+        "the data sets of others are not in the repository, and a machine may have none",
+        "EQUIRATE_DATA" not in os.environ,
+    ),
+    Allowed(
+        r"no browser: ",
+        ".ci/run installs one only as root of a Debian system",
+        not (ROOT_USER and shutil.which("apt-get")),
+    ),
+    Allowed(r"root may write anywhere", "a folder that root cannot write to is hard to find", ROOT_USER),
+    Allowed(r"no /dev/full on this system", "only Linux has a file that is always full", sys.platform != "linux"),
+    Allowed(r"signals as shells send them", "Windows has none", os.name == "nt"),
+    Allowed(
+        r"the compiled passes are turned off|needs numba|no compiled passes here",
+        "the library without compiled passes is tested as well",
+        os.environ.get("EQUIRATE_KERNELS") == "0",
+    ),
+    Allowed(r"this BLAS cannot have two threads", "there is one core", os.cpu_count() == 1),
+]
+"""Where CI is set, any other skip fails the run: a test that nobody runs is no test."""
+
+
+def refused_skips(reports: Iterable[Any], allowed: Iterable[Allowed] = ALLOWED_SKIPS) -> list[str]:
+    """Name the skipped tests, each with its reason, whose reason is not allowed here."""
+    here = [entry for entry in allowed if entry.here]
+    refused = []
+    for report in reports:
+        where = report.longrepr
+        said = str(where[2] if isinstance(where, tuple) else where).removeprefix("Skipped: ")
+        if not any(re.match(entry.reason, said) for entry in here):
+            refused.append(f"{report.nodeid}: {said}")
+    return refused
+
+
+def _refused(config: pytest.Config) -> list[str]:
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if not os.environ.get("CI") or terminal is None:
+        return []
+    return refused_skips(terminal.stats.get("skipped", []))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that skipped what it should not."""
+    if session.exitstatus == pytest.ExitCode.OK and _refused(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Name the tests that should not have been skipped."""
+    refused = _refused(config)
+    if refused:
+        terminalreporter.section("skipped for a reason that is not in ALLOWED_SKIPS of conftest.py", red=True)
+        for line in refused:
+            terminalreporter.line(line)
 
 
 # -- pages in a browser ----------------------------------------------------------------------------

@@ -33,8 +33,8 @@ PROBLEMS = {
     "smooth, nested": eq.Problem(eq.minimize(eq.error_rate() + eq.square(eq.tpr(A) - eq.tpr(B)))),
     "g_mean": eq.Problem(eq.maximize(eq.g_mean())),
     "smooth, constrained": eq.Problem(eq.minimize(CONVEX), [eq.g_mean() >= 0.6, eq.churn("old") <= 0.5]),
-    "rough": eq.Problem(eq.minimize(eq.max(eq.fpr(), eq.fnr()))),
-    "rough, constrained": eq.Problem(eq.minimize(eq.error_rate()), [eq.square(eq.max(eq.fpr(A), eq.fpr(B))) <= 0.1]),
+    "kinked": eq.Problem(eq.minimize(eq.max(eq.fpr(), eq.fnr()))),
+    "kinked, constrained": eq.Problem(eq.minimize(eq.error_rate()), [eq.square(eq.max(eq.fpr(A), eq.fpr(B))) <= 0.1]),
     "ratio": eq.Problem(eq.maximize(eq.f1())),
     "ratio bound": eq.Problem(eq.minimize(eq.error_rate()), [eq.precision(A) >= 0.6]),
     "ratios, constrained": eq.Problem(eq.maximize(eq.f1()), [eq.precision(A) >= eq.precision(B) - 0.1, CONVEX <= 0.2]),
@@ -46,7 +46,7 @@ PROBLEMS = {
 }
 CONSTRAINED = {name for name, problem in PROBLEMS.items() if problem.constraints}
 RATIO = {"ratio", "ratios, constrained", "unbounded ratio"}
-ROUGH = {"rough", "rough, constrained"}
+KINKED = {"kinked", "kinked, constrained"}
 BOXES = {"black box", "black box constraint"}
 LOSSES = {"loss", "loss, constrained"}
 
@@ -64,7 +64,7 @@ def reason(algorithm, problem):
         "frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian", "corrective",
     ):  # fmt: skip
         return "black box"
-    if problem in ROUGH and algorithm in ("frank_wolfe", "nemsis", "coco"):
+    if problem in KINKED and algorithm in ("frank_wolfe", "nemsis", "coco"):
         return "smooth"
     if problem in LOSSES and algorithm in best_responding:
         return "cannot minimise"
@@ -118,7 +118,7 @@ def test_finite_lists(algorithm, problem):
 
 def test_a_refusal_names_the_part_and_the_way_out():
     assert "max(fpr(), fnr()) is not. Use surrogate or oracle" in algorithms.coco.refusal(
-        canonicalize(PROBLEMS["rough"])
+        canonicalize(PROBLEMS["kinked"])
     )
     program = canonicalize(PROBLEMS["ratios, constrained"])
     assert "slack_ratios or biconvex" in algorithms.oracle.refusal(program)

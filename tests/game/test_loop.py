@@ -440,3 +440,29 @@ def test_a_level_that_no_longer_improves_leaves_the_play():
         found, best = (s.for_problem(eq.Problem(problem.objective, [eq.positive_rate() <= 0.2 + room])).polish()
                        for s in (solution, patient))  # fmt: skip
         assert solution.value_of(found)[0] <= patient.value_of(best)[0] + 0.01, level
+
+
+@pytest.mark.parametrize("sense", [eq.minimize, eq.maximize])
+def test_a_moment_tells_what_the_history_keeps(sense):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = (X[:, 0] + rng.normal(size=80) > 0).astype(int)
+    told = []
+    problem = eq.Problem(sense(eq.accuracy() if sense is eq.maximize else eq.error_rate()), [eq.positive_rate() <= 0.2])
+
+    def watch(moment):
+        told.append((moment.round, moment.objective.copy(), moment.violation.copy()))
+
+    solution = eq.solve(problem, X, y, n_rounds=6, record_every=2, progress=watch)
+    assert [at for at, _, _ in told] == [2, 4, 6]
+    np.testing.assert_array_equal([objective for _, objective, _ in told], solution.history["objective"])
+    violation = np.maximum(solution.history["violation"], 0.0)
+    np.testing.assert_array_equal([each for _, _, each in told], violation.reshape(3, -1))
+
+
+def test_a_play_cannot_go_on_from_one_with_other_constraints():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    one = eq.solve(eq.Problem(eq.minimize(eq.error_rate())), X, y, n_rounds=4)
+    two = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.2])
+    with pytest.raises(eq.AlgorithmError, match="cannot continue: the earlier play has multipliers of shape"):
+        eq.solve(two, X, y, n_rounds=4, start=one.record.end())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy.optimize import linprog
 
 from equirate.mixtures.linear import Programme, best_distribution
@@ -21,6 +21,7 @@ def truth(objective, cost, columns, others, limits, bounds):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 300), st.integers(1, 5), st.integers(1, 3))
+@example(23972, 4, 4, 2)  # the only column that takes part has 0 in the certificate, but for rounding
 @settings(max_examples=60, deadline=None)
 def test_a_programme_that_is_changed_gives_what_a_fresh_one_gives(seed, n, rows, k):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
-from equirate.mixtures import best_index, polish_weights, shrink_weights
+from equirate.mixtures import best_index, polish_weights, ratios, shrink_weights
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -413,3 +413,25 @@ def test_one_classifier_that_says_one_thing_to_everybody_is_said_to_fail():
     assert not solution.status.feasible
     assert solution.status.violation == np.inf
     assert solution.status.smallest_violation > 1
+
+
+class Judged:
+    """Columns of which only the violation is known: that of the second one."""
+
+    def judge(self, mu):
+        return 0.0, float(mu[1])
+
+
+@pytest.mark.parametrize("enough", [10.0, 1e3, 1e5])
+def test_a_violation_is_priced_higher_until_it_goes(monkeypatch, enough):
+    prices = []
+
+    def descend(columns, mu, penalty, rounds, tolerance):
+        prices.append(penalty)
+        return np.array([1.0, 0.0]) if penalty >= enough else np.array([0.0, 1.0])
+
+    monkeypatch.setattr(ratios, "descend", descend)
+    found = ratios.local(Judged(), np.array([0.5, 0.5]), 10, 1e-6)
+    assert found.tolist() == [1.0, 0.0]
+    assert prices[-1] == enough  # and no further
+    assert prices == sorted(prices)

@@ -16,6 +16,7 @@ from equirate.players.multipliers import (
     FollowTheLeader,
     OuterAscent,
     SwapRegret,
+    SwapState,
     arguments,
     leader,
     project,
@@ -302,8 +303,8 @@ def test_multiplier_contract(player, name):
         if isinstance(player, Ascent):
             slack = player.floor * table.program.n_constraints
             assert (lam[1:].sum(0) <= player.radius + slack + 1e-12).all()
-            needy = 1 + np.flatnonzero(table.atom_weights[table.constraints].any(axis=1))
-            assert (lam[needy] >= player.floor).all()
+            with_atoms = 1 + np.flatnonzero(table.atom_weights[table.constraints].any(axis=1))
+            assert (lam[with_atoms] >= player.floor).all()
         if isinstance(player, SwapRegret):
             np.testing.assert_allclose(lam.sum(0), 1)
         else:
@@ -473,3 +474,8 @@ def test_inner_runs_of_coco():
             )
             np.testing.assert_allclose(state.lam[table.constraints, 0], np.maximum(before[:, 0] + 0.5 * values, 0))
     np.testing.assert_allclose([sum(shares[:2]), sum(shares[2:5]), sum(shares[5:9])], 1.0)
+
+
+def test_swap_regret_weighs_a_round_by_the_objectives_share():
+    state = SwapState(np.array([[0.7, 0.2], [0.2, 0.5], [0.1, 0.3]]), np.zeros((3, 3, 2)))
+    np.testing.assert_array_equal(SwapRegret().share(state, 1), [0.7, 0.2])

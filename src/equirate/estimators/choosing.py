@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.errors import InfeasibleError
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import shifted
@@ -213,16 +214,21 @@ def careful(
     larger = np.sqrt(len(on) / len(test))  # errors on the part that is tested on, by its size alone
     errors = [larger * estimate(part.residual, on.examples, probability).error for part in parts]
 
-    def with_margin(margin: float) -> Classifier:
+    def with_margin(margin: float) -> Classifier | None:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
         if not margin:
             return plain
-        tighter = chooser.for_problem(Problem(chooser.problem.objective, tight))
+        try:
+            tighter = chooser.for_problem(Problem(chooser.problem.objective, tight))
+        except InfeasibleError:  # so wide a margin leaves no room between two constraints
+            return None
         return tighter.polish(time_limit=0)  # one of a dozen
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:
         mixture = with_margin(margin)
+        if mixture is None:  # decided without the test's data, so that leaving it out costs no confidence
+            continue
         verdicts = certify(
             parts, test.examples, mixture.positive_probability(test.X, test.examples.columns), confidence
         )

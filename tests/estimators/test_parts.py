@@ -1,0 +1,49 @@
+"""How much data a part needs, at the very numbers: one example fewer, and `fit` does something else."""
+
+import numpy as np
+import pytest
+
+import equirate as eq
+from equirate.data.examples import Examples
+from equirate.estimators.fitting import Parts, Settings
+from equirate.problem.table import problem_cells
+
+GROUP = eq.attr("g") == 1
+PROBLEM = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr(GROUP) >= 0.5])
+
+
+def parts(n, inside, width, **settings):
+    """Parts of n examples, half of them positive, with some of the positives inside the group."""
+    y = np.arange(n) % 2
+    g = np.zeros(n, dtype=int)
+    g[np.flatnonzero(y)[:inside]] = 1
+    chosen = Settings.of(eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, validation=0.25, **settings))
+    return Parts.of(chosen, PROBLEM, problem_cells(PROBLEM, Examples.of(y, {"g": g})), width, 0)
+
+
+def test_five_examples_behind_a_rate_are_enough_to_hold_out():
+    found = parts(400, 20, 1)  # a quarter of 20
+    assert found.order is not None
+    assert found.validation == slice(300, 400)
+
+
+def test_four_are_not():
+    with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate"):
+        found = parts(400, 16, 1)
+    assert found.order is None
+    assert found.validation is None
+
+
+@pytest.mark.parametrize("settings", [{"confidence": 0.9}, {"two_sets": True}])
+def test_what_needs_held_out_data_is_refused_without(settings):
+    with pytest.raises(eq.DataError, match="confidence or two_sets cannot be had"):
+        parts(400, 16, 1, **settings)
+
+
+def test_thirty_training_examples_a_feature_are_trusted_in_the_choice():
+    assert parts(400, 40, 10).choose == slice(0, 400)  # 300 to train on
+
+
+@pytest.mark.parametrize(("width", "settings"), [(11, {}), (10, {"two_sets": True}), (10, {"model": "plug_in"})])
+def test_fewer_a_feature_two_sets_or_another_model_choose_on_what_was_held_out(width, settings):
+    assert parts(400, 40, width, **settings).choose == slice(300, 400)
