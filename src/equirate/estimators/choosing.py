@@ -33,11 +33,11 @@ MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
 
 
-def best_single(solution: Solution, tolerance: float) -> Classifier:
-    """The single iterate with the best objective among those whose violation is as small as can be had."""
+def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
+    """The single iterate with the best objective among those whose violation, where it counts, is smallest."""
     rates, losses = solution._of_iterates(solution.iterates)
     objective, violations = solution._values(rates, losses)
-    worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+    worst = np.maximum(violations if constrained else violations[:0], 0.0).max(axis=0, initial=0.0)
     worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
     good = worst <= max(float(worst.min()), tolerance)
     weights = np.zeros(len(objective))

@@ -166,10 +166,12 @@ class Training:
         """Number of features."""
         return int(self.sample.X.shape[1])
 
-    def held(self) -> dict[str, Sample]:
-        """The parts that classifiers are judged on, by name."""
+    def held(self) -> dict[str, tuple[Sample, Cells]]:
+        """The parts that classifiers are judged on, and their cells, by name."""
         named = {"train": self.parts.train, "validation": self.parts.validation}
-        return {name: self.sample.take(part) for name, part in named.items() if part is not None}
+        return {
+            name: (self.sample.take(part), self.cells.take(part)) for name, part in named.items() if part is not None
+        }
 
     def play(self, levels: Array | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
         """Play the game on the training part; return the solution, and the same judged where mixtures are chosen."""
@@ -232,8 +234,7 @@ class Training:
         }
         statuses = {name: worded(status, chooser.problem, self.problem) for name, status in statuses.items()}
         if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
-            free = chooser.for_problem(Problem(chooser.problem.objective))
-            made["unconstrained"] = best_single(free, self.settings.tolerance)
+            made["unconstrained"] = best_single(chooser, self.settings.tolerance, constrained=False)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
         return Outcome(outputs, statuses, margin)
 

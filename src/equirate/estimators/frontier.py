@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import shifted
@@ -100,9 +101,11 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
         moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
         mixture = chooser.for_problem(Problem(chooser.problem.objective, moved)).polish()
         found.append(replace(mixture, notes={}))
-    judged = training.held() if test is None else {**training.held(), "test": test}
+    judged: dict[str, tuple[Sample, Cells | None]] = dict(training.held())
+    if test is not None:
+        judged["test"] = test, None
     values = {}
-    for name, sample in judged.items():
+    for name, (sample, cells) in judged.items():
         objective, constraints = sides(sample.examples, training.settings.weight_scope)
         values[name] = tuple(
             Evaluation.of(
@@ -110,6 +113,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
                 objective,
                 classifier.positive_probability(sample.X, sample.examples.columns),
                 constraints_on=constraints,
+                cells=cells,
             )
             for classifier in found
         )

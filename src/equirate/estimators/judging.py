@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._core.errors import DataError, EquirateError
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
+from ..data.cells import Cells
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
@@ -147,12 +148,21 @@ class Judged(ClassifierMixin, BaseEstimator):
 
     # -- judging ---------------------------------------------------------------------------------
 
-    def _evaluation(self, sample: Sample, confidence: float = 0.95, classifier: Classifier | None = None) -> Evaluation:
-        """What a classifier achieves, each side of the problem with the weights that apply to it."""
+    def _evaluation(
+        self,
+        sample: Sample,
+        confidence: float = 0.95,
+        classifier: Classifier | None = None,
+        cells: Cells | None = None,
+    ) -> Evaluation:
+        """What a classifier achieves, each side of the problem with the weights that apply to it.
+
+        ``cells`` are those of the problem on the sample, where they are known already.
+        """
         classifier = self.classifier_ if classifier is None else classifier
         predictions = classifier.positive_probability(sample.X, sample.examples.columns)
         objective, constraints = sides(sample.examples, self.weight_scope)
-        return Evaluation.of(self.problem_, objective, predictions, confidence, constraints)
+        return Evaluation.of(self.problem_, objective, predictions, confidence, constraints, cells)
 
     def evaluate(
         self,

@@ -248,7 +248,10 @@ class RateClassifier(Judged):
             self._end = solution.record.end()
         held = training.held()
         self._evaluations = {
-            name: {part: self._evaluation(sample, classifier=classifier) for part, sample in held.items()}
+            name: {
+                part: self._evaluation(sample, classifier=classifier, cells=cells)
+                for part, (sample, cells) in held.items()
+            }
             for name, classifier in self._outputs.items()
         }
         self._tell()

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
@@ -119,6 +120,7 @@ def certify(
     clusters: Any = None,
     correction: str | None = None,
     seed: int = 0,
+    cells: Cells | None = None,
 ) -> Certificates:
     """Judge constraints on held-out predictions: estimate, confidence interval, and pass, fail or cannot tell.
 
@@ -132,6 +134,8 @@ def certify(
         ``"holm"`` or ``"bonferroni"`` where single verdicts among several constraints are to be trusted together.
     seed
         Of the decisions that the exact method draws where predictions are probabilities.
+    cells
+        Those of the examples, where they are known already; the approximate method takes them.
     """
     check_confidence(confidence)
     if method not in METHODS:
@@ -147,7 +151,7 @@ def certify(
             return None
         if method == "exact":
             return Decisions.of(rates, examples, predictions, seed).estimate
-        return Sample.of(rates, examples, predictions, together).estimate
+        return Sample.of(rates, examples, predictions, together, cells=cells).estimate
 
     everything = sampled([rate for constraint in constraints for rate in constraint.rates()])
     judged: list[_Judged | None] = []

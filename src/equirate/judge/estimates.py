@@ -97,8 +97,16 @@ def check_confidence(confidence: float) -> None:
         raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
 
 
-def estimate(expr: Expression, examples: Examples, predictions: Array, clusters: Clusters | None = None) -> Estimate:
+def estimate(
+    expr: Expression,
+    examples: Examples,
+    predictions: Array,
+    clusters: Clusters | None = None,
+    cells: Cells | None = None,
+) -> Estimate:
     """Value, standard error and bounds of an expression on predictions (0/1 or probabilities of predicting 1).
+
+    ``cells`` are those of the examples, where they are known already (they may tell more apart than is needed).
 
     Examples
     --------
@@ -108,7 +116,7 @@ def estimate(expr: Expression, examples: Examples, predictions: Array, clusters:
     >>> round(result.value, 3), round(result.error, 3)
     (0.75, 0.022)
     """
-    return Sample.of(list(expr.rates()), examples, predictions, clusters).estimate(expr)
+    return Sample.of(list(expr.rates()), examples, predictions, clusters, cells=cells).estimate(expr)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,10 +137,12 @@ class Sample:
         predictions: Array,
         clusters: Clusters | None = None,
         drawn: bool = False,
+        cells: Cells | None = None,
     ) -> Sample:
-        """Gather the sums for some rates."""
-        baselines = [rate.baseline for rate in rates if rate.baseline is not None]
-        cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known."""
+        if cells is None:
+            baselines = [rate.baseline for rate in rates if rate.baseline is not None]
+            cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
         predicted, known = cells.sums(predictions[:, None])[:, 0], {}
         for rate in rates:
             slope, offset, share = column(cells, rate)

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import Measure, measurer
 from ..problem.problem import Problem
+from ..problem.table import problem_cells
 from .certify import certify, estimate
 
 Array = NDArray[np.float64]
@@ -78,18 +80,25 @@ class Evaluation:
         predictions: Array,
         confidence: float = 0.95,
         constraints_on: Examples | None = None,
+        cells: Cells | None = None,
     ) -> Evaluation:
         """Measure a problem on predictions: 0/1, or probabilities of predicting 1.
 
         ``constraints_on`` are the same examples with the weights that apply to the constraints, where those differ.
+        ``cells`` are those of the problem on these examples, with any weights, where they are known already.
         """
         problem = problem.expanded(examples)
         constrained = examples if constraints_on is None else constraints_on
+        cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
+        same = constrained.weights is examples.weights
+        constrained_cells = cells if same else cells.weighing(constrained.weights)
         measure = measurer(constrained, predictions)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
         for constraint, certificate in zip(
-            constraints, certify(constraints, constrained, predictions, confidence), strict=True
+            constraints,
+            certify(constraints, constrained, predictions, confidence, cells=constrained_cells),
+            strict=True,
         ):
             values.append(
                 ConstraintValue(
@@ -107,7 +116,7 @@ class Evaluation:
         if problem.losses() or not there:
             objective = low = high = float("nan")
         else:
-            found = estimate(problem.objective.expr, examples, predictions)
+            found = estimate(problem.objective.expr, examples, predictions, cells=cells)
             objective, (low, high) = found.value, found.interval(confidence)
         weights = examples.weights
         positive = float(weights @ predictions / weights.sum())
