@@ -9,7 +9,7 @@ SOURCES := src lab tests tools examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types format check bench upgrade clean
+.PHONY: help demo test lint types format check bench dist upgrade clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,19 @@ format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
 check: lint types test ## All of lint, types and test
 
 bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")
-	@$(BIN)/python -m equirate_lab.cli bench all --out benchmarks --docs docs/performance.md $(ARGS)
+	@$(BIN)/python -m equirate_lab.cli bench all --out lab/benchmarks --docs docs/performance.md $(ARGS)
+
+dist: ## Build both distributions into dist, and check them in a clean environment
+	@rm -rf dist build/release
+	@$(PYTHON) -m venv build/release/tools
+	@build/release/tools/bin/python -m pip install -q --disable-pip-version-check -c $(CONSTRAINTS) build hatchling twine
+	@for folder in . lab; do build/release/tools/bin/python -m build --no-isolation --outdir dist $$folder || exit 1; done
+	@build/release/tools/bin/python -m twine check --strict dist/*
+	@$(PYTHON) -m venv build/release/clean
+	@build/release/clean/bin/python -m pip install -q --disable-pip-version-check -c $(CONSTRAINTS) dist/*.whl
+	@cd build/release && clean/bin/python ../../examples/quickstart.py && clean/bin/equirate-lab --version \
+	  && clean/bin/equirate-lab reproduce kld --dataset compas --seeds 1 --quick --rounds 50 --out reproduced
+	@ls -l dist
 
 upgrade: ## Show the newest versions, for constraints/dev.txt
 	@rm -rf $(VENV)-upgrade

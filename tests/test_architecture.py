@@ -187,6 +187,8 @@ PUBLIC = [
     "Solution",
     "RateClassifier",
     "load",
+    "certify",
+    "power",
 ]
 
 

@@ -97,10 +97,16 @@ def test_a_round_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_are_limited_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    monkeypatch.delenv("EQUIRATE_KERNELS", raising=False)
     with timing.limited_to(3):
         assert (os.environ["OMP_NUM_THREADS"], os.environ["MKL_NUM_THREADS"]) == ("3", "3")
+        assert os.environ["EQUIRATE_KERNELS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ
+    assert "EQUIRATE_KERNELS" not in os.environ
+    monkeypatch.setenv("EQUIRATE_KERNELS", "0")
+    with timing.limited_to(3):
+        assert os.environ["EQUIRATE_KERNELS"] == "0"
 
 
 # -- judging --------------------------------------------------------------------------------------

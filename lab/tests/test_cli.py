@@ -73,6 +73,29 @@ def test_tables_of_earlier_runs_are_not_shown_again(tmp_path: Path, one_method: 
     assert "COMPAS" in (tmp_path / "tables.md").read_text("utf-8")  # the files have everything
 
 
+def test_only_the_tables_asked_for_are_shown(tmp_path: Path, one_method: None) -> None:
+    common = ["--quick", "--rounds", "20", "--dataset", "compas", "--seeds", "1", "--out", str(tmp_path)]
+    RUN.invoke(cli.app, ["reproduce", "kld", *common])
+    result = RUN.invoke(cli.app, ["reproduce", "table1", *common])
+    assert "Table 1, G-mean" in result.output
+    assert "Table 5" not in result.output
+    assert "Table 5" in (tmp_path / "tables.md").read_text("utf-8")  # what was computed before stays
+
+
+def test_going_on_where_processes_cannot_be_started(
+    tmp_path: Path, one_method: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("no semaphores here")
+
+    monkeypatch.setattr(runner, "_run_beside", broken)
+    arguments = ["reproduce", "kld", "--quick", "--rounds", "20", "--dataset", "compas", "--jobs", "2"]
+    result = RUN.invoke(cli.app, [*arguments, "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "no semaphores here" in result.stderr
+    assert "2 ×" in result.output  # two splits, without being told
+
+
 def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

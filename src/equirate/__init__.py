@@ -15,6 +15,7 @@ from ._core.errors import (
     EquirateError,
     EquirateWarning,
     FileError,
+    InfeasibleError,
     NotSolvedWarning,
     ParseError,
     UndefinedRateWarning,
@@ -44,6 +45,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
+    from .judge.border import certify, power
 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
     from .language.functions import (
@@ -62,12 +64,19 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         square as square,
     )
     from .language.metrics import (
+        balanced_accuracy as balanced_accuracy,
+        cost as cost,
         f1 as f1,
         f_score as f_score,
         g_mean as g_mean,
         h_mean as h_mean,
+        informedness as informedness,
         jaccard as jaccard,
+        kappa as kappa,
         kl_divergence as kl_divergence,
+        lift as lift,
+        markedness as markedness,
+        matthews as matthews,
         npv as npv,
         precision as precision,
         q_mean as q_mean,
@@ -111,6 +120,8 @@ _NAMES = {
     "RateClassifier": "estimators.rate_classifier",
     "RatePostprocessor": "estimators.postprocessor",
     "load": "estimators.loading",
+    "certify": "judge.border",
+    "power": "judge.border",
 }
 """What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
@@ -150,9 +161,13 @@ __all__ = [
     "RateClassifier",
     "RatePostprocessor",
     "load",
+    # judging any classifier
+    "certify",
+    "power",
     # errors and warnings
     "EquirateError",
     "DisciplineError",
+    "InfeasibleError",
     "DataError",
     "AlgorithmError",
     "ParseError",

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 import equirate as eq
 from equirate._core import plain, rules
 from equirate._core.plain import from_text, to_text
+from equirate._core.records import build, record
 from equirate._core.rules import (
     FLAG,
     SCALAR,
@@ -26,8 +27,6 @@ from equirate._core.rules import (
     OneOf,
     Text,
     Whole,
-    build,
-    record,
 )
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()

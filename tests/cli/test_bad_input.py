@@ -249,10 +249,11 @@ NEW: list[tuple[str, Callable[[str], str], str]] = [
     ("an attribute is missing", lambda text: text.replace("sex", "gender", 1), "names a column 'sex'"),
     ("the label is missing", lambda text: text.replace("hired", "taken", 1), "names a column 'hired'"),
     ("another label", lambda text: text.replace("yes", "maybe"), "holds 'maybe', which was not in training"),
+    ("text for numbers", lambda text: text.replace("p3,", "p3,x"), "column 'score' holds 'x"),
     (
-        "text for numbers",
-        lambda text: text.replace("p3,", "p3,much,").replace("p3,much,", "p3,x") + "",
-        "cannot be read",
+        "no date",
+        lambda text: text.replace("2020-01-0", "2020-99-0"),
+        "column 'when' holds '2020-99-01', which is no date",
     ),
     ("zero rows", lambda text: text.partition("\n")[0] + "\n", "no rows"),
 ]

@@ -11,6 +11,7 @@ from equirate._core import kernels
 
 
 def test_the_choice_is_by_the_work_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EQUIRATE_KERNELS", raising=False)
     monkeypatch.setattr(kernels, "_available", lambda: True)
     assert kernels.ready()  # nobody knows how much
     assert kernels.ready(kernels.WORTH)
@@ -23,6 +24,13 @@ def test_the_choice_is_by_the_work_ahead(monkeypatch: pytest.MonkeyPatch) -> Non
     assert kernels.ready()
     monkeypatch.setattr(kernels, "_available", lambda: False)
     assert not kernels.ready()
+
+
+@pytest.mark.parametrize(("wish", "used"), [("0", False), ("1", True)])
+def test_the_environment_overrules_it(wish: str, used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "_available", lambda: True)
+    monkeypatch.setenv("EQUIRATE_KERNELS", wish)
+    assert kernels.ready(1) == kernels.ready(10 * kernels.WORTH) == kernels.ready() == used
 
 
 def test_a_play_announces_rows_columns_configurations_and_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,13 +41,13 @@ def test_labels_of_any_kind(y) -> None:
         ([0, 1, 2], r"y must hold 0 and 1 .*got the values 0, 1, 2"),
         ([1, 2], r"got the values 1, 2"),
         (list(range(9)), r"0, 1, 2, 3, 4, \.\.\."),
-        ([0, 1, np.nan], "y has NaN or infinite values"),
-        ([0, 1, np.inf], "y has NaN or infinite values"),
+        ([0, 1, np.nan], r"y has \d missing values?|y has infinite values, the first in row"),
+        ([0, 1, np.inf], r"y has \d missing values?|y has infinite values, the first in row"),
         (["0", "1"], r"got '0', '1'. RateClassifier takes any two label values"),
         (np.array(["0", "1"], dtype=object), r"got '0', '1'"),
         (["yes", "no"], r"got 'no', 'yes'"),
-        ([0, 1, None], "y has 1 missing values"),
-        (pd.Series([0, 1, pd.NA], dtype="object"), "y has 1 missing values"),
+        ([0, 1, None], "y has 1 missing value"),
+        (pd.Series([0, 1, pd.NA], dtype="object"), "y has 1 missing value"),
         (pd.Series([True, None, None], dtype="boolean"), "y has 2 missing values"),
         (pd.Series([pd.NaT, pd.Timestamp("2020-01-01")]), "y must hold 0 and 1"),
         ([[0, 1], [1, 0]], r"one-dimensional; got shape \(2, 2\)"),
@@ -71,15 +71,14 @@ def test_one_class() -> None:
     ("weights", "message"),
     [
         ([1, 1, 1], "sample_weight has 3 values, but y has 4"),
-        ([1, 1, 1, np.nan], "sample_weight has NaN or infinite"),
-        ([1, 1, 1, np.inf], "sample_weight has NaN or infinite"),
+        ([1, 1, 1, np.nan], r"sample_weight has \d missing values?|sample_weight has infinite"),
+        ([1, 1, 1, np.inf], r"sample_weight has \d missing values?|sample_weight has infinite"),
         ([1, 1, 1, -2], "must not be negative; the smallest is -2"),
         ([0, 0, 0, 0], "sums to zero"),
         (["1", "1", "1", "1"], "sample_weight must hold numbers"),
-        ([1, 1, 1, None], "sample_weight has 1 missing values"),
+        ([1, 1, 1, None], "sample_weight has 1 missing value"),
         ([[1, 1], [1, 1]], "one-dimensional"),
         (2.0, "one-dimensional"),
-        ([1e308] * 4, "sums to infinity"),
     ],
 )
 def test_weights_refused(weights, message: str) -> None:
@@ -94,8 +93,8 @@ def test_weights_refused(weights, message: str) -> None:
         ([], "y_pred has 0 values"),
         ([0, 1, 1, 1.5], "all in \\[0, 1\\]; they range from 0 to 1.5"),
         ([0, 1, 1, -0.1], "range from -0.1 to 1"),
-        ([0, 1, 1, np.nan], "y_pred has NaN or infinite"),
-        ([0, 1, 1, None], "y_pred has 1 missing values"),
+        ([0, 1, 1, np.nan], r"y_pred has 1 missing value .*, the first in row 3"),
+        ([0, 1, 1, None], "y_pred has 1 missing value"),
         (["0", "1", "1", "0"], "y_pred must hold 0/1 predictions or probabilities"),
         ([[0.5, 0.5]] * 4, r"y_pred must be one-dimensional; got shape \(4, 2\)"),
         (0.5, "y_pred must be one-dimensional"),
@@ -188,7 +187,7 @@ def test_missing_values_are_refused_by_name_and_only_where_they_are_used(column)
 def test_unknown_attribute_lists_the_known_ones() -> None:
     with pytest.raises(eq.DataError, match="unknown attribute 'race': the attributes given are 'sex', 'age'"):
         eq.tpr(eq.attr("race") == 1).evaluate(Y, Y, {"sex": Y, "age": Y})
-    with pytest.raises(eq.DataError, match="the attributes given are none"):
+    with pytest.raises(eq.DataError, match="unknown attribute 'race': no sensitive_features were given"):
         eq.tpr(eq.attr("race") == 1).evaluate(Y, Y)
     with pytest.raises(eq.DataError, match=r"^unknown attribute 'old': the attributes given are 'sex'$"):
         eq.churn("old").evaluate(Y, Y, {"sex": Y})

@@ -67,7 +67,9 @@ def test_a_generator_gives_one_seed(make, generator) -> None:
 def test_other_seeds_are_refused(make, bad) -> None:
     with pytest.raises(eq.EquirateError, match=r"'random_state' parameter of Rate\w+ must be None, a whole number"):
         make(random_state=bad).fit(X, Y, PEOPLE)
-    fitted = make(output="stochastic").fit(X, Y, PEOPLE).set_params(random_state=bad)
+    fitted = make().fit(X, Y, PEOPLE).set_params(random_state=bad)
+    if "output" in fitted.get_params():
+        fitted.set_params(output="stochastic")  # a hash needs no seed
     with pytest.raises(eq.EquirateError, match="'random_state' parameter"):
         fitted.predict(X)
 
@@ -151,6 +153,23 @@ def test_certificates_and_reports(make) -> None:
         fitted.report(X)
 
 
+@BOTH
+def test_certificates_take_the_options_of_certify(make) -> None:
+    fitted = make([PARITY, eq.positive_rate() <= 0.6]).fit(X, Y, PEOPLE)
+    p = fitted.predict_pmf(X)[:, 1]
+    plain = fitted.certify(X, Y, PEOPLE)
+    assert plain == eq.certify(fitted.problem_, Y, p, PEOPLE)
+    for options in ({"clusters": np.arange(N) // 3}, {"correction": "bonferroni"}):
+        found = fitted.certify(X, Y, PEOPLE, **options)
+        assert found == eq.certify(fitted.problem_, Y, p, PEOPLE, **options)
+        assert found[0].high != plain[0].high
+    exact = fitted.certify(X, Y, PEOPLE, method="exact")
+    assert exact == fitted.certify(X, Y, PEOPLE, method="exact")
+    assert exact[0].method == "exact"
+    with pytest.raises(eq.EquirateError, match="weighted sum"):
+        fitted.certify(X, Y, PEOPLE, np.arange(1, N + 1), method="exact")
+
+
 # -- files ----------------------------------------------------------------------------------------
 
 
@@ -184,7 +203,7 @@ def test_given_scores_of_any_kind_and_for_either_label(tmp_path) -> None:
         np.testing.assert_array_equal(loaded.predict(given), turned.predict(SCORES))
     for bad, message in (
         (X, "must be one-dimensional"),
-        (np.where(SCORES > 1, np.nan, SCORES), "NaN or infinite"),
+        (np.where(SCORES > 1, np.nan, SCORES), "missing values"),
         (names, "one score per example"),
     ):
         with pytest.raises(eq.DataError, match=message):
@@ -284,7 +303,7 @@ def test_a_strangers_file_is_checked(tmp_path) -> None:
         ({"settings": {**settings, "estimator": {"Popen": {}}}}, "must be one of LogisticRegression"),
         ({"settings": {**settings, "estimator": {"LinearSVC": {}}}}, "there is no array 'estimator.coef'"),
         ({"settings": {**settings, "groups": ["f1()"]}}, "is not an attribute or a slice"),
-        ({"settings": {}}, "settings has no 'objective'"),
+        ({"settings": {}}, "settings has no 'estimator'"),
         ({"settings": {**settings, "pos_label": 2}}, "pos_label 2 is not among the labels"),
         ({"settings": {**settings, "pos_label": 0}}, "not on scores for the positive label"),
     ):

@@ -308,10 +308,14 @@ def test_evaluate_agrees_with_the_expressions(fitted) -> None:
 def test_stochastic_predictions_follow_the_pmf_and_repeat(fitted) -> None:
     estimator, X, *_ = fitted
     p = estimator.predict_pmf(X)[:, 1]
+    estimator.set_params(output="stochastic")
     draws = np.mean([estimator.set_params(random_state=s).predict(X) for s in range(200)], axis=0)
     estimator.set_params(random_state=0)
     assert np.abs(draws - p).max() < 0.2
     np.testing.assert_array_equal(estimator.predict(X), estimator.predict(X))
+    with pytest.raises(eq.EquirateError, match='key goes with output="hashed"'):
+        estimator.predict(X, key=np.arange(len(X)))
+    estimator.set_params(output="hashed")
 
 
 def test_hashed_decides_each_row_always_the_same_way(fitted) -> None:
@@ -322,16 +326,18 @@ def test_hashed_decides_each_row_always_the_same_way(fitted) -> None:
     np.testing.assert_array_equal(hashed.predict(X[order]), decided[order])
     np.testing.assert_array_equal(hashed.predict(X[:7]), decided[:7])
     assert abs(decided.mean() - hashed.predict_pmf(X)[:, 1].mean()) < 0.03
-    estimator.set_params(output="stochastic")
 
 
-def test_deterministic_copy_has_a_decision_function(fitted) -> None:
-    estimator, X, *_ = fitted
+def test_a_decision_function_is_there_where_one_linear_member_decides(fitted) -> None:
+    estimator, X, y, _ = fitted
     assert not hasattr(estimator, "decision_function")
     single = estimator.to_deterministic()
-    assert estimator.output == "stochastic"
+    assert estimator.output == "hashed"
     assert len(single.weights_) == 1
-    np.testing.assert_array_equal(single.predict(X), (single.decision_function(X) > 0).astype(int))
+    assert single.classifier_.origin == "derandomised"
+    assert not hasattr(single, "decision_function")
+    alone = classifier(constraints=[], output="deterministic").fit(X, y)
+    np.testing.assert_array_equal(alone.predict(X), (alone.decision_function(X) > 0).astype(int))
 
 
 def test_other_models() -> None:

@@ -1,5 +1,6 @@
 """Fitted estimators as plain data: every model that numbers tell is saved, what is forged is refused by name."""
 
+import inspect
 import json
 import re
 import warnings
@@ -14,7 +15,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
-from equirate.estimators import files
+from equirate.estimators import files, manifests
 from equirate.estimators.loading import restored
 from equirate.models import Linear, Oracle, PlugIn
 from equirate.models.contract import Members, Written
@@ -131,6 +132,12 @@ def test_attributes_that_not_every_estimator_has_are_kept(tmp_path: Path) -> Non
     estimator.salt_ = -1
     with pytest.raises(eq.FileError, match="salt must be a whole number"):
         estimator.save(tmp_path / "model")
+
+
+@pytest.mark.parametrize("kind", [eq.RateClassifier, eq.RatePostprocessor])
+def test_every_setting_has_a_rule(kind: type) -> None:
+    """A new one may have any plain value until it gets a rule of its own."""
+    assert set(inspect.signature(kind).parameters) - set(manifests._SETTINGS) <= {"estimator"}
 
 
 # -- what is forged -------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_text_is_named_by_column(frame) -> None:
 def test_what_is_wrong_with_something_else_is_left_to_scikit_learn() -> None:
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         classifier().fit(X, Y[:-1])
-    with pytest.raises(ValueError, match="Input y contains NaN"):
+    with pytest.raises(ValueError, match=r"y has \d+ missing values .*, the first in row"):
         classifier().fit(X, np.where(Y == 1, np.nan, 0.0))
     with pytest.raises(ValueError, match="Expected 2D array"):
         classifier().fit(X[:, 0], Y)

@@ -88,6 +88,8 @@ def linear(d: Sample, m: np.ndarray) -> dict[str, float]:
 
 def derived(r: dict[str, float], overall: dict[str, float]) -> dict[str, float]:
     prior, q = overall["base_rate"], r["positive_rate"]
+    chance = q * r["base_rate"] + (1 - q) * (1 - r["base_rate"])
+    margins = math.sqrt(q * (1 - q) * r["base_rate"] * (1 - r["base_rate"]))
 
     def divergence(a: float) -> float:
         return a * math.log(a / q) + (1 - a) * math.log((1 - a) / (1 - q))
@@ -103,6 +105,13 @@ def derived(r: dict[str, float], overall: dict[str, float]) -> dict[str, float]:
         "f_half": f(0.5),
         "f_3": f(3),
         "jaccard": r["tp"] / (r["tp"] + r["fp"] + r["fn"]),
+        "balanced_accuracy": (r["tpr"] + 1 - r["fpr"]) / 2,
+        "informedness": r["tpr"] - r["fpr"],
+        "markedness": r["tp"] / (r["tp"] + r["fp"]) + r["tn"] / (r["tn"] + r["fn"]) - 1,
+        "lift": r["tp"] / q / r["base_rate"],
+        "kappa": (r["accuracy"] - chance) / (1 - chance),
+        "matthews": (r["tp"] * r["tn"] - r["fp"] * r["fn"]) / margins,
+        "cost": 2 * r["fp"] + 0.5 * r["fn"],
         "win_loss_ratio": r["wins"] / r["losses"],
         "g_mean": math.sqrt(r["tpr"] * r["tnr"]),
         "h_mean": 2 / (1 / r["tpr"] + 1 / r["tnr"]),
@@ -132,7 +141,8 @@ def called(name: str) -> Callable[..., eq.Expression]:
 
 
 EXPRESSIONS: dict[str, Callable] = {
-    **{name: called(name) for name in [*KINDS, *METRICS] if name != "f_score"},
+    **{name: called(name) for name in [*KINDS, *METRICS] if name not in ("f_score", "cost")},
+    "cost": lambda s: eq.cost(s, fp=2, fn=0.5),
     "f_half": lambda s: eq.f_score(0.5, s),
     "f_3": lambda s: eq.f_score(np.int64(3), s),
     "kl_divergence_prior": lambda s: eq.kl_divergence(s, prior=np.float64(0.3)),
@@ -194,7 +204,13 @@ def test_against_scikit_learn(seed: int) -> None:
         (eq.jaccard(), metrics.jaccard_score(y, p, sample_weight=w)),
         (eq.accuracy(), metrics.accuracy_score(y, p, sample_weight=w)),
         (eq.error_rate(), metrics.zero_one_loss(y, p, sample_weight=w)),
-        ((eq.tpr() + eq.tnr()) / 2, metrics.balanced_accuracy_score(y, p, sample_weight=w)),
+        (eq.balanced_accuracy(), metrics.balanced_accuracy_score(y, p, sample_weight=w)),
+        (eq.informedness(), metrics.balanced_accuracy_score(y, p, sample_weight=w, adjusted=True)),
+        (eq.markedness(), metrics.balanced_accuracy_score(p, y, sample_weight=w, adjusted=True)),
+        (eq.matthews(), metrics.matthews_corrcoef(y, p, sample_weight=w)),
+        (eq.kappa(), metrics.cohen_kappa_score(y, p, sample_weight=w)),
+        (eq.lift(), metrics.precision_score(y, p, sample_weight=w) / np.average(y, weights=w)),
+        (eq.cost(fp=1, fn=1), metrics.zero_one_loss(y, p, sample_weight=w)),
         (eq.churn("old"), metrics.zero_one_loss(d.old, p, sample_weight=w)),
     ):
         assert d.of(ours) == pytest.approx(theirs, rel=1e-9)
@@ -308,6 +324,38 @@ def test_divergence_at_the_edges() -> None:
     assert eq.square(eq.kl_divergence()).curvature == "convex"
 
 
+@pytest.mark.parametrize(
+    ("name", "curvature"),
+    [
+        ("balanced_accuracy", "affine"),
+        ("informedness", "affine"),
+        ("cost", "affine"),
+        ("markedness", "ratio"),
+        ("lift", "ratio"),
+        ("kappa", "ratio"),
+        ("matthews", "unknown"),
+    ],
+)
+def test_each_metric_says_its_class(name: str, curvature: str) -> None:
+    metric = EXPRESSIONS[name](WOMEN)
+    assert metric.curvature == curvature
+    assert eq.Problem(eq.minimize(metric) if name == "cost" else eq.maximize(metric)).curvature == curvature
+
+
+def test_correlation_where_nothing_changes() -> None:
+    assert eq.matthews().evaluate([0, 1, 1], [1, 1, 1]) == 0
+    assert eq.matthews().evaluate([1, 1, 0], [0, 0, 0]) == 0
+    assert eq.matthews().evaluate([1, 1, 0], [0, 0, 1]) == pytest.approx(-1)
+
+
+@given(st.floats(0.01, 0.99), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_correlation_rises_with_tpr_and_falls_with_fpr(p: float, a: float, b: float, c: float, d: float) -> None:
+    """What the black box claims."""
+    function = eq.matthews().definition.function
+    low, high = function(min(a, b), max(c, d), p), function(max(a, b), min(c, d), p)
+    assert low <= high + 1e-9
+
+
 def test_definitions() -> None:
     assert eq.precision().key == (eq.tp() / eq.positive_rate()).key
     assert eq.g_mean().key == eq.geo_mean(eq.tpr(), eq.tnr()).key
@@ -328,6 +376,9 @@ def test_definitions() -> None:
         (lambda: eq.ratio(eq.tp(), eq.fp(), floor=0), TypeError, "floor of a ratio must be positive"),
         (lambda: eq.ratio(eq.tp(), eq.fp(), floor=-1), TypeError, "floor of a ratio"),
         (lambda: eq.ratio(eq.tp(), 0), ZeroDivisionError, r"tp\(\) / 0"),
+        (lambda: eq.cost(fp=-1, fn=1), TypeError, "must not be negative, and not both 0; got -1 and 1"),
+        (lambda: eq.cost(fp=0, fn=0), TypeError, "not both 0"),
+        (lambda: eq.cost(fp=eq.tpr(), fn=0), TypeError, "a number for fp of cost"),
         (lambda: eq.log(), TypeError, "log takes 1 argument; got 0"),
         (lambda: eq.log(eq.tpr(), 2), TypeError, "log takes 1 argument; got 2"),
         (lambda: eq.max(), TypeError, "max takes at least one argument"),

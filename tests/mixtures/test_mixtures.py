@@ -10,7 +10,8 @@ from scipy.optimize import linprog, minimize
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
-from equirate.mixtures.programmes import best_index, polish_weights, shrink_weights
+from equirate.mixtures import best_index, polish_weights, shrink_weights
+from equirate.mixtures.linear import best_distribution
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -366,10 +367,10 @@ def test_a_box_of_no_width():
     assert error @ result.weights == pytest.approx(error.min(), abs=1e-6)
 
 
-def test_black_boxes_are_not_polished():
-    problem = eq.Problem(eq.minimize(eq.black_box(lambda a, b: a * a + b, eq.fpr(), eq.fnr(), increasing=True)))
-    case = Instance(problem, 0, count=5)
-    assert case.polished() is None
+def test_black_boxes_beside_other_atoms_are_not_polished():
+    box = eq.black_box(lambda a, b: a * a + b, eq.fpr(), eq.fnr(), increasing=True)
+    assert Instance(eq.Problem(eq.minimize(box)), 0, count=5).polished() is not None
+    assert Instance(eq.Problem(eq.minimize(box + eq.square(eq.fpr()))), 0, count=5).polished() is None
 
 
 DIVERGENCES = {
@@ -413,3 +414,17 @@ def test_one_classifier_that_says_one_thing_to_everybody_is_said_to_fail():
     assert not solution.status.feasible
     assert solution.status.violation == np.inf
     assert solution.status.smallest_violation > 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_that_make_a_programme_possible_join_whatever_the_rounding(seed: int) -> None:
+    """Two columns to begin with, both on the edge of the certificate that they are not enough: others must join."""
+    rng = np.random.default_rng(seed)
+    violations = np.array([[0.8, -0.1], [-0.2, 0.7]])
+    inner = rng.uniform(0.0, 0.2, (2, 4))
+    columns = np.concatenate([violations, inner], axis=1)
+    limits = np.full(2, inner.max() + 1e-12)
+    for order in ("C", "F"):
+        found = best_distribution(rng.random(6), np.array(columns, order=order), limits)  # type: ignore[call-overload]
+        assert found is not None
+        assert (columns @ found <= limits + 1e-9).all()

@@ -21,7 +21,17 @@ from equirate.players.multipliers import (
     project,
     stationary,
 )
-from equirate.players.slack import BestSlack, DescendingSlack, ImpliedSlack, atom_weights, slack_gradient
+from equirate.players.slack import (
+    HOLD,
+    WINDOW,
+    BestSlack,
+    DescendingSlack,
+    ImpliedSlack,
+    _grid_response,
+    _level,
+    atom_weights,
+    slack_gradient,
+)
 from equirate.players.state import State
 from equirate.players.steps import ADAM, STEPS, Adam, InverseRoot, Plain, step_named
 from equirate.problem.canonical import RatioForm, canonicalize
@@ -211,6 +221,49 @@ def test_no_slack_in_the_box_beats_the_best_response(seed):
         other = xi.copy()
         other[black] = table.lo[black, None] + (table.hi - table.lo)[black, None] * source.random((len(black), COUNT))
         assert (slack_part(other) >= best - 0.1).all()
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "points"),
+    [
+        (lambda x: np.sin(7 * x) + 2 * x, 1, 20001),
+        (lambda x, y: np.sin(7 * x) * y + 3 * np.abs(x - 0.377) + y**2, 2, 1001),
+        (lambda x, y, z: (x - 0.313) ** 2 + np.abs(y - x * z) + (z - 0.618) ** 2, 3, 101),
+    ],
+)
+def test_a_black_box_is_searched_as_finely_as_a_dense_search(function, arguments: int, points: int):
+    """Not monotone, so that the best point lies inside; the prices are as the game has them, and others."""
+    rates = [eq.fpr(A), eq.fnr(A), eq.positive_rate(B)][:arguments]
+    table = make_table(canonicalize(eq.Problem(eq.minimize(eq.black_box(function, *rates, increasing=True)))), EXAMPLES)
+    (group,) = table.groups
+    rng = np.random.default_rng(arguments)
+    weight, price = rng.uniform(0.5, 2, (1, 3)), rng.uniform(0, 2, (arguments, 1, 3))
+    lo, hi = table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
+    found = _grid_response(group, weight, price, lo, hi)
+    axes = [np.linspace(low[0, 0], high[0, 0], points) for low, high in zip(lo, hi, strict=True)]
+    dense = np.array(np.meshgrid(*axes, indexing="ij")).reshape(arguments, -1)
+    for c in range(3):
+
+        def worth(x, c=c):
+            return weight[0, c] * function(*x) - price[:, 0, c] @ x
+
+        assert worth(found[:, 0, c]) <= worth(dense).min() + 2e-3
+
+
+def test_levels_cover_the_first_argument_of_a_black_box():
+    """Every other turn the slack stays within one level; the levels reach everywhere."""
+    table = make_table(canonicalize(eq.Problem(eq.maximize(eq.matthews()))), EXAMPLES)
+    (group,) = table.groups
+    lo, hi = table.lo[group.slacks][..., None], table.hi[group.slacks][..., None]
+    assert (hi - lo)[2, 0, 0] == 0  # the base rate is a constant of the data
+    boxes = [_level(group, lo, hi, turn * HOLD) for turn in range(40)]
+    assert all((low == lo).all() and (high == hi).all() for low, high in boxes[::2])
+    covered = np.zeros(101, dtype=bool)
+    for low, high in boxes[1::2]:
+        assert (high - low)[0, 0, 0] == pytest.approx(WINDOW * (hi - lo)[0, 0, 0])
+        assert (low[1:] == lo[1:]).all()
+        covered |= (np.linspace(0, 1, 101) >= low[0, 0, 0] - 1e-9) & (np.linspace(0, 1, 101) <= high[0, 0, 0] + 1e-9)
+    assert covered.all()
 
 
 def test_a_black_box_that_is_not_defined_somewhere_is_searched_elsewhere():

@@ -48,7 +48,7 @@ METRICS = [
         *(NAMED[name] for name in NAMED if name not in ("f_score", "win_loss_ratio", "cost")),
         *(partial(getattr(eq, name), "old model") for name, kind in KINDS.items() if kind.compares),
         *(lambda s: eq.win_loss_ratio("old", s), lambda s: eq.win_loss_ratio("old", s, floor=0.01)),
-        *(lambda s: eq.f_score(2, s), lambda s: eq.f_score(0.5, s)),
+        *(lambda s: eq.f_score(2, s), lambda s: eq.f_score(0.5, s), lambda s: eq.cost(s, fp=2, fn=0.5)),
         *(lambda s: eq.kl_divergence(s, prior=0.3), lambda s: eq.kl_divergence(s, prior=eq.base_rate(WOMEN))),
     )
 ]
@@ -421,3 +421,23 @@ def test_mutated_text_is_read_or_refused(text: str, rng: random.Random, times: i
 @pytest.mark.parametrize("text", ["+".join(["tpr()"] * 1_500), "max(" + ",".join(["tpr()"] * 3_000) + ")"])
 def test_long_texts_are_read(text: str) -> None:
     assert len(list(parse_expression(text).rates())) in (1_500, 3_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "says"),
+    [
+        ("precison(sex == 'F') >= 0.2", 0, "there is no function 'precison'; did you mean 'precision'?"),
+        ("  f1() + fooo()", 7, "there is no function 'fooo'"),
+        ("f1(é == 'x') + fooo()", 15, "there is no function 'fooo'"),
+        ("f1() >= 0.2 +", 13, "invalid syntax"),
+        ("f1() >= 0.1 & tpr()", 8, "& and | join slices"),
+        ("(f1() +\n fooo())", 9, "there is no function 'fooo'"),
+    ],
+)
+def test_a_refusal_knows_its_place(text: str, column: int, says: str) -> None:
+    with pytest.raises(eq.ParseError) as refusal:
+        eq.parse(text)
+    assert refusal.value.column == column
+    assert refusal.value.text == text.strip()
+    assert refusal.value.reason.startswith(says)
+    assert refusal.value.reason in str(refusal.value)

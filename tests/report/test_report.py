@@ -297,13 +297,14 @@ def test_rates_by_slice_are_those_of_the_language() -> None:
             assert rate.value == pytest.approx(
                 wanted.evaluate(examples.labels, predictions, examples.columns, examples.weights)
             )
-            assert (rate.low, rate.high) == estimate(wanted, examples, predictions).interval(0.9)
+            assert (rate.low, rate.high) == pytest.approx(estimate(wanted, examples, predictions).interval(0.9))
 
 
 def test_rates_of_nobody_are_not_numbers() -> None:
     examples = Examples.of(np.array([0, 1, 0, 0]), {"g": np.array(["a", "a", "<b>&", "<b>&"])})
     found = {(r.rate, r.slice): r.value for r in rates_by_slice(PROBLEM, examples, np.array([0.0, 1, 0, 0]), 0.9)}
     assert np.isnan(found["tpr", repr(B)])
+    assert np.isnan(found["precision", repr(B)])  # nobody is predicted positive there
     assert found["tpr", repr(A)] == 1
 
 

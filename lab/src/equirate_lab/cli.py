@@ -1,19 +1,23 @@
 """The command line: arguments only. Every command is one function that hands its arguments to the package.
 
-``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks, and
-``equirate-lab datasets`` lists the data sets.
+``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
+``equirate-lab coverage`` measures how often bounds hold, and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import equirate as eq
+
+if TYPE_CHECKING:
+    from .experiments import Job, Watch
 
 app = typer.Typer(
     name="equirate-lab",
@@ -69,12 +73,14 @@ def reproduce(
     dataset: Annotated[
         list[str] | None, typer.Option(help="A data set; may be repeated. By default all that are to be had.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 5,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many random splits: by default 5, and 2 with --quick.")
+    ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=10, help="Rounds of each game instead of the paper's 5,000.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few rounds and step sizes: minutes instead of hours.")
+        bool, typer.Option("--quick", help="Few rounds, step sizes and splits: minutes instead of hours.")
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="How many splits to work on side by side.")] = 1,
     data_dir: Annotated[
@@ -106,19 +112,19 @@ def reproduce(
             f"Left out: {name}, whose file is not here; `equirate-lab datasets` says where it comes from.", err=True
         )
     present = [name for name in wanted or datasets.names() if name not in absent]
-    planned = experiments.plan(
-        experiments.chosen(experiment.value), present, range(seeds), settings, out, directory, everywhere=bool(wanted)
-    )
+    asked = experiments.chosen(experiment.value)
+    splits = range(seeds or (2 if quick else 5))
+    planned = experiments.plan(asked, present, splits, settings, out, directory, everywhere=bool(wanted))
     try:
         with watching(planned) as watch:
-            experiments.run(planned, watch, jobs)
+            _run(planned, watch, jobs)
     except KeyboardInterrupt:
         typer.echo(f"\nInterrupted. What is done is in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
     results = experiments.Results(out)
-    asked = results.of_jobs(planned)
-    experiments.show(experiments.make_tables(asked), sys.stdout)
-    for line in asked.errors():
+    now = results.of_jobs(planned)
+    experiments.show(experiments.make_tables(now), sys.stdout)
+    for line in now.errors():
         typer.echo(f"Not computed: {line}", err=True)
     made = experiments.make_tables(results)
     places = [*results.save(), experiments.write_markdown(made, out / "tables.md")]
@@ -127,6 +133,19 @@ def reproduce(
         places.append(docs)
     typer.echo(f"\nEverything in {out}, also of earlier runs: " + ", ".join(map(str, places)))
     typer.echo(f"The page, with plots: {experiments.write_page(results, out / 'index.html').resolve()}")
+
+
+def _run(jobs: Sequence[Job], watch: Watch, processes: int) -> None:
+    """Run jobs side by side or, where processes cannot be started, one after the other."""
+    from . import experiments
+
+    try:
+        experiments.run(jobs, watch, processes)
+    except (OSError, RuntimeError) as error:
+        if processes <= 1:
+            raise
+        typer.echo(f"Going on with one process ({error}).", err=True)
+        experiments.run(jobs, lambda done: None if done.cached else watch(done))
 
 
 @app.command("datasets")
@@ -200,6 +219,26 @@ def bench(
         typer.echo(f"Left out: {line}", err=True)
     places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+@app.command()
+def coverage(
+    samples: Annotated[int, typer.Option(min=10, help="Samples of each case.")] = 4000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="How many cases to work on side by side.")] = 1,
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure how often one-sided 95 % bounds hold, and how often what power foretells comes true."""
+    from . import coverage as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
+    results = measured.run(samples, seed, jobs=jobs, tell=lambda line: typer.echo(line, err=True))
+    made = measured.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:

@@ -87,14 +87,13 @@ def _temporary(target: Path, mode: int) -> tuple[Path, int]:
         descriptor = os.open(temporary, _WRITE, mode)
         try:
             _lock(descriptor, wait=True)
-            if os.path.samestat(os.fstat(descriptor), os.stat(temporary)):
+            if temporary.exists():  # or it was swept before it was locked: once more
                 return temporary, descriptor
-        except FileNotFoundError:  # swept before it was locked: once more
-            os.close(descriptor)
         except BaseException:
             os.close(descriptor)
             temporary.unlink(missing_ok=True)
             raise
+        os.close(descriptor)
 
 
 def _mark(target: Path) -> str:
@@ -108,9 +107,9 @@ def _sweep(target: Path) -> None:
         with contextlib.suppress(OSError):
             descriptor = os.open(left, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
             try:
-                _lock(descriptor, wait=False)
-            except OSError:  # somebody is writing it
-                continue
+                _lock(descriptor, wait=False)  # fails where somebody is writing it
+                if sys.platform != "win32":
+                    left.unlink(missing_ok=True)  # before somebody else can lock it
             finally:
                 os.close(descriptor)
             left.unlink(missing_ok=True)

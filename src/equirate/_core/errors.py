@@ -15,6 +15,10 @@ class DisciplineError(EquirateError):
     """A problem that no algorithm here can solve as it is written."""
 
 
+class InfeasibleError(DisciplineError):
+    """Constraints that no classifier can keep, whatever the data."""
+
+
 class DataError(EquirateError):
     """Data that does not fit the problem: wrong lengths, missing values, empty slices, and so on."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
+_WHOLE = 2**64 - 1
 
 
 def row_hashes(X: Any) -> Hashes:
@@ -37,6 +39,49 @@ def row_hashes(X: Any) -> Hashes:
         for k in range(X.shape[1]):
             sums += _hashes(X[:, k], k)
     return np.asarray(mixed(sums))
+
+
+def uniform(hashes: Hashes) -> NDArray[np.float64]:
+    """A number in [0, 1) for each hash."""
+    return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)
+
+
+def salted(hashes: Hashes, salt: int) -> Hashes:
+    """Hashes that cannot be foretold without the salt."""
+    return np.asarray(mixed(mixed(hashes ^ np.uint64(salt & _WHOLE)) + np.uint64(salt & _WHOLE)))
+
+
+def salted_rows(X: Any, salt: int) -> Hashes:
+    """64 bits for each row and salt; the same in single and double precision, dense or sparse.
+
+    Values count in single precision: what differs by less is the same row.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.1, 0.0], [0.2, 3.0]])
+    >>> bool((salted_rows(rows, 7) == salted_rows(sp.csr_array(rows.astype(np.float32)), 7)).all())
+    True
+    """
+    with np.errstate(over="ignore"):
+        return salted(row_hashes(X.astype(np.float32)), salt)
+
+
+def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:
+    """64 bits for each key and salt: text, numbers or anything that prints; 7, 7.0 and "7" are the same key.
+
+    Examples
+    --------
+    >>> hashes = salted_keys(np.array(["7", "8"], dtype=object), 1)
+    >>> bool((hashes == salted_keys(np.array([7.0, 8.0]), 1)).all())
+    True
+    """
+    if keys.dtype.kind == "f":
+        whole = np.isfinite(keys) & (keys == np.trunc(keys)) & (np.abs(keys) < 2**53)
+        texts = [str(int(key)) if w else repr(key) for key, w in zip(keys.tolist(), whole.tolist(), strict=True)]
+    else:
+        texts = [str(key) for key in keys.tolist()]
+    known = {text: int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in set(texts)}
+    return salted(np.array([known[text] for text in texts], dtype=np.uint64), salt)
 
 
 def mixed(z: Hashes) -> Hashes:

@@ -29,7 +29,6 @@ app = typer.Typer(
 )
 BAD_INPUT, INTERRUPTED = 2, 130
 
-_Text = Annotated[str | None, typer.Option()]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -97,24 +97,17 @@ class Rounds(ProgressLine):
             return
         self.last = now
         if self._bar is None:
-            said = TextColumn("{task.fields[best]}", markup=False)
-            left = (TimeElapsedColumn(), TextColumn("at most", markup=False), TimeRemainingColumn(), TextColumn("left"))
-            self._bar = Progress(
-                TextColumn("round"),
-                BarColumn(20),
-                MofNCompleteColumn(),
-                said,
-                *left,
-                console=self.console,
-                transient=True,
-            )
+            best = TextColumn("{task.fields[best]}", markup=False)
+            left = (TextColumn("at most"), TimeRemainingColumn(), TextColumn("left"))
+            parts = (TextColumn("round"), MofNCompleteColumn(), BarColumn(10), best, *left)  # fits 80 columns
+            self._bar = Progress(*parts, console=self.console, transient=True)
             self._task = self._bar.add_task("", total=moment.n_rounds, best="")
             self._bar.start()
         self._bar.update(self._task, completed=moment.round, best=self._best)
 
     @property
     def _best(self) -> str:
-        return "" if self.mixture is None else "objective {:.4f}, violation {:.4f}".format(*self.mixture)
+        return "" if self.mixture is None else "{:.4f}, violation {:.4f}".format(*self.mixture)
 
     def _written(self, moment: Moment, now: float) -> None:
         """Where there is no terminal: a line now and then."""

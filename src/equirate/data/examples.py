@@ -6,8 +6,9 @@ and attribute columns, and measures a linear rate on given predictions. Everythi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -25,6 +26,8 @@ _ORDERED = ("<", "<=", ">", ">=")
 
 UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
+_LIGHTEST = 2.0**-64  # products of weights that are all much lighter, or much heavier, would leave the numbers
+_ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
@@ -39,6 +42,10 @@ class Examples:
     weights: Array
     columns: Columns
     categories: frozenset[str] = frozenset()
+    given: bool = True
+    """Whether there are attributes beside the columns of features."""
+    ambiguous: frozenset[str] = frozenset()
+    """Names that several columns of features share."""
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
     _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
@@ -79,7 +86,8 @@ class Examples:
         categories = _categories(fallback) | _categories(attributes)
         for name, column in columns.items():
             same_length(column, len(labels), f"attribute {name!r}")
-        return cls(labels, _weights(sample_weight, len(labels)), columns, categories)
+        weights, shared = _weights(sample_weight, len(labels)), shared_names(fallback) - columns.keys()
+        return cls(labels, weights, columns, categories, attributes is not None, shared)
 
     def __len__(self) -> int:
         """Count the examples."""
@@ -90,12 +98,19 @@ class Examples:
         masks = {slice_: mask[rows] for slice_, mask in self._masks.items()}
         checked = {name: column[rows] for name, column in self._checked.items()}
         columns = TakenColumns(self.columns, rows)
-        return Examples(self.labels[rows], self.weights[rows], columns, self.categories, masks, checked)
+        labels, weights = self.labels[rows], self.weights[rows]
+        return replace(self, labels=labels, weights=weights, columns=columns, _masks=masks, _checked=checked)
+
+    def with_columns(self, columns: Columns) -> Examples:
+        """The same examples with other attribute columns."""
+        return replace(self, columns=columns, _masks={}, _checked={})
 
     def column(self, name: str) -> NDArray[Any]:
         """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
+        if name in self.ambiguous:
+            raise DataError(f"several columns of X are called {name!r}: rename them, or pass the one meant by itself")
         if name not in self._checked:
-            self._checked[name] = _complete(column_of(self.columns, name), name)
+            self._checked[name] = _complete(column_of(self.columns, name, self.given), name)
         return self._checked[name]
 
     def mask(self, slice_: Slice) -> Mask:
@@ -196,9 +211,9 @@ def predictions_of(values: ArrayLike, length: int) -> Array:
         raise DataError(f"{allowed}; got values such as {array[0]!r}")
     if set(np.unique(numbers)) <= {-1.0, 1.0}:
         return np.asarray(numbers > 0, dtype=float)
-    if numbers.min() < 0 or numbers.max() > 1:
-        raise DataError(f"{allowed}; they range from {numbers.min():g} to {numbers.max():g}")
-    return numbers
+    if numbers.min() < -_ROUNDED or numbers.max() > 1 + _ROUNDED:
+        raise DataError(f"{allowed}; they range from {numbers.min():.12g} to {numbers.max():.12g}")
+    return np.clip(numbers, 0.0, 1.0)
 
 
 def _one_dimensional(array: NDArray[Any], name: str) -> NDArray[Any]:
@@ -213,17 +228,33 @@ def _one_dimensional(array: NDArray[Any], name: str) -> NDArray[Any]:
 def _numbers(array: NDArray[Any], name: str) -> Array | None:
     """Turn an array into floats, all finite; None if it does not hold numbers."""
     if array.dtype == object:
-        missing = sum(map(is_missing, array))
-        if missing:
-            raise DataError(f"{name} has {missing} missing values")
+        refuse_missing(array, name)
         if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in array):
             return None
     elif array.dtype.kind not in "biuf":
         return None
     numbers = array.astype(float)
+    refuse_missing(numbers, name)
     if not np.isfinite(numbers).all():
-        raise DataError(f"{name} has NaN or infinite values")
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise DataError(f"{name} has infinite values, the first in row {row}")
     return numbers
+
+
+def refuse_missing(array: NDArray[Any], name: str) -> None:
+    """Refuse None, NaN, NaT and pandas.NA, and say how many there are and where the first is."""
+    if array.dtype == object:
+        missing = np.fromiter((is_missing(value) for value in array.ravel()), dtype=bool, count=array.size)
+    elif array.dtype.kind in "fcmM":
+        missing = (array != array).ravel()
+    else:
+        return
+    count = int(missing.sum())
+    if count:
+        raise DataError(
+            f"{name} has {count} missing value{'s' * (count > 1)} (NaN or None), the first in row "
+            f"{int(np.flatnonzero(missing)[0])}: drop those examples or fill them in"
+        )
 
 
 def same_length(array: NDArray[Any], length: int, name: str) -> None:
@@ -243,9 +274,12 @@ def scores_of(values: Any) -> Array:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
-    native = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(native, (nw.Series, nw.DataFrame)):
-        return np.asarray(native.to_numpy())
+    try:
+        native = nw.from_native(values, allow_series=True, pass_through=True)
+        if isinstance(native, (nw.Series, nw.DataFrame)):
+            return np.asarray(native.to_numpy())
+    except nw.exceptions.DuplicateError:  # features may share a name: they are told apart by their place
+        pass
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -331,8 +365,16 @@ def _frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
 def _features(fallback: Any) -> dict[str, NDArray[Any]]:
     try:
         return _frame_columns(fallback)
-    except nw.exceptions.DuplicateError:  # features may share a name; then none of them serves as an attribute
-        return {}
+    except nw.exceptions.DuplicateError:  # features may share a name; those that do cannot serve as attributes
+        shared = shared_names(fallback)
+        places = [(str(name), k) for k, name in enumerate(fallback.columns) if str(name) not in shared]
+        return {name: np.asarray(fallback.iloc[:, k]) for name, k in places}
+
+
+def shared_names(frame: Any) -> frozenset[str]:
+    """Names that several columns of a frame have."""
+    names = Counter(map(str, getattr(frame, "columns", ())))
+    return frozenset(name for name, count in names.items() if count > 1)
 
 
 def _column(values: Any, name: str) -> NDArray[Any]:
@@ -356,8 +398,9 @@ def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
         total = weights.sum()
     if total <= 0:
         raise DataError("sample_weight sums to zero: at least one example must count")
-    if not np.isfinite(total):
-        raise DataError("sample_weight sums to infinity: scale the weights down")
+    if not np.isfinite(total) or not _LIGHTEST < weights.max() < 1 / _LIGHTEST:
+        # Only their proportions count; a power of two changes no digit of them.
+        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     return weights
 
 

@@ -22,6 +22,7 @@ def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
     With ``finite=False`` the values are not looked at: whoever scores them will see.
     """
     if sp.issparse(X):
+        refuse_corrupt(X)
         matrix: Any = sp.csr_array(X)  # type: ignore[call-overload]  # the stubs know the classes, not `issparse`
         matrix = matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
     else:
@@ -47,11 +48,37 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
     return None if columns is None else tuple(map(str, columns))
 
 
+def refuse_corrupt(X: Any) -> None:
+    """Refuse a sparse matrix whose indices point outside it: compiled code would read and write there."""
+    wrong = ""
+    if X.format in ("csr", "csc", "bsr"):
+        block = X.blocksize if X.format == "bsr" else (1, 1)
+        rows, columns = (size // side for size, side in zip(X.shape, block, strict=True))
+        major, minor = (columns, rows) if X.format == "csc" else (rows, columns)
+        pointers, indices = np.asarray(X.indptr), np.asarray(X.indices)
+        if len(pointers) != major + 1 or pointers[0] != 0 or (np.diff(pointers) < 0).any():
+            wrong = "indptr does not rise from 0, one step for each " + ("column" if X.format == "csc" else "row")
+        elif pointers[-1] > min(len(indices), len(X.data)):
+            wrong = f"indptr ends at {pointers[-1]}, but there are {min(len(indices), len(X.data))} values"
+        elif len(indices) and (indices.min() < 0 or indices.max() >= minor):
+            wrong = f"indices range from {indices.min()} to {indices.max()}, but there are {minor} places"
+    elif X.format == "coo" and X.nnz:
+        for part, size in zip((X.row, X.col), X.shape, strict=True):
+            if part.min() < 0 or part.max() >= size:
+                wrong = f"indices range from {part.min()} to {part.max()}, but there are {size} places"
+    if wrong:
+        raise DataError(f"X is a corrupt sparse matrix: {wrong}. Build it anew, or see what changed its arrays")
+
+
 def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
-    """Refuse NaN and infinity in an array or a CSR matrix, and say in which columns and in how many rows."""
+    """Refuse NaN, infinity and numbers whose squares overflow, and say in which columns and in how many rows."""
     sparse = bool(sp.issparse(matrix))
-    if _all_finite(matrix.data if sparse else matrix):
-        return
+    values = matrix.data if sparse else matrix
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.einsum("i,i->" if values.ndim == 1 else "ij,ij->", values, values, dtype=np.float64)):
+            return
+    if _all_finite(values):
+        _refuse_large(matrix, names)
     found = []
     for what, test in (("NaN", np.isnan), ("infinity", np.isinf)):
         if sparse:
@@ -62,6 +89,17 @@ def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
     found.sort(key=lambda each: each[0])
     said = [f"{what} in {n} row{'s' if n > 1 else ''} of column {_named(k, names)}" for k, n, what in found]
     raise DataError(f"X has NaN or infinite values ({_some(said)}): fill them or drop those examples")
+
+
+def _refuse_large(matrix: Any, names: Sequence[str] | None) -> None:
+    sparse = bool(sp.issparse(matrix))
+    most = abs(matrix).max(axis=0)
+    sizes = np.asarray(most.toarray() if sparse else most, dtype=float).ravel()
+    k = int(np.argmax(sizes))
+    raise DataError(
+        f"column {_named(k, names)} of X has values up to {sizes[k]:g}, whose squares are too large for a number: "
+        "scale it, for example with sklearn.preprocessing.MaxAbsScaler"
+    )
 
 
 def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str:
@@ -88,9 +126,6 @@ def stacked(first: Any, second: Any) -> Any:
 
 def _all_finite(values: NDArray[Any]) -> bool:
     """Whether every value is finite, without an array of answers as large as the values."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values, dtype=float)):
-            return True
     return all(np.isfinite(values[k : k + 65536]).all() for k in range(0, len(values), 65536))
 
 

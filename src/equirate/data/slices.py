@@ -29,6 +29,10 @@ from .._core.errors import DataError
 Columns = Mapping[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
 
+_TIGHT = (
+    "& and | bind more tightly than comparisons: put each comparison in parentheses, as in "
+    "(attr('a') == 1) & (attr('b') == 2)"
+)
 _TEXT, _NUMBERS = "UT", "biuf"  # kinds of numpy dtypes
 _SHOWN = 8  # values of an attribute that a message lists
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -225,6 +229,14 @@ class Attribute:
     def __ge__(self, value: Any) -> Slice:
         return self._compare(">=", value)
 
+    def __and__(self, other: object) -> NoReturn:
+        raise TypeError(_TIGHT)
+
+    __or__ = __rand__ = __ror__ = __and__
+
+    def __invert__(self) -> NoReturn:
+        raise TypeError(f"~ binds more tightly than comparisons: write ~({self!r} == ...)")
+
     def isin(self, values: Iterable[Any]) -> Slice:
         """Return the slice of examples whose attribute is one of ``values``."""
         if isinstance(values, str):
@@ -264,17 +276,22 @@ def comparisons(slice_: Slice) -> Iterator[Comparison]:
             yield from comparisons(part)
 
 
-def column_of(columns: Columns, name: str) -> NDArray[Any]:
-    """Return a column by name, or say which there are."""
-    if name not in columns:
-        known = ", ".join(map(repr, columns)) or "none"
-        hint = ""
-        if not columns:
-            hint = ": pass them as sensitive_features (RateClassifier) or attributes (solve, evaluate)"
-        elif list(columns) == ["group"]:
-            hint = "; an array without a name is called 'group': pass a dict or a frame to name it"
-        raise DataError(f"unknown attribute {name!r}: the attributes given are {known}{hint}")
-    return columns[name]
+def column_of(columns: Columns, name: str, given: bool = True) -> NDArray[Any]:
+    """Return a column by name, or say which there are; ``given``: whether there are attributes beside features."""
+    if name in columns:
+        return columns[name]
+    known = _listed(list(columns)) or "none"
+    like = difflib.get_close_matches(name.casefold(), map(str.casefold, columns), 1)
+    nearest = next((f"; the nearest is {other!r}" for other in columns if like == [other.casefold()]), "")
+    if not given:
+        where = f", and X has no column of that name{nearest} (its columns are {known})" if columns else ""
+        raise DataError(
+            f"unknown attribute {name!r}: no sensitive_features were given (attributes in solve and evaluate){where}"
+        )
+    hint = nearest
+    if list(columns) == ["group"]:
+        hint = "; an array without a name is called 'group': pass a dict or a frame to name it"
+    raise DataError(f"unknown attribute {name!r}: the attributes given are {known}{hint}")
 
 
 def unknown_values(slice_: Slice, columns: Columns) -> str:
@@ -288,25 +305,33 @@ def unknown_values(slice_: Slice, columns: Columns) -> str:
     said = []
     for part in comparisons(slice_):
         if part.symbol == "==" and not part.mask(columns).any():
-            values = _nearest(part.value, columns[part.attribute])
-            more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
-            shown = ", ".join(map(repr, values[:_SHOWN])) + more
+            shown = _listed(_nearest(part.value, columns[part.attribute]))
             said.append(f"the attribute {part.attribute!r} has no value {part.value!r}, but {shown}")
     return "; ".join(said)
+
+
+def _listed(values: list[Any]) -> str:
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return ", ".join(map(repr, values[:_SHOWN])) + more
+
+
+def _unlike(value: str) -> Callable[[Any], float]:
+    """How little something looks like ``value``."""
+    matcher = difflib.SequenceMatcher()
+    matcher.set_seq2(value.casefold())
+
+    def unlike(other: Any) -> float:
+        matcher.set_seq1(str(other).casefold())
+        return -matcher.ratio()
+
+    return unlike
 
 
 def _nearest(value: Any, column: NDArray[Any]) -> list[Any]:
     """The values of a column, those most like ``value`` first."""
     values = list(dict.fromkeys((column if column.dtype == object else np.unique(column)).tolist()))
     if isinstance(value, str):
-        matcher = difflib.SequenceMatcher()
-        matcher.set_seq2(value.casefold())
-
-        def unlike(other: Any) -> float:
-            matcher.set_seq1(str(other).casefold())
-            return -matcher.ratio()
-
-        return sorted(values, key=unlike)
+        return sorted(values, key=_unlike(value))
     if column.dtype.kind in _NUMBERS:
         return sorted(values, key=lambda other: abs(other - value))
     return values
@@ -330,7 +355,7 @@ def _scalar(name: str, value: Any) -> Any:
 
 def _joined(symbol: str, left: Slice, right: Slice) -> Slice:
     if not isinstance(right, Slice):
-        raise TypeError(f"cannot combine the slice {left!r} with {right!r}: put each comparison in parentheses")
+        raise TypeError(f"cannot combine the slice {left!r} with {right!r}: {_TIGHT}")
     if isinstance(left, Everybody):
         return right if symbol == "&" else left
     if isinstance(right, Everybody):

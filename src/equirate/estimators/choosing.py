@@ -1,17 +1,15 @@
 """Choosing among recorded iterates: for shifted constraints, with a margin that passes a test, or one alone.
 
-In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `estimator` calls this.
+In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `fitting` calls this.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import NotSolvedWarning
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import shifted
@@ -20,11 +18,16 @@ from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
 from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
-from ..mixtures.programmes import PENALTY, Cut, polish_weights, shrink_weights
+from ..mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+UNCERTIFIED = (
+    "not certified: no margin that was tried makes every constraint pass its test at the confidence asked for, so this "
+    "is the classifier without a margin; give more data, or loosen the constraints"
+)
+"""Said wherever a confidence was asked for that could not be had."""
 MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 """Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
 
@@ -139,23 +142,44 @@ def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | No
     return float(objective[best]), float(worst[best])
 
 
-def status_of(solution: Solution, classifier: Classifier) -> Status:
-    """The solution's status with one classifier's own objective and violation, in place of the best mixture's."""
-    objective, violation = solution.value_of(classifier)
+def better(one: tuple[float, float], other: tuple[float, float], tolerance: float) -> bool:
+    """Whether one (minimised objective, violation) is better: fewer broken constraints first, then the objective."""
+    broken = [max(violation, tolerance) for _, violation in (one, other)]
+    return (broken[0], one[0]) < (broken[1], other[0])
+
+
+def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tuple[float, float]:
+    """Objective (in the user's sense) and largest signed violation of a classifier on the judging data."""
+    if classifier.chosen:
+        return solution.value_of(classifier)
+    cells = solution.judge.cells
+    decided = classifier.members.decide(sample.X, sample.examples.columns)
+    rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
+    lost = np.full((len(solution.problem.losses()), 1), np.nan)
+    objective, violations = solution._values(rates, lost)
+    sign = -1.0 if solution.problem.objective.sense == "maximize" else 1.0
+    return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+
+
+def status_of(solution: Solution, classifier: Classifier, sample: Sample, certified: bool | None) -> Status:
+    """The status of the classifier that predicts, where it is not the best mixture of what was found."""
+    objective, violation = measured(solution, classifier, sample)
     feasible = violation <= solution.tolerance
     advice = solution.status.advice
     if not feasible and solution.status.feasible:
         advice = (
             *advice,
-            f"no single classifier was found with a violation below {violation:.4g}: a mixture meets them",
+            f"no single classifier was found with a violation below {violation:.4g}: a mixture meets them "
+            '(output="hashed")',
         )
     return replace(
         solution.status,
         objective=objective,
         violation=max(violation, 0.0),
         feasible=feasible,
-        gap=None,
-        advice=advice,
+        gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
+        advice=advice if certified is not False else (*advice, UNCERTIFIED),
+        certified=certified,
     )
 
 
@@ -166,7 +190,7 @@ def split(problem: Problem) -> list[Constraint]:
 
 def careful(
     chooser: Solution, problem: Problem, on: Sample, test: Sample, confidence: float
-) -> tuple[Classifier, float]:
+) -> tuple[Classifier, float] | None:
     """Learn then test: mixtures with ever smaller margins, tested in that order on a part of their own.
 
     Testing in a fixed order, most careful first, and stopping at the first failure keeps the chance of accepting a
@@ -181,7 +205,7 @@ def careful(
 
     Returns
     -------
-    The mixture with the smallest margin that passed, and that margin in standard errors.
+    The mixture with the smallest margin that passed, and that margin in standard errors; None if none passed.
     """
     parts, plain = split(problem), chooser.polish()
     played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
@@ -191,7 +215,10 @@ def careful(
 
     def with_margin(margin: float) -> Classifier:
         tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        return chooser.for_problem(Problem(chooser.problem.objective, tight)).polish() if margin else plain
+        if not margin:
+            return plain
+        tighter = chooser.for_problem(Problem(chooser.problem.objective, tight))
+        return tighter.polish(time_limit=0)  # one of a dozen
 
     accepted: tuple[Classifier, float] | None = None
     for margin in MARGINS:
@@ -202,12 +229,4 @@ def careful(
         if not all(verdict.verdict == "pass" for verdict in verdicts):
             break
         accepted = mixture, margin
-    if accepted is not None:
-        return accepted
-    warnings.warn(
-        f"no margin up to {MARGINS[0]:g} standard errors makes every constraint hold at {confidence:.0%} confidence: "
-        "the most careful mixture is used; give more data or loosen the constraints",
-        NotSolvedWarning,
-        stacklevel=2,
-    )
-    return with_margin(MARGINS[0]), MARGINS[0]
+    return accepted

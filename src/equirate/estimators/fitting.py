@@ -27,12 +27,14 @@ from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.solving import solve_on
-from ..judge.certify import check_confidence
+from ..judge.certify import certify, check_confidence
+from ..mixtures import PENALTY
 from ..models.design import Standard
 from ..models.linear import Linear
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .choosing import LevelPlateaus, Plateau, best_single, careful, status_of
+from .choosing import LevelPlateaus, Plateau, best_single, better, careful, measured, split, status_of
+from .derandomising import derandomised
 from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
@@ -217,25 +219,67 @@ class Training:
 
     def choose(self, chooser: Solution) -> Outcome:
         """Make classifiers of the recorded iterates, with a margin where one is asked for."""
-        margin = 0.0
-        if self.settings.confidence is not None and self.problem.constraints:
-            assert self.parts.test is not None  # made for a confidence level
-            confident = sides(self.sample.examples, self.settings.weight_scope)[1]
-            on, test = (
-                Sample(self.sample.take(part).X, confident.take(part)) for part in (self.parts.choose, self.parts.test)
-            )
-            mixture, margin = careful(chooser, self.problem, on, test, self.settings.confidence)
-        else:
-            mixture = chooser.polish()
-        single = best_single(chooser, self.settings.tolerance)
-        statuses = {"stochastic": chooser.status, "deterministic": status_of(chooser, single)}
-        statuses = {name: worded(status, chooser.problem, self.problem) for name, status in statuses.items()}
+        _, sample, _ = scoped(self.problem, self.sample, self.cells, self.settings.weight_scope)
+        if not self.settings.two_sets:
+            sample = sample.take(twice(self.parts.choose, len(self.sample), len(sample)))
+        mixture, margin, certified = self._mixture(chooser)
+        single = self._single(chooser, mixture, sample)
+        passes = None if certified is None else certified and self._passes(single)
         made = {"stochastic": mixture, "deterministic": single}
+        statuses = {
+            "stochastic": status_of(chooser, mixture, sample, certified),
+            "deterministic": status_of(chooser, single, sample, passes),
+        }
+        statuses = {name: worded(status, chooser.problem, self.problem) for name, status in statuses.items()}
         if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
             free = chooser.for_problem(Problem(chooser.problem.objective))
             made["unconstrained"] = best_single(free, self.settings.tolerance)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
         return Outcome(outputs, statuses, margin)
+
+    def _mixture(self, chooser: Solution) -> tuple[Classifier, float, bool | None]:
+        """The mixture, the margin that it keeps, and whether it is certified (None if that was not asked for)."""
+        if self.settings.confidence is None or not self.problem.constraints:
+            return chooser.polish(), 0.0, None
+        on, test = (self._confident(part) for part in (self.parts.choose, self._test_part))
+        found = careful(chooser, self.problem, on, test, self.settings.confidence)
+        return (*found, True) if found is not None else (chooser.polish(), 0.0, False)
+
+    @property
+    def _test_part(self) -> slice:
+        if self.parts.test is None:
+            raise TypeError("a confidence level needs a part to test on, which `Parts.of` makes")
+        return self.parts.test
+
+    def _confident(self, part: slice) -> Sample:
+        """A part with the weights that apply to the constraints."""
+        sample = self.sample.take(part)
+        return replace(sample, examples=sides(sample.examples, self.settings.weight_scope)[1])
+
+    def _passes(self, classifier: Classifier) -> bool:
+        """Whether a classifier passes the test that the mixture passed."""
+        test, level = self._confident(self._test_part), self.settings.confidence
+        predictions = classifier.positive_probability(test.X, test.examples.columns)
+        found = certify(split(self.problem), test.examples, predictions, 0.95 if level is None else level)
+        return all(certificate.verdict == "pass" for certificate in found)
+
+    def _single(self, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
+        """The mixture made deterministic or, where that is better, the best single iterate."""
+
+        def cost(rates: Array) -> Array:
+            lost = np.zeros((len(chooser.problem.losses()), rates.shape[1]))
+            objective, violations = chooser._values(rates, lost)
+            worst: Array = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+            return np.asarray(objective + PENALTY * worst)
+
+        single = best_single(chooser, self.settings.tolerance)
+        made = derandomised(mixture, chooser.judge, sample, cost)
+        if made is None or chooser.problem.losses():
+            return single
+        sign = -1.0 if chooser.problem.objective.sense == "maximize" else 1.0
+        values = [measured(chooser, each, sample) for each in (single, made)]
+        (one, other) = ((sign * objective, violation) for objective, violation in values)
+        return single if better(one, other, self.settings.tolerance) else made
 
 
 def _on_two_sets(

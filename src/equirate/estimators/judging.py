@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from ..data.alignment import check_indexes
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..judge.certify import Certificate, certify
+from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
@@ -124,7 +123,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             column = columns.get(name)
             if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
                 columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
-        return replace(examples, columns=columns)
+        return examples.with_columns(columns)
 
     def _judged(
         self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
@@ -170,13 +169,30 @@ class Judged(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-    ) -> list[Certificate]:
-        """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell."""
+        *,
+        method: str = "approximate",
+        clusters: Any = None,
+        correction: str | None = None,
+    ) -> Certificates:
+        """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
+
+        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. The approximate method judges the
+        mixture's expected rates, the exact one decisions that are drawn from it, once, with ``random_state``.
+        """
         check_is_fitted(self, "classifier_")
         sample = self._judged(X, y, sensitive_features, sample_weight)
         constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
         predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
-        return certify(constraints, sides(sample.examples, self.weight_scope)[1], predictions, confidence)
+        return certify(
+            constraints,
+            sides(sample.examples, self.weight_scope)[1],
+            predictions,
+            confidence,
+            method=method,
+            clusters=clusters,
+            correction=correction,
+            seed=self._draws,
+        )
 
     def report(
         self,

@@ -17,15 +17,17 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.errors import DataError, NotSolvedWarning
+from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
+from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
+from .choosing import UNCERTIFIED
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
@@ -35,9 +37,18 @@ from .scope import SCOPES
 from .validating import validated
 
 Array = NDArray[np.float64]
-OUTPUTS = ("stochastic", "deterministic", "hashed")
+OUTPUTS = ("hashed", "deterministic", "stochastic")
 GRID = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
+def _is_single(estimator: RateClassifier) -> bool:
+    """Whether one linear member decides, so that there is a score."""
+    outputs = getattr(estimator, "_outputs", None)
+    if outputs is None:
+        return estimator.output == "deterministic" and is_linear(estimator.model)
+    members = estimator.classifier_.members
+    return len(members) == 1 and isinstance(members, LinearMembers)
 
 
 class RateClassifier(Judged):
@@ -55,8 +66,10 @@ class RateClassifier(Judged):
         ``"linear"``, a scikit-learn classifier (used as an oracle), a list of classifiers, or a model of
         `equirate.models`.
     output
-        ``"stochastic"``: a sparse mixture, drawn anew for each row; ``"hashed"``: the same mixture, each x always
-        decided the same way; ``"deterministic"``: the best single iterate.
+        ``"hashed"``: a sparse mixture, in which a salted hash of the row (or of the ``key`` given to `predict`) draws
+        the member, so that the same row is always decided the same way, alone or in a batch; ``"deterministic"``: one
+        classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
+        whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
         Rounds of the game at most.
     theta_step, lambda_step
@@ -105,8 +118,10 @@ class RateClassifier(Judged):
         The problem, with ready-made constraints written out for the groups in the data.
     history_
         Arrays over recorded rounds and configurations: objective, violation, multipliers, slacks.
-    seed_
-        The seed that ``random_state`` came to; None if there was none.
+    seed_, salt_
+        The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
+    notes_
+        What a user should know of the output that predicts.
 
     Examples
     --------
@@ -126,7 +141,7 @@ class RateClassifier(Judged):
         *,
         algorithm: Any = "auto",
         model: Any = "linear",
-        output: str = "stochastic",
+        output: str = "hashed",
         n_rounds: int = 1000,
         theta_step: float | Sequence[float] = GRID,
         lambda_step: float | Sequence[float] = GRID,
@@ -141,7 +156,7 @@ class RateClassifier(Judged):
         patience: int | None = 5,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        verbose: bool | ProgressLine = False,
+        verbose: Any = False,
     ) -> None:
         self.objective = objective
         self.constraints = constraints
@@ -227,6 +242,7 @@ class RateClassifier(Judged):
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.record.played
+        self.salt_: int | None = int(stream("salt", self.seed_).integers(2**63))
         self._end = None
         if is_linear(self.model) and getattr(self.model, "intercept", True):
             self._end = solution.record.end()
@@ -237,7 +253,9 @@ class RateClassifier(Judged):
         }
         self._tell()
 
-    def _tell(self) -> None:
+    @property
+    def notes_(self) -> tuple[str, ...]:  # type: ignore[override]  # follows from the output that predicts
+        """What a user should know of the output that predicts."""
         notes = list(self.status_.advice)
         last = list(self.parts_.values())[-1]
         if last.positive_rate in (0.0, 1.0):
@@ -245,14 +263,20 @@ class RateClassifier(Judged):
                 f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
                 "leave nothing else, or the model has too little to go by"
             )
-        self.notes_ = tuple(dict.fromkeys(notes))
-        if not self.status_.feasible:
-            warnings.warn(
-                f"the constraints are not met: largest violation {self.status_.violation:.4g}; "
-                "see report() and status_",
-                NotSolvedWarning,
-                stacklevel=4,
-            )
+        return tuple(dict.fromkeys(notes))
+
+    def _tell(self) -> None:
+        """Warn, from where the user called `fit`, of what was not reached."""
+        status = self.status_
+        for said, text in (
+            (
+                not status.feasible,
+                f"the constraints are not met: largest violation {status.violation:.4g}; see report() and status_",
+            ),
+            (status.certified is False, UNCERTIFIED),
+        ):
+            if said:
+                warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
 
@@ -289,25 +313,47 @@ class RateClassifier(Judged):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels. A stochastic output draws a member per row, repeatably for a ``random_state``."""
+    def predict(self, X: Any, key: Any = None) -> NDArray[Any]:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X
+            Features.
+        key
+            For the hashed output: one value per row, such as the number of a person, that decides in the place of the
+            row which member is drawn. Needed where many people have the same features; a deterministic output needs
+            none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
+        """
         classifier, X = self.classifier_, self._features(X)
-        if self.output == "hashed":
-            return self._named(classifier.predict_hashed(X))
+        if self.output != "stochastic":
+            return self._named(self._hashed(X, key))
+        if key is not None:
+            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
+        if X.shape[0] == 1 and not classifier.is_deterministic:
+            warnings.warn(
+                'a single row is always the first of its batch, so output="stochastic" gives every one of them the '
+                'same draw: use output="hashed", or predict in batches',
+                EquirateWarning,
+                stacklevel=2,
+            )
         return self._named(classifier.predict(X, random_state=self._draws))
+
+    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
+        return self.classifier_.predict_hashed(X, attributes, salt=getattr(self, "salt_", None), key=key)
 
     def predict_pmf(self, X: Any) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
         return self._by_class(self.classifier_.positive_probability(self._features(X)))
 
-    @available_if(lambda self: self.output == "deterministic" and is_linear(self.model))  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    @available_if(_is_single)  # type: ignore[untyped-decorator]  # scikit-learn has no types
     def decision_function(self, X: Any) -> Array:
-        """Score of ``classes_[1]``, above 0 where it is predicted; for a deterministic output."""
+        """Score of ``classes_[1]``, above 0 where it is predicted; where the output is a single linear member."""
         scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)
         return -scores if self.classes_[0] == self._positive() else scores
 
     def to_deterministic(self) -> RateClassifier:
-        """Return a fitted copy that predicts with the best single iterate."""
+        """Return a fitted copy that predicts with the deterministic output."""
         check_is_fitted(self, "_outputs")
         copy = type(self)(**self.get_params(deep=False))
         copy.__dict__.update({name: value for name, value in self.__dict__.items() if name.endswith("_")})

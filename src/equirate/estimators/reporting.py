@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ..data.sample import Sample
 from ..judge.evaluation import Evaluation
 from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
 from ..report.report import Report
+from .keys import row_keys
 from .scope import sides
 
 if TYPE_CHECKING:
@@ -77,14 +78,41 @@ def of_data(
             there = classifier.positive_probability(features, examples.columns)
             points.append(Point(level, evaluated(there), rates(there)))
     shares = np.average(_decided(estimator, features, examples), axis=0, weights=measured[0].weights)
+    head, tested = _head(estimator), evaluated(ours)
+    head["notes"] = (*head["notes"], *_draws(estimator, sample, tested, evaluated))
     return Report(
-        **_head(estimator),
-        parts={**estimator.parts_, "test": evaluated(ours)},
+        **head,
+        parts={**estimator.parts_, "test": tested},
         rates=rates(ours),
         baseline=beside,
         frontier=tuple(points),
         origin=_origin(estimator, tuple(map(float, shares))),
     )
+
+
+def _draws(
+    estimator: Judged, sample: Sample, expected: Evaluation, evaluated: Callable[[Array], Evaluation]
+) -> list[str]:
+    """What the draws of a mixture do: how many decisions depend on them and, where rows draw, what they came to."""
+    if not expected.undecided > 0:
+        return []
+    notes = [f"the decision of {expected.undecided:.1%} of the examples depends on the draw of the mixture's member"]
+    if getattr(estimator, "output", "") != "hashed":
+        return notes
+    decided = evaluated(estimator._hashed(sample.X, None, sample.examples.columns).astype(float))
+    came = max((c.violation for c in decided.constraints), default=0.0)
+    meant = max((c.violation for c in expected.constraints), default=0.0)
+    notes.append(
+        f"as the rows draw, by hash: objective {decided.objective:.4f}, largest violation {came:+.4f} "
+        f"(the mixture's: {expected.objective:.4f}, {meant:+.4f})"
+    )
+    distinct = len(np.unique(row_keys(sample.X)))
+    if came > meant + 0.005 and distinct < 0.9 * len(sample):
+        notes.append(
+            f"only {distinct:,} of {len(sample):,} rows differ from each other, and equal rows draw alike: give "
+            "predict(X, key=...) one key per person, so that people draw apart"
+        )
+    return notes
 
 
 def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:
@@ -112,7 +140,8 @@ def _given(estimator: Judged, X: Any, baseline: Any, length: int) -> tuple[str, 
         ((name, baseline),) = baseline.items()
     if hasattr(baseline, "predict_pmf"):  # a mixture: as it is expected to decide
         column = list(baseline.classes_).index(estimator._positive())
-        return str(name or type(baseline).__name__), "", np.asarray(baseline.predict_pmf(X), dtype=float)[:, column]
+        chances = np.array(baseline.predict_pmf(X), dtype=float)[:, column].copy()  # adds up like our own
+        return str(name or type(baseline).__name__), "", chances
     if hasattr(baseline, "predict"):
         return str(name or type(baseline).__name__), "", _decisions(estimator, baseline.predict(X), length)
     return str(name or "the predictions given"), "", _decisions(estimator, baseline, length)

@@ -2,13 +2,12 @@
 
 In: a `RateClassifier`, or a `RatePostprocessor` of given scores or of a linear classifier. Out: a manifest that JSON
 can hold, and arrays. Problems and groups travel as text of the language of rates, members write and read themselves, so
-nothing in a file is ever executed. What a manifest must be is declared here as rules; the same rules are applied before
-writing, so that nothing is saved that would not load. To save one more fitted attribute, add a line to `OPTIONAL`.
+nothing in a file is ever executed. What a manifest must be is declared in `manifests`; the same rules are applied
+before writing, so that nothing is saved that would not load.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -20,27 +19,8 @@ from sklearn.frozen import FrozenEstimator
 
 from .._core.errors import FileError
 from .._core.plain import plain
-from .._core.rules import (
-    COUNT,
-    FLAG,
-    NUMBER,
-    SCALAR,
-    TEXT,
-    ArrayOf,
-    Either,
-    Fields,
-    ListOf,
-    MapOf,
-    Number,
-    OneOf,
-    Rule,
-    Text,
-    Whole,
-    build,
-    maybe,
-    record,
-    shown,
-)  # fmt: skip
+from .._core.records import build
+from .._core.rules import ArrayOf, Rule, shown
 from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -53,90 +33,11 @@ from ..models.thresholds import Given
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
+from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, SURE, manifest_rule
 from .out_of_fold import name_of, unfrozen, used_as_given
 
 Plain = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
-
-MOST_CONSTRAINTS, MOST_GROUPS, MOST_MEMBERS, MOST_FEATURES = 4096, 1000, 100_000, 10_000_000
-MOST_LANGUAGE = 2**19
-"""Characters of all constraints together."""
-SURE = 1e-9
-"""How far the weights of a mixture may be from a sum of one."""
-
-
-# -- what a manifest must be ----------------------------------------------------------------------
-
-_CONSTRAINTS = ListOf(TEXT, MOST_CONSTRAINTS)
-_STEPS = Either((NUMBER, ListOf(NUMBER, 1000, 1)))
-_SETTINGS: dict[str, Rule] = {
-    "objective": TEXT,
-    "constraints": _CONSTRAINTS,
-    "groups": maybe(ListOf(TEXT, MOST_GROUPS)),
-    "estimator": maybe(MapOf(MapOf(SCALAR), 1)),
-    "cv": Either((NUMBER, OneOf(("prefit",)))),
-    "refit": FLAG,
-    "n_jobs": maybe(Whole(-(2**31), 2**31)),
-    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
-    "algorithm": OneOf(("auto", *ALGORITHMS)),
-    "output": OneOf(("stochastic", "deterministic", "hashed")),
-    "missing": OneOf(("refuse", "group")),
-    "weight_scope": OneOf(("both", "objective", "constraints")),
-    "theta_step": _STEPS,
-    "lambda_step": _STEPS,
-    "n_rounds": COUNT,
-    "validation": NUMBER,
-    "tolerance": NUMBER,
-    "confidence": maybe(Number(0, 1)),
-    "two_sets": FLAG,
-    "scale": FLAG,
-    "warm_start": FLAG,
-    "verbose": Either((FLAG, COUNT)),
-    "patience": maybe(COUNT),
-    "random_state": maybe(Whole(0, 2**256)),
-    "pos_label": SCALAR,
-}
-"""Settings by name; those that are not here have one plain value."""
-OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
-"""Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
-_OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
-_COMMON: dict[str, Rule] = {
-    "kind": Text(100),
-    "settings": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}, {}),
-    "problem": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}),
-    "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), 2, 2), "dtype": Text(10)}),
-    "notes": ListOf(TEXT, 1000),
-}
-_STATUS, _EVALUATION = record(Status), record(Evaluation)
-_OUTPUTS = ("stochastic", "deterministic")
-
-
-def _manifest_rule(kind: Callable[..., Any]) -> Fields:
-    """The rule of a manifest, with the settings that the estimator has today."""
-    names = inspect.signature(kind).parameters
-    settings = {name: _SETTINGS.get(name, SCALAR) for name in names}
-    needed = {name: settings.pop(name) for name in ("objective", "constraints")}
-    own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
-    optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
-    optional |= {} if "model" in names else {"features": _FEATURES}
-    return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
-
-
-_FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
-_CLASSIFIER: dict[str, Rule] = {
-    "features": _FEATURES,
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT), {"unconstrained": _OUTPUT}),
-    "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
-    "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),
-    "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
-    "margin": NUMBER,
-    "n_rounds": COUNT,
-}
-_POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": _OUTPUT}),
-    "status": _STATUS,
-    "evaluation": _EVALUATION,
-}
 
 
 # -- RateClassifier -------------------------------------------------------------------------------
@@ -250,6 +151,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
 def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Any:
     """Rebuild a fitted `RatePostprocessor`."""
     estimator = _read_head(kind, manifest)
+    estimator.notes_ = tuple(manifest["notes"])
     left = dict(arrays)
     if "output" not in manifest["settings"]:  # files of before there were others
         estimator.output = "stochastic"
@@ -319,7 +221,7 @@ def _plain_head(estimator: Any) -> Plain:
 
 def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     """Check the manifest, and make an estimator with settings, problem, labels and notes."""
-    _manifest_rule(kind).check(manifest, "the manifest")
+    manifest_rule(kind).check(manifest, "the manifest")
     problem, settings = manifest["problem"], manifest["settings"]
     for constraints in (problem["constraints"], settings["constraints"]):
         if sum(map(len, constraints)) > MOST_LANGUAGE:
@@ -328,7 +230,6 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     estimator.problem_ = Problem(parse_objective(problem["objective"]), _constraints(problem["constraints"]))
     estimator.classes_ = _labels(manifest["classes"])
     estimator._positive()  # refuses a positive label that is not among them
-    estimator.notes_ = tuple(manifest["notes"])
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
             setattr(estimator, attribute, manifest[name])
@@ -338,7 +239,8 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
 def _checked(estimator: Any, manifest: Plain) -> Plain:
     """The manifest as plain data, by the rules that `load` will apply."""
     found: Plain = plain(manifest)
-    _manifest_rule(type(estimator)).check(found, "the manifest")
+    kind: Callable[..., Any] = type(estimator)
+    manifest_rule(kind).check(found, "the manifest")
     return found
 
 

@@ -13,12 +13,20 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .._core.errors import DataError
-from ..data.examples import to_numpy
-from ..data.features import feature_names, not_numbers, refuse_infinite
+from ..data.examples import refuse_missing, shared_names, to_numpy
+from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_infinite
 
 
 def validated(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:
     """Validate features, or features and labels, as scikit-learn does; ``reset`` learns the names of the columns."""
+    if sp.issparse(X):
+        refuse_corrupt(X)
+    shared = shared_names(X)
+    if shared:  # scikit-learn tells features by their names
+        raise DataError(f"X has several columns called {', '.join(map(repr, sorted(shared)))}: rename them")
+    for labels in y:
+        if labels is not None and not sp.issparse(labels):
+            refuse_missing(to_numpy(labels), "y")
     options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
     options["ensure_min_samples"] = 2 if y else 1
     try:

@@ -124,8 +124,9 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
     name = entry.filename
     with archive.open(entry) as stream:
         start = stream.read(10)
-        header = stream.read(int.from_bytes(start[8:], "little"))
-        found = _HEADER.fullmatch(header)
+        length = int.from_bytes(start[8:], "little")
+        header = stream.read(length)
+        found = _HEADER.fullmatch(header) if len(header) == length else None
         if not start.startswith(_NPY) or found is None or found[1].decode() not in _TYPES:
             raise FileError(f"it is damaged: {shown(name)} is not an array of numbers (objects are refused)")
         dtype = np.dtype(found[1].decode())
@@ -158,7 +159,11 @@ _LINEAR = MapOf(Fields({"intercept": FLAG, "origin": TEXT}), 10)
 
 
 def _upgraded(manifest: Manifest, arrays: Arrays) -> tuple[Manifest, Arrays]:
-    """Outputs by kind of members, arrays under the names of their outputs."""
+    """Outputs by kind of members, arrays under their outputs' names, bounds without what they are over left out."""
+    for status in (manifest.get("status"), *_values(manifest.get("statuses"))):
+        if isinstance(status, dict):
+            status.pop("lower_bound", None)
+            status["gap"] = None
     if manifest["kind"] == "RatePostprocessor":
         _upgrade_thresholds(manifest)
         renamed = {"thresholds": "stochastic.members.cuts", "weights": "stochastic.weights"}
@@ -172,6 +177,10 @@ def _upgraded(manifest: Manifest, arrays: Arrays) -> tuple[Manifest, Arrays]:
     }
     endings = {"_coefficients": ".members.coefficients", "_weights": ".weights"}
     return manifest, {_renamed(name, endings): array for name, array in arrays.items()}
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else []
 
 
 def _upgrade_thresholds(manifest: Manifest) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
-from .._core.hashing import Hashes, mixed, row_hashes
+from .._core.hashing import row_hashes, salted_keys, salted_rows, uniform
 from .._core.seeds import stream
 from ..data.examples import Examples, to_numpy
 from ..data.features import features
@@ -87,15 +86,25 @@ class Classifier:
             return decided[:, 0].astype(int)
         return self._pick(decided, stream("predict", random_state).random(len(decided)))
 
-    def predict_hashed(self, X: Any, attributes: Any = None, *, salt: int = 0, key: Any = None) -> NDArray[np.int_]:
+    def predict_hashed(
+        self, X: Any, attributes: Any = None, *, salt: int | None = 0, key: Any = None
+    ) -> NDArray[np.int_]:
         """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
 
         Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
-        With ``key``, one number or text per example is hashed instead of the features. ``salt`` is hashed with them.
+
+        Parameters
+        ----------
+        salt
+            Goes into the hash, so that nobody who does not know it can look for a lucky x.
+        key
+            One per example, such as the number of a person: hashed in the place of x, so that people with equal
+            features are drawn apart and a person whose features change keeps the draw.
         """
         decided = self.members.decide(X, attributes)
-        hashes = row_hashes(features(X)) if key is None else key_hashes(key, len(decided))
-        return self._pick(decided, uniform_of(mixed(hashes ^ np.uint64(salt)) if salt else hashes))
+        if self.is_deterministic:
+            return decided[:, 0].astype(int)
+        return self._pick(decided, hashed_uniform(X, salt, key))
 
     def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
         member = np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
@@ -141,22 +150,16 @@ def snapped(probabilities: Array) -> Array:
     return np.where(low > 1 - 1e-12, 1.0, low)
 
 
-def hashed_uniform(X: Any) -> Array:
-    """A number in [0, 1) for each row, the same for the same values whatever the machine or the order of rows."""
-    return uniform_of(row_hashes(X))
+def hashed_uniform(X: Any, salt: int | None = 0, key: Any = None) -> Array:
+    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows.
 
-
-def uniform_of(hashes: Hashes) -> Array:
-    """A number in [0, 1) for each hash."""
-    return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)
-
-
-def key_hashes(key: Any, length: int) -> Hashes:
-    """64 bits for each key: whole numbers and text, one per example."""
-    keys = to_numpy(key)
-    if keys.shape != (length,):
-        raise DataError(f"key must hold one value per example, ({length},); got {keys.shape}")
-    if keys.dtype.kind in "iub":
-        return mixed(keys.astype(np.int64, copy=False).view(np.uint64) if keys.dtype.kind != "u" else keys.astype("u8"))
-    digests = (blake2b(repr(value).encode(), digest_size=8).digest() for value in keys.tolist())
-    return np.array([int.from_bytes(digest, "little") for digest in digests], dtype=np.uint64)
+    Without a salt (None) rows count in double precision, as files of version 1 have it.
+    """
+    if key is not None:
+        keys = to_numpy(key)
+        rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
+        if keys.shape != (rows,):
+            raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
+        return uniform(salted_keys(keys, salt or 0))
+    X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
+    return uniform(row_hashes(features(X)) if salt is None else salted_rows(features(X), salt))

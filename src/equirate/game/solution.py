@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import AlgorithmError
 from ..data.cells import Cells
 from ..data.sample import Sample
-from ..mixtures.programmes import best_index, polish_weights, shrink_weights
+from ..mixtures import Search, Weights, best_index, polish_weights, shrink_weights
 from ..models.contract import Learner, Members, Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
@@ -30,71 +30,16 @@ from .classifiers import Classifier, snapped
 from .infeasible import Conflict, conflict_of, least_broken
 from .loop import Rules, values
 from .record import Record
+from .status import COLUMNS, EVERYTHING, Status
+
+__all__ = ["Solution", "Status", "describe"]
 
 Array = NDArray[np.float64]
 _BLOCK = 512
 _SAME = 1e-6
 """Violations that differ by less are told apart by the objective."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """What was reached and how sure we are.
-
-    Attributes
-    ----------
-    objective, violation
-        Of the best mixture of the iterates on the data they were trained on, in the user's own terms.
-    feasible
-        Whether the largest violation is at most ``tolerance``.
-    lower_bound
-        No mixture that meets the constraints does better than this (minimised objective: for a maximised one, with the
-        sign turned). Known for a finite list of classifiers on the training data, where slack and model answer best.
-    gap
-        Minimised objective minus lower bound; None where there is no bound or the constraints are not met.
-    smallest_violation
-        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
-    lambda_regret, theta_regret
-        Average regret of the players over the rounds played by the best configuration, on the training data;
-        ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
-        list (exact). None where the record does not tell.
-    advice
-        What to try if this is not good enough.
-    conflict
-        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
-    smallest_tolerance
-        The smallest number by which each of these, loosened in its own units, makes them possible together.
-    conflict_over
-        Which mixtures that is known of: ``"all classifiers of this model"`` where the model answers exactly, else
-        ``"these columns"``, the recorded iterates.
-    """
-
-    objective: float
-    violation: float
-    feasible: bool
-    tolerance: float
-    smallest_violation: float
-    lower_bound: float | None
-    gap: float | None
-    lambda_regret: float | None
-    theta_regret: float | None
-    rounds: int
-    interrupted: bool
-    diverged: tuple[int, ...]
-    left_domain: tuple[int, ...]
-    advice: tuple[str, ...]
-    conflict: tuple[str, ...] = ()
-    smallest_tolerance: float | None = None
-    conflict_over: str | None = None
-
-    def __str__(self) -> str:
-        head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
-        lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
-        if self.gap is not None:
-            lines.append(f"at most {max(self.gap, 0.0):.2g} from the optimum over mixtures")
-        if self.interrupted:
-            lines.append("interrupted: this is what was reached so far")
-        return "\n".join(lines + [f"- {line}" for line in self.advice])
+PROGRAMMES = 600
+"""Linear programmes that polishing takes at most without a time limit: up to about two seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,16 +147,17 @@ class Solution:
         subject to
           fpr() <= 0.1
         """
-        judge = make_table(canonicalize(problem), self.judge.examples, self.judge.cells)
+        program = canonicalize(problem)
         known = {rate.key: k for k, rate in enumerate(self.judge.program.rates)}
         lost = {term.key: k for k, term in enumerate(self.problem.losses())}
-        strange = [repr(rate) for rate in judge.program.rates if rate.key not in known]
+        strange = [repr(rate) for rate in program.rates if rate.key not in known]
         strange += [repr(loss) for loss in problem.losses() if loss.key not in lost]
         if strange:
             raise AlgorithmError(
                 f"{', '.join(strange)} was not recorded: for_problem takes problems with the rates and losses of the "
                 "one that was solved; solve this one by itself"
             )
+        judge = make_table(program, self.judge.examples, self.judge.cells)
         rates = self.rates[:, [known[rate.key] for rate in judge.program.rates]]
         losses = self.losses[:, [lost[term.key] for term in problem.losses()]]
         return replace(self, problem=problem, judge=judge, rates=rates, losses=losses)
@@ -253,36 +199,81 @@ class Solution:
         weights[best_index(objective, violations)] = 1.0
         return self._classifier(chosen, weights, "best")
 
-    def polish(self, configuration: int | None = None) -> Classifier:
+    def polish(
+        self, configuration: int | None = None, *, gap: float = 1e-3, time_limit: float | None = None
+    ) -> Classifier:
         """The best mixture of the iterates for the problem itself, at least as good as `shrink` and `best`.
 
-        For affine and convex problems no mixture does better. With ratios it is a local optimum, sought from both
-        and from `uniform`; with black boxes, the better of the two.
+        For affine and convex problems, and where one ratio is the objective, no mixture does better. With up to four
+        ratios it is within ``gap`` of the best if the search gets that far; with more it is a local optimum, sought
+        from many starts; with black boxes, the better of `shrink` and `best`.
+
+        Parameters
+        ----------
+        configuration
+            Mix the iterates of this configuration alone.
+        gap
+            How far from the best mixture the search for ratios may end.
+        time_limit
+            Seconds to search for; 0 for a local optimum. By default as many programmes as take up to about two seconds:
+            that gives the same mixture on every machine, which a limit in seconds does not.
+
+        Returns
+        -------
+        Classifier
+            Its ``notes`` have ``bound`` (no mixture of these iterates that meets the constraints has a better
+            objective; None where that is not known) and ``gap``, how far its own objective is from that.
+
+        Examples
+        --------
+        >>> import numpy as np, equirate as eq
+        >>> rng = np.random.default_rng(0)
+        >>> y, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+        >>> X = rng.normal(size=(400, 2)) + y[:, None]
+        >>> parity = eq.predictive_parity("group", tolerance=0.01)
+        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.f1()), parity), X, y, {"group": group}, n_rounds=300)
+        >>> solution.polish(gap=1e-3, time_limit=60).notes["gap"] <= 1e-3
+        True
         """
-        if configuration is None:
+        if configuration is None and gap == 1e-3 and time_limit is None:
             return self._polished
-        return self._polish(self._of(configuration))
+        if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
+            raise AlgorithmError(f"gap and time_limit must not be negative; got gap={gap!r}, time_limit={time_limit!r}")
+        chosen = self.iterates if configuration is None else self._of(configuration)
+        return self._polish(chosen, _search(gap, time_limit))
 
     @cached_property
     def _polished(self) -> Classifier:
-        return least_broken(self, self._polish(self.iterates))
+        return least_broken(self, self._polish(self.iterates, Search(programmes=PROGRAMMES)))
 
-    def _polish(self, chosen: Sequence[tuple[int, int]]) -> Classifier:
+    def _polish(self, chosen: Sequence[tuple[int, int]], search: Search | None) -> Classifier:
         rates, losses = self._of_iterates(chosen)
         objective, violations = self._values(rates, losses)
         shrunk = shrink_weights(objective, violations)
         candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
-        rows, smallest = self.judge.rows_from_rates(rates, losses), None
+        rows = self.judge.rows_from_rates(rates, losses)
+        found: list[Weights] = []
         ratios = self.judge.program.has_ratios
         # Where nobody is predicted 1, two precisions are 0/0 and equal: a start that the others do not get away from.
         starts = [*candidates, np.full(len(chosen), 1 / len(chosen))] if ratios else candidates[:1]
         for start in starts:
-            polished = polish_weights(self.judge, rows, start)
+            polished = polish_weights(self.judge, rows, start, search=None if found else search)
             if polished is not None:
-                candidates.append(polished.weights)
-                smallest = None if ratios else polished.smallest_violation
+                found.append(polished)
+        candidates += [polished.weights for polished in found]
         k, worst = self._pick(rates, losses, candidates)
-        return self._classifier(chosen, candidates[k], "polish", worst if smallest is None else min(smallest, worst))
+        smallest = worst if ratios or not found else min(found[0].smallest_violation, worst)
+        made = self._classifier(chosen, candidates[k], "polish", smallest)
+        return replace(made, notes={**made.notes, **self._proven(made, found)})
+
+    def _proven(self, made: Classifier, found: list[Weights]) -> dict[str, float | None]:
+        """The bound that the programmes proved, in the user's own sense, and how far a classifier is from it."""
+        objective, violation = self.value_of(made)
+        bound = found[0].bound if found else None
+        if bound is None or violation > self.tolerance or not np.isfinite(objective):
+            return {"bound": None, "gap": None}
+        bound = min(bound, self._sign * objective)  # a violation of 1e-7 can buy that much
+        return {"bound": self._sign * bound, "gap": self._sign * objective - bound}
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks."""
@@ -330,8 +321,12 @@ class Solution:
             raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
         mixed = [(part @ classifier.weights)[:, None] for part in self._of_iterates(classifier.chosen)]
         objective, violations = self._values(*mixed)
-        sign = -1.0 if self.problem.objective.sense == "maximize" else 1.0
-        return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+        return self._sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+
+    @property
+    def _sign(self) -> float:
+        """-1 where the objective is maximised: what it is multiplied with to be minimised."""
+        return -1.0 if self.problem.objective.sense == "maximize" else 1.0
 
     # -- status ----------------------------------------------------------------------------------
 
@@ -340,9 +335,8 @@ class Solution:
         """What was reached on the judging data, and what to try if that is not good."""
         best = self.polish()
         objective, violation = self.value_of(best)
-        bound = self._lower_bound()
-        minimised = -objective if self.problem.objective.sense == "maximize" else objective
         feasible = violation <= self.tolerance
+        bound, over = self._bound(best) if feasible else (None, None)
         record, conflict = self.record, None if feasible else conflict_of(self)
         return Status(
             objective=objective,
@@ -350,8 +344,9 @@ class Solution:
             feasible=feasible,
             tolerance=self.tolerance,
             smallest_violation=float(best.notes["smallest_violation"]),
-            lower_bound=bound,
-            gap=minimised - bound if feasible and bound is not None else None,
+            bound=bound,
+            bound_over=over,
+            gap=None if bound is None else self._sign * (objective - bound),
             lambda_regret=self._lambda_regret(),
             theta_regret=self._theta_regret(),
             rounds=record.played,
@@ -364,16 +359,42 @@ class Solution:
             conflict_over=None if conflict is None else conflict.over,
         )
 
-    def _lower_bound(self) -> float | None:
-        """Best dual value: exact where the slack answers best and the model is a finite list."""
-        program, algorithm = self.table.program, self.algorithm
-        plain = self.rules.levels is None and not self.rules.two_sets
+    def _bound(self, best: Classifier) -> tuple[float | None, str | None]:
+        """What is proven, in the user's own sense, and over what: all classifiers of the model if that is known."""
+        proven = [bound for bound in (self._dual_bound(), self._list_bound()) if bound is not None]
+        if proven:
+            reached = self._sign * self.value_of(best)[0]
+            return self._sign * min(max(proven), reached), EVERYTHING
+        bound = best.notes["bound"]
+        return bound, None if bound is None else COLUMNS
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the model answers exactly, judged on the data that it answered on, for the problem itself."""
+        judged = self.judge.examples is self.table.examples and self.problem is self.table.program.problem
+        return self.exact and judged and self.rules.levels is None and not self.rules.two_sets
+
+    def _dual_bound(self) -> float | None:
+        """Best dual value: a bound where slack and model both answer best."""
+        program = self.table.program
         convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
-        here = self.judge.examples is self.table.examples
-        if not (self.exact and plain and convex and algorithm.bounds_optimum and here):
+        if not (self._plain and convex and self.algorithm.bounds_optimum):
             return None
         bound = float(np.nanmax(self.record.dual_bound))
         return bound if np.isfinite(bound) else None
+
+    def _list_bound(self) -> float | None:
+        """What no mixture of the whole list, recorded or not, is below."""
+        every = self.learner.every_sum()
+        if not self._plain or self.problem.losses() or every is None:
+            return None
+        rates, losses = self.table.rates(every), np.zeros((0, every.shape[1]))
+        known = {rate.key: k for k, rate in enumerate(self.table.program.rates)}
+        rates = rates[[known[rate.key] for rate in self.judge.program.rates]]
+        start = shrink_weights(*self._values(rates, losses)).weights
+        rows = self.judge.rows_from_rates(rates, losses)
+        found = polish_weights(self.judge, rows, start, search=Search(programmes=PROGRAMMES))
+        return None if found is None else found.bound
 
     def _rounds_of(self, configuration: int) -> int:
         dropped = self.record.diverged.get(configuration)  # before it played that round
@@ -447,6 +468,13 @@ class Solution:
             f"<Solution: {self.algorithm.name}, {self.record.played} rounds, {len(self.configurations)} "
             f"configurations, {len(self.iterates)} recorded iterates>\n{self.status}"
         )
+
+
+def _search(gap: float, time_limit: float | None) -> Search | None:
+    """How far to look; None for a local optimum."""
+    if time_limit == 0:
+        return None
+    return Search(gap, time_limit, PROGRAMMES if time_limit is None else None)
 
 
 def _finite(value: float) -> float | None:

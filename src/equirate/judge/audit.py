@@ -184,7 +184,7 @@ def _groups(attributes: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Slice, Mas
 def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
     values = np.unique(column)
     if len(values) < 2:
-        raise DataError(f"the attribute {name!r} has one value only, {values[0]!r}: there is nobody to compare with")
+        raise DataError(f"the attribute {name!r} has one value only, {values[0].item()!r}: nobody to compare with")
     if column.dtype.kind in "iuf" and len(values) > _MANY:
         if np.isnan(column.astype(float)).any():
             raise DataError(f"the attribute {name!r} has missing values: fill them or drop those rows")

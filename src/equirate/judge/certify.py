@@ -197,8 +197,8 @@ class _Judged:
 
 def opposed(left: Expression, right: Expression) -> bool:
     """Whether two residuals are the two sides of an ``abs``: their sum does not depend on any rate."""
-    rates = {rate.key: k for k, rate in enumerate([*left.rates(), *right.rates()])}
-    points = np.random.default_rng(0).uniform(0.2, 0.8, (len(rates) + max(rates.values(), default=0) + 1, 4))
+    keys = dict.fromkeys(rate.key for side in (left, right) for rate in side.rates())
+    points = dict(zip(keys, np.random.default_rng(0).uniform(0.2, 0.8, (len(keys), 4)), strict=True))
     with np.errstate(all="ignore"):
-        total = left.value(lambda part: points[rates[part.key]]) + right.value(lambda part: points[rates[part.key]])
+        total = left.value(lambda part: points[part.key]) + right.value(lambda part: points[part.key])
     return bool(np.ptp(np.asarray(total, dtype=float)) < 1e-9)

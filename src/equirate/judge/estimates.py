@@ -42,6 +42,7 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.examples import Examples
+from ..language.clearing import cleared
 from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
@@ -84,11 +85,10 @@ class Estimate:
         return self.lower(one_sided), self.upper(one_sided)
 
     def _reached(self, confidence: float, side: int) -> float:
-        if not np.isfinite(self.error):
-            return side * np.inf
-        if self.bound is None:
-            return self.value + side * float(ndtri(confidence)) * self.error
-        return self.bound(confidence, side)
+        if self.bound is not None:
+            return self.bound(confidence, side)
+        reach = float(ndtri(confidence)) * self.error
+        return self.value + side * reach if np.isfinite(reach) else side * np.inf
 
 
 def check_confidence(confidence: float) -> None:
@@ -158,15 +158,15 @@ class Sample:
         rates = list({rate.key: rate for rate in expr.rates()}.values())
         if not rates or not np.isfinite(value):
             return Estimate(value, 0.0 if np.isfinite(value) else np.inf, expr.interval)
-        bounds = _Bounds(self, expr, value, rates)
+        bounds = Bounds(self, expr, value, rates)
         return Estimate(value, bounds.error, expr.interval, bounds)
 
 
-class _Bounds:
+class Bounds:
     """An expression on a sample: what its bounds are made of, worked out when they are asked for."""
 
     def __init__(self, sample: Sample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
-        self.sample, self.value = sample, value
+        self.sample, self.value, self.rates = sample, value, rates
         self.here = np.array([sample.measure(rate) for rate in rates])
         self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
         self.sizes = 1 / sample.sums.concentration(self.inside)
@@ -176,6 +176,7 @@ class _Bounds:
         self.first = np.unique(self.group, return_index=True)[1]
         """The first rate of each denominator."""
         self.outcomes = np.array([np.resize(rate.outcomes[1], _SORTS) for rate in rates])
+        self.one_ratio = cleared(expr) is not None
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
         index = {rate.key: k for k, rate in enumerate(rates)}
 
@@ -228,6 +229,16 @@ class _Bounds:
         freedom = variances.sum() ** 2 / (variances**2 / np.maximum(self.sizes[self.first] - 1, 0.5)).sum()
         return float(stdtrit(freedom, level))
 
+    def shares(self) -> list[tuple[Rate, float]]:
+        """A rate of each denominator, and the variance that comes from it."""
+        gradient = self.gradient if self.affine else self._slope(self.here)
+        found = []
+        for d, first in enumerate(self.first):
+            own = np.where(self.group == d, gradient, 0.0)
+            variance = self.sample.sums.moments(self.slopes @ own, self._centred @ own)[0]
+            found.append((self.rates[int(first)], variance))
+        return found
+
     # -- any function ----------------------------------------------------------------------------
 
     def __call__(self, confidence: float, side: int) -> float:
@@ -239,6 +250,8 @@ class _Bounds:
         if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: uphill may be any way
             starts += [sign * self.axes[:, np.abs(bends).argmax()] for sign in (1, -1)]
         found = max(self._search(start, side, confidence) for start in starts)
+        if self.one_ratio:  # multiplied through it is linear, and linear functions have no bias
+            return side * found
         bias = side * float(bends.sum())  # of the plug-in value; where it is away from the bound it only helps
         return side * (found + max(-bias, 0.0))
 
@@ -253,7 +266,7 @@ class _Bounds:
             point = self.here + move
             values = side * self.at(np.clip(self.here[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
             reached = float(np.fmax.reduce(values))
-            if not reached > best + 1e-6 * abs(best - side * self.value):
+            if not reached > best + 1e-4 * abs(best - side * self.value):  # it has converged
                 break
             best = reached
         return best

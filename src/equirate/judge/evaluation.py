@@ -58,6 +58,8 @@ class Evaluation:
     slices: tuple[SliceSize, ...]
     positive_rate: float
     confidence: float
+    undecided: float = float("nan")
+    """(Weighted) share of the examples whose decision depends on the draw."""
 
     @property
     def violation(self) -> float:
@@ -109,7 +111,9 @@ class Evaluation:
             objective, (low, high) = found.value, found.interval(confidence)
         weights = examples.weights
         positive = float(weights @ predictions / weights.sum())
-        return cls(objective, low, high, tuple(values), _sizes(problem, examples, predictions), positive, confidence)
+        undecided = float(weights @ ((predictions > 0) & (predictions < 1)) / weights.sum())
+        sizes = _sizes(problem, examples, predictions)
+        return cls(objective, low, high, tuple(values), sizes, positive, confidence, undecided)
 
 
 def _value(expr: Expression, measure: Measure) -> float:

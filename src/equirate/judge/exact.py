@@ -89,10 +89,13 @@ class _Linear:
 
     def plus(self, factor: float, other: _Linear) -> _Linear:
         """The sum of this and a multiple of another."""
-        found = dict(zip(self.rates, self.factors, strict=True))
-        for rate, weight in zip(other.rates, other.factors, strict=True):
-            found[rate] = found.get(rate, 0.0) + factor * weight
-        return _Linear(self.constant + factor * other.constant, tuple(found), np.array(list(found.values())))
+        rates = {rate.key: rate for rate in (*self.rates, *other.rates)}
+        factors = dict.fromkeys(rates, 0.0)
+        for times, linear in ((1.0, self), (factor, other)):
+            for rate, weight in zip(linear.rates, linear.factors, strict=True):
+                factors[rate.key] += times * float(weight)
+        constant = self.constant + factor * other.constant
+        return _Linear(constant, tuple(rates.values()), np.array(list(factors.values())))
 
     def denominators(self) -> dict[Any, list[int]]:
         """Rates that are measured on the same examples."""

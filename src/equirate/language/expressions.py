@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,8 +57,6 @@ class Expression(Tree):
         return plus(self, expression(other))
 
     def __radd__(self, other: Any) -> Expression:
-        if isinstance(other, (int, float)) and other == 0:  # so that the built-in sum() works
-            return self
         return plus(expression(other), self)
 
     def __sub__(self, other: Any) -> Expression:
@@ -99,10 +98,10 @@ class Expression(Tree):
         return self._compared(">=", expression(other))
 
     def __lt__(self, other: Any) -> NoReturn:
-        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} <= {other!r}")
+        raise TypeError(_strict(self, "<=", other))
 
     def __gt__(self, other: Any) -> NoReturn:
-        raise TypeError(f"strict inequalities have no meaning for rates: write {self!r} >= {other!r}")
+        raise TypeError(_strict(self, ">=", other))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (Expression, int, float, np.number)):
@@ -186,15 +185,16 @@ class Sum(Expression):
         """
         whole = Interval(0.0, 0.0)
         together: dict[Hashable, list[float]] = {}
-        for factor, part in self.terms():
-            if part is None:  # a constant mean, such as base_rate(), stands among the factors
-                factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
-            if isinstance(factor, Constant) and part.outcomes is not None:
+        for factor, term in self.terms():
+            number, part = counted(factor, term)
+            if number is None:
+                whole = whole + factor.interval * part.interval
+            elif part.outcomes is not None:
                 examples, each = part.outcomes
                 so_far = together.get(examples, [0.0] * len(each))
-                together[examples] = [a + factor.number * b for a, b in zip(so_far, each, strict=True)]
+                together[examples] = [a + number * b for a, b in zip(so_far, each, strict=True)]
             else:
-                whole = whole + factor.interval * part.interval
+                whole = whole + Interval(number, number) * part.interval
         for values in together.values():
             whole = whole + Interval(min(values), max(values))
         return whole
@@ -462,6 +462,16 @@ def expression(value: Any) -> Expression:
     return Constant(number(value, "a rate expression or a number"))
 
 
+_WHOLE = 2**53  # whole numbers beyond are written, and so meant, as the nearest float
+
+
+def _strict(left: Expression, symbol: str, right: Any) -> str:
+    return (
+        f"strict inequalities have no meaning for rates: write {left!r} {symbol} {right!r} for a constraint. "
+        "(The built-in max, min and sorted compare like this: use eq.max(...) and eq.min(...).)"
+    )
+
+
 def number(value: Any, wanted: str) -> float:
     """Return a finite Python number, or refuse with what was ``wanted``."""
     if isinstance(value, np.generic):
@@ -470,15 +480,25 @@ def number(value: Any, wanted: str) -> float:
         hint = "; call it, as in tpr()" if callable(value) else ""
         hint = "; unpack it, as in max(*rates)" if isinstance(value, (list, tuple)) else hint
         raise TypeError(f"expected {wanted}, not {type(value).__name__} {value!r}{hint}")
-    if not math.isfinite(value):
-        raise TypeError(f"expected {wanted}, not {value!r}")
-    return value
+    if abs(value) > sys.float_info.max or value != value:
+        shown = repr(value) if isinstance(value, float) else "a whole number beyond 1.8e308"
+        raise TypeError(f"expected {wanted}, not {shown}")
+    return float(value) if abs(value) > _WHOLE else value
+
+
+def _folded(value: float, left: Expression, symbol: str, right: Expression) -> Expression:
+    """A number made of two others, which must not leave the range of numbers."""
+    if abs(value) > sys.float_info.max or value != value:
+        raise OverflowError(f"{left!r} {symbol} {right!r} is too large for a number")
+    return Constant(float(value) if abs(value) > _WHOLE else value)
 
 
 def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
     """Add or subtract, folding numbers; sums stay flat."""
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.number + sign * right.number)
+        return _folded(left.number + sign * right.number, left, "+" if sign > 0 else "-", right)
+    if isinstance(left, Constant) and left.number == 0 and sign > 0:  # as the built-in sum() begins
+        return right
     first = left.parts if isinstance(left, Sum) else ((1, left),)
     return Sum(first + (right.parts if isinstance(right, Sum) and sign > 0 else ((sign, right),)))
 
@@ -486,7 +506,7 @@ def plus(left: Expression, right: Expression, sign: int = 1) -> Expression:
 def times(left: Expression, right: Expression) -> Expression:
     """Multiply two constant expressions, folding numbers."""
     if isinstance(right, Product) and isinstance(left, Constant) and isinstance(right.left, Constant):
-        return times(Constant(left.number * right.left.number), right.right)
+        return times(product(left, right.left), right.right)
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.number == 1:
             return other
@@ -496,7 +516,7 @@ def times(left: Expression, right: Expression) -> Expression:
 def product(left: Expression, right: Expression) -> Expression:
     """Multiply, folding numbers."""
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(left.number * right.number)
+        return _folded(left.number * right.number, left, "*", right)
     return Product(left, right)
 
 
@@ -506,8 +526,18 @@ def quotient(left: Expression, right: Expression) -> Expression:
         if right.number == 0:
             raise ZeroDivisionError(f"{left!r} / 0")
         if isinstance(left, Constant):
-            return Constant(left.number / right.number)
+            return _folded(left.number / right.number, left, "/", right)
     return Quotient(left, right)
+
+
+def counted(factor: Expression, part: Expression | None) -> tuple[float | None, Expression]:
+    """How often a term counts, and what it is; None for a factor that only the data tell.
+
+    A constant mean, such as ``base_rate()``, stands among the factors.
+    """
+    if part is None:
+        factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
+    return (factor.number if isinstance(factor, Constant) else None), part
 
 
 # -- splitting ------------------------------------------------------------------------------------

@@ -154,9 +154,9 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
         Called with numpy arrays, one per rate; returns an array. It is to be minimised or bounded above where it
         stands with a plus sign.
     rates
-        Affine expressions.
+        Affine expressions, and constants that only the data tell, such as ``base_rate()``.
     increasing
-        Whether the function increases with each rate; one value, or one per rate.
+        Whether the function increases with each rate; one value, or one per rate (for a constant, either).
 
     Examples
     --------
@@ -167,13 +167,12 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
     arguments = tuple(map(expression, rates))
     if not callable(function):
         raise TypeError(f"black_box takes a function first; got {function!r}")
-    if not 1 <= len(arguments) <= 3:
-        raise TypeError(
-            f"black_box takes one to three rates, because the slack player searches a grid; got {len(arguments)}"
-        )
     for argument in arguments:
-        if argument.curvature is not Curvature.AFFINE:
+        if argument.curvature not in (Curvature.AFFINE, Curvature.CONSTANT):
             raise DisciplineError(f"black_box takes affine expressions; {argument!r} is {argument.curvature.value}")
+    moving = sum(argument.curvature is Curvature.AFFINE for argument in arguments)
+    if not 1 <= moving <= 3:
+        raise TypeError(f"black_box takes one to three rates, because the slack player searches a grid; got {moving}")
     directions = (increasing,) * len(arguments) if isinstance(increasing, bool) else tuple(map(bool, increasing))
     if len(directions) != len(arguments):
         raise TypeError(f"increasing has {len(directions)} entries for {len(arguments)} rates")

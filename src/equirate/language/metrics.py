@@ -20,11 +20,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..data.slices import Attribute, Slice
-from .expressions import Expression, expression
-from .functions import geo_mean, harmonic_mean, kl, norm, positive, ratio
+from .curvature import REALS, Interval
+from .expressions import Expression, expression, number
+from .functions import black_box, geo_mean, harmonic_mean, kl, norm, positive, ratio
 from .nodes import Named, call_text
 from .rates import (
+    LINEAR,
     base_rate,
     column_name,
     fn,
@@ -42,6 +46,8 @@ from .rates import (
     wins,
 )
 
+_SIGNED = Interval(-1.0, 1.0)
+
 Function = TypeVar("Function", bound=Callable[..., Expression])
 
 METRICS: dict[str, Callable[..., Expression]] = {}
@@ -53,8 +59,44 @@ def _metric(function: Function) -> Function:
     return function
 
 
-def _named(definition: Expression, name: str, *arguments: Any) -> Expression:
-    return Named(call_text(name, *arguments), definition)
+def _named(definition: Expression, name: str, *arguments: Any, within: Interval = REALS) -> Expression:
+    return Named(call_text(name, *arguments), definition, within)
+
+
+# -- sums of rates --------------------------------------------------------------------------------
+
+
+@_metric
+def balanced_accuracy(slice: Slice | None = None) -> Expression:
+    """Balanced accuracy within a slice: (tpr + tnr) / 2. Affine."""
+    s = slice_given(slice, "balanced_accuracy")
+    return _named((tpr(s) + tnr(s)) / 2, "balanced_accuracy", s)
+
+
+@_metric
+def informedness(slice: Slice | None = None) -> Expression:
+    """Informedness (Youden's J) within a slice: tpr + tnr - 1. Affine."""
+    s = slice_given(slice, "informedness")
+    return _named(tpr(s) - fpr(s), "informedness", s)
+
+
+@_metric
+def cost(slice: Slice | None = None, *, fp: float, fn: float) -> Expression:
+    """Average cost of an example within a slice, given what one false positive and one false negative cost. Affine.
+
+    Examples
+    --------
+    >>> cost(fp=1, fn=5)
+    cost(fp=1, fn=5)
+    >>> cost(fp=1, fn=5).evaluate([0, 1, 1, 0], [1, 1, 0, 0])
+    1.5
+    """
+    s = slice_given(slice, "cost")
+    prices = {name: number(value, f"a number for {name} of cost") for name, value in (("fp", fp), ("fn", fn))}
+    if min(prices.values()) < 0 or not any(prices.values()):
+        raise TypeError(f"the costs fp and fn must not be negative, and not both 0; got {fp!r} and {fn!r}")
+    definition = prices["fp"] * LINEAR["fp"](s) + prices["fn"] * LINEAR["fn"](s)
+    return _named(definition, "cost", s, *(_Keyword(name, expression(value)) for name, value in prices.items()))
 
 
 # -- ratios ---------------------------------------------------------------------------------------
@@ -94,6 +136,66 @@ def jaccard(slice: Slice | None = None) -> Expression:
     """Intersection over union of predicted and true positives: tp / (tp + fp + fn)."""
     s = slice_given(slice, "jaccard")
     return _named(tp(s) / (tp(s) + fp(s) + fn(s)), "jaccard", s)
+
+
+@_metric
+def markedness(slice: Slice | None = None) -> Expression:
+    """Markedness within a slice: precision + npv - 1. A sum of two ratios."""
+    s = slice_given(slice, "markedness")
+    return _named(precision(s) + npv(s) - 1, "markedness", s)
+
+
+@_metric
+def lift(slice: Slice | None = None) -> Expression:
+    """How many times as frequent label 1 is among those predicted 1 as in the whole slice: precision / base_rate.
+
+    A ratio.
+    """
+    s = slice_given(slice, "lift")
+    return _named(precision(s) / base_rate(s), "lift", s)
+
+
+_FLOOR_OF_CHANCE = 1e-6  # chance errs at least as often as the rarer label occurs
+
+
+@_metric
+def kappa(slice: Slice | None = None) -> Expression:
+    """Cohen's kappa within a slice: accuracy beyond chance, as a share of what there is beyond chance. A ratio.
+
+    With the share p of label 1 and q of predicted 1 this is 2 (tp - p q) / (p (1 - q) + (1 - p) q).
+    """
+    s = slice_given(slice, "kappa")
+    p = base_rate(s)
+    chance = p * negative_rate(s) + (1 - p) * positive_rate(s)
+    definition = ratio(2 * tp(s) - 2 * (p * positive_rate(s)), chance, floor=_FLOOR_OF_CHANCE)
+    return _named(definition, "kappa", s, within=_SIGNED)
+
+
+@_metric
+def matthews(slice: Slice | None = None) -> Expression:
+    """Matthews correlation of prediction and label within a slice.
+
+    It is neither convex nor concave nor a ratio of affine functions, but with the share of label 1 fixed by the data it
+    is a function of two rates, which rises with tpr and falls with fpr: solved as black boxes are.
+
+    Examples
+    --------
+    >>> matthews().curvature.value
+    'unknown'
+    >>> matthews().evaluate([0, 1, 1, 0], [0, 1, 1, 0])
+    1.0
+    """
+    s = slice_given(slice, "matthews")
+    box = black_box(_correlation, tpr(s), fpr(s), base_rate(s), increasing=[True, False, True])
+    return _named(box, "matthews", s, within=_SIGNED)
+
+
+def _correlation(tpr: Any, fpr: Any, p: Any) -> Any:
+    """Correlation of label and prediction; 0 where one of them never changes, as in scikit-learn."""
+    q = p * tpr + (1 - p) * fpr
+    spread = np.sqrt(np.clip(p * (1 - p) * q * (1 - q), 0.0, None))
+    covariance = p * (1 - p) * (tpr - fpr)
+    return np.divide(covariance, spread, out=np.zeros(np.shape(spread)), where=spread > 0)
 
 
 _FLOOR_OF_LOSSES = 1e-3

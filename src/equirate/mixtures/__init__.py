@@ -1,9 +1,40 @@
 """The programmes over columns: which mixture of recorded classifiers is best.
 
-`shrink_weights` and `best_index` are public: they need nothing but each classifier's objective and violations, so they
-serve classifiers that were trained elsewhere too.
+A *column* is a recorded classifier: its values in every signed row of the problem. A mixture's rates are the mixture of
+the rates, so the best mixture is a *programme* over the simplex of columns, made linear by *cuts*.
+
+`linear`
+    A linear programme over the simplex, columns priced in, solved again from where it ended.
+`shrinking`
+    The paper's sparse mixture and best single iterate, from each iterate's own values.
+`columns`
+    A problem over columns: values at a mixture, and its programme.
+`convex`
+    Cutting planes: exact.
+`ratios`
+    One ratio exactly; several to a local optimum.
+`branching`
+    Several ratios to the global optimum.
+`black_boxes`
+    Functions known by their values alone, searched over their arguments.
+`polishing`
+    Which of these a problem needs.
 """
 
-from .programmes import Weights, best_index, shrink_weights
+from .branching import MOST_RATIOS, Search
+from .columns import Cut
+from .polishing import best_mixture, polish_weights
+from .ratios import PENALTY
+from .shrinking import Weights, best_index, shrink_weights
 
-__all__ = ["Weights", "best_index", "shrink_weights"]
+__all__ = [
+    "MOST_RATIOS",
+    "PENALTY",
+    "Cut",
+    "Search",
+    "Weights",
+    "best_index",
+    "best_mixture",
+    "polish_weights",
+    "shrink_weights",
+]

@@ -203,6 +203,7 @@ KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
     "plug_in": ("equirate.models.plug_in", "PlugInMembers"),
+    "derandomised": ("equirate.models.derandomised", "Derandomised"),
 }
 """Kinds of members in files: the module, imported only when a file asks for it, and the class that reads it."""
 
@@ -222,6 +223,8 @@ class Members:
     settings_rule: ClassVar[Rule] = Fields({})
     array_rules: ClassVar[Mapping[str, Rule]] = {}
     """What the settings and the arrays in a file must be; `read` checks that first."""
+    nested: ClassVar[str] = ""
+    """Begin of the names of arrays that belong to members inside these, which check them themselves."""
 
     @property
     def width(self) -> int | None:
@@ -239,6 +242,10 @@ class Members:
     def scores(self, X: Any, attributes: Any = None) -> Scores:
         """Return real-valued scores (examples, classifiers), where there are any."""
         raise AlgorithmError("these classifiers decide without a score")
+
+    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+        """Weighted mean of the scores, where there are any: one number per example, whatever the other examples."""
+        return np.asarray(self.scores(X, attributes) @ weights, dtype=float)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Return some of the classifiers."""
@@ -261,7 +268,9 @@ class Members:
         module, name = KINDS[written.kind]
         reader: type[Members] = getattr(importlib.import_module(module), name)
         reader.settings_rule.check(written.settings, f"the settings of the {written.kind} members")
-        check_arrays(reader.array_rules, written.arrays, f"the {written.kind} members")
+        inside = reader.nested
+        own = {name: array for name, array in written.arrays.items() if not inside or not name.startswith(inside)}
+        check_arrays(reader.array_rules, own, f"the {written.kind} members")
         return reader.from_plain(written.settings, written.arrays)
 
 

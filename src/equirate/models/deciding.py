@@ -29,22 +29,31 @@ def above(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.bool_]:
     array([[ True]])
     """
     decided: NDArray[np.bool_] = scores > 0
-    reach = _rounding(X, W)
-    rows = np.flatnonzero(((np.abs(scores) <= reach) & (reach > 0)).any(axis=1))
+    rows = _doubtful(X, W, scores)
     for start in range(0, len(rows), _ROWS):
         some = rows[start : start + _ROWS]
         decided[some] = in_order(X[some], W) > 0
     return decided
 
 
-def _rounding(X: Any, W: NDArray[Any]) -> NDArray[Any]:
-    """How far two ways of adding up a score may lie apart; by Cauchy-Schwarz, and twice that to be safe."""
+def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]:
+    """Rows with a score that two ways of adding up may put on different sides of 0.
+
+    They lie no further apart than the lengths of features and weights say (Cauchy-Schwarz), and twice that to be safe.
+    First the longest weights for all, which needs one number a row; then each its own, where that has found any.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
-        squares = X.multiply(X).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X, dtype=float)
-        lengths = np.sqrt(np.asarray(squares, dtype=float)).reshape(-1, 1)
-        reach = lengths * np.linalg.norm(W[:-1].astype(float), axis=0) + np.abs(W[-1].astype(float))
-    return np.asarray(4 * (X.shape[1] + 2) * np.finfo(W.dtype).eps * reach)
+        squares = X.multiply(X).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X)
+        unit = 4 * (X.shape[1] + 2) * float(np.finfo(W.dtype).eps)
+        length = unit * np.sqrt(np.asarray(squares)).reshape(-1)
+        steep, shift = np.linalg.norm(W[:-1].astype(float), axis=0), unit * np.abs(W[-1].astype(float))
+        rows = np.flatnonzero(
+            np.abs(scores).min(axis=1, initial=np.inf) <= length * steep.max(initial=0.0) + shift.max(initial=0.0)
+        )
+        reach = length[rows, None] * steep + shift
+        near = (np.abs(scores[rows]) <= reach) & (reach > 0)  # what is made of zeros is 0 in any order
+    return np.asarray(rows[near.any(axis=1)])
 
 
 def in_order(X: Any, W: NDArray[Any]) -> NDArray[Any]:

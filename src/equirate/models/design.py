@@ -218,8 +218,11 @@ def linear_slope(X: Any, gradient: Weights) -> Weights:
 
 def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
-    W = W.astype(X.dtype, copy=False)
     n, count = X.shape[0], W.shape[1]
+    if X.dtype != W.dtype:  # the precision that the weights were trained in, a block at a time
+        parts = [decisions(X[rows].astype(W.dtype), W) for rows in _chunks(X)]
+        whole = [part for part in parts if part is not None]
+        return np.concatenate(whole) if len(whole) == len(parts) > 0 else None
     if not kernels.ready(stored_values(X) * count):
         scores = linear_scores(X, W)
         return above(X, W, scores) if np.isfinite(scores).all() else None

@@ -101,6 +101,10 @@ class FiniteMembers(Members):
             )
         return decisions(self.classifiers, X, None)
 
+    def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
+        """Decision functions, or probabilities around one half; refuses classifiers that have neither."""
+        return np.stack([_score(classifier, X) for classifier in self.classifiers], axis=1)
+
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some."""
         return FiniteMembers(tuple(self.classifiers[k] for k in indices))
@@ -119,6 +123,14 @@ def decisions(classifiers: Sequence[Any], X: Any, length: int | None) -> NDArray
         if column.ndim != 1 or (length is not None and len(column) != length):
             raise DataError(f"classifier {k} of the list gave shape {column.shape}; expected one decision per example")
     return np.stack(columns, axis=1)
+
+
+def _score(classifier: Any, X: Any) -> NDArray[Any]:
+    if hasattr(classifier, "decision_function"):
+        return np.asarray(classifier.decision_function(X), dtype=float)
+    if hasattr(classifier, "predict_proba"):
+        return np.asarray(classifier.predict_proba(X), dtype=float)[:, 1] - 0.5
+    raise AlgorithmError(f"{type(classifier).__name__} decides without a score")
 
 
 def _decide(classifier: Any, X: Any) -> NDArray[np.bool_]:

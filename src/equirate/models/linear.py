@@ -26,6 +26,7 @@ from .design import Design, Standard, decisions, linear_scores, stored_bytes, st
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
+_BLOCK = 65536
 JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
@@ -284,6 +285,13 @@ class LinearMembers(Members):
     def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
         """Scores of new examples (examples, classifiers)."""
         return linear_scores(checked_features(X, len(self.W) - self.intercept, self.names), self.with_intercept)
+
+    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+        """The score of the mean weights, in double precision of features in the precision trained in."""
+        X = checked_features(X, len(self.W) - self.intercept, self.names)
+        V = self.with_intercept.astype(float) @ weights
+        parts = [X[a : a + _BLOCK].astype(self.W.dtype).astype(float) @ V[:-1] for a in range(0, X.shape[0], _BLOCK)]
+        return np.asarray(np.concatenate([*parts, np.zeros(0)]) + V[-1], dtype=float)
 
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""

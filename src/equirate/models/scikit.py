@@ -17,7 +17,8 @@ from scipy.special import expit, softmax
 
 from .._core.errors import DataError, FileError
 from .._core.plain import plain
-from .._core.rules import SCALAR, MapOf, build, record, shown
+from .._core.records import build, record
+from .._core.rules import SCALAR, MapOf, shown
 from ..data.features import feature_names, features
 from .linear import Linear
 from .oracle import Always, Oracle

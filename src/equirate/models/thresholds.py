@@ -133,6 +133,10 @@ class ThresholdMembers(Members):
             )
         return np.asarray(score[:, None] > self.cuts[membership(self.setting.groups, examples)])
 
+    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+        """The score itself: the members' thresholds are all on it."""
+        return _scores(self.setting.scorer, X, None)
+
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return ThresholdMembers(self.setting, self.cuts[:, list(indices)])

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mixtures.programmes import Cut, best_mixture
+from ..mixtures import Cut, best_mixture
 from ..problem.table import Table
 from .multipliers import MultiplierPlayer, Multipliers, middle_leader
 

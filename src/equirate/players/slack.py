@@ -23,6 +23,14 @@ Array = NDArray[np.float64]
 
 GRID_POINTS = {1: 401, 2: 61, 3: 21}
 """Points per argument in the search for a black box's best response."""
+ZOOM_POINTS = {1: 17, 2: 7, 3: 5}
+"""Points per argument in each smaller grid around the best point so far."""
+FINE = 1e-3
+"""Spacing, as a share of the box, at which the search for a black box's best response ends."""
+HOLD = 25
+"""Rounds for which a black box is played at one level of its first arguments, and then at all of them."""
+WINDOW = 1 / 8
+"""Width of a level, as a share of the box."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +41,8 @@ class Slacks(State):
     step: StepState | None = None
     u: Array | None = None
     """(atoms, configurations), in biconvex form."""
+    rounds: int = 0
+    """Rounds that a best response was played, by which the levels of black boxes go."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +141,12 @@ class BestSlack(SlackPlayer):
                 table.hi[group.slacks][..., None],
             )
             if group.form.grid:
-                xi[group.slacks] = _grid_response(group, w, v, lo, hi)
+                within = _level(group, lo, hi, state.rounds)
+                xi[group.slacks] = _grid_response(group, w, v, *within)
             elif group.form.respond is not None:
                 with np.errstate(over="ignore"):
                     xi[group.slacks] = group.form.respond(w, v, lo, hi)
-        return replace(state, xi=xi)
+        return replace(state, xi=xi, rounds=state.rounds + 1)
 
     def learn(self, state: Slacks, table: Table, multipliers: Array, rows: Array, rate: Array) -> Slacks:
         """Descend on u: the derivative of w (u^2 D - 2 u sqrt(xi))."""
@@ -225,14 +236,63 @@ def _u_box(table: Table, group: AtomGroup) -> tuple[Array, Array]:
     return np.zeros(len(group.atoms)), 1 / np.sqrt(np.maximum(low, group.floors))
 
 
+def _level(group: AtomGroup, lo: Array, hi: Array, played: int) -> tuple[Array, Array]:
+    """The part of the box that a black box is searched in: all of it, and by turns one level of all arguments but one.
+
+    Over the whole box the game settles where the function's convex envelope is best. Elsewhere its own best point may
+    lie; the levels, spread evenly however many rounds there are, make the multipliers ask for classifiers all along.
+    """
+    turn = played // HOLD
+    free = np.flatnonzero((hi - lo)[:, 0, 0] > 0)
+    if turn % 2 == 0 or len(free) < 2:
+        return lo, hi
+    low, high = lo.copy(), hi.copy()
+    for k, argument in enumerate(free[:-1]):
+        centre = (0.5 + (turn // 2) * (0.6180339887, 0.7548776662)[k]) % 1.0
+        start = min(max(centre - WINDOW / 2, 0.0), 1.0 - WINDOW)
+        width = hi[argument] - lo[argument]
+        low[argument], high[argument] = lo[argument] + start * width, lo[argument] + (start + WINDOW) * width
+    return low, high
+
+
 def _grid_response(group: AtomGroup, weight: Array, price: Array, lo: Array, hi: Array) -> Array:
-    """Search a grid over the box: atoms are few, configurations many."""
-    arity, count = group.slacks.shape
+    """Search a grid over the box, then ever smaller ones around its best point: atoms are few, configurations many.
+
+    The first grid finds the valley, whatever the function; the smaller ones find its bottom.
+    """
     result = np.empty(price.shape)
-    axis = np.linspace(0, 1, GRID_POINTS[arity])
-    unit = np.array(np.meshgrid(*([axis] * arity), indexing="ij")).reshape(arity, -1)
-    for a in range(count):
-        points = lo[:, a] + (hi[:, a] - lo[:, a]) * unit
-        objective = weight[a] * group.form.value(points)[:, None] - points.T @ price[:, a]
-        result[:, a] = points[:, np.argmin(np.where(np.isnan(objective), np.inf, objective), axis=0)]
+    for a in range(group.slacks.shape[1]):
+        low, width = lo[:, a], hi[:, a] - lo[:, a]
+        free = width[:, 0] > 0  # an argument that only the data tell has a box of one point
+        arity = max(int(free.sum()), 1)
+
+        def objective(points: Array, a: int = a) -> Array:
+            with np.errstate(all="ignore"):
+                values = weight[a][:, None] * group.form.value(points) - (price[:, a, :, None] * points).sum(0)
+            return np.where(np.isnan(values), np.inf, values)
+
+        unit, spacing = _lattice(free, GRID_POINTS[arity])
+        points = low[..., None] + width[..., None] * unit[:, None]
+        best = _lowest(points, objective(points))
+        offsets, _ = _lattice(free, ZOOM_POINTS[arity])
+        while spacing > FINE:
+            near = best[..., None] + width[..., None] * spacing * (2 * offsets[:, None] - free[:, None, None])
+            near = np.clip(near, low[..., None], (low + width)[..., None])
+            best = _lowest(near, objective(near))
+            spacing *= 2 / (ZOOM_POINTS[arity] - 1)
+        result[:, a] = best
     return result
+
+
+def _lattice(free: NDArray[np.bool_], points: int) -> tuple[Array, float]:
+    """A regular grid (arguments, points) over the unit box, flat where an argument is not free; and its spacing."""
+    axes = [np.linspace(0, 1, points) if each else np.zeros(1) for each in free]
+    return np.array(np.meshgrid(*axes, indexing="ij")).reshape(len(free), -1), 1 / (points - 1)
+
+
+def _lowest(points: Array, values: Array) -> Array:
+    """The best of the points (arguments, configurations, points) for each configuration; ties go to the first."""
+    index = np.argmin(values, axis=-1)
+    shape = (len(points), *values.shape)
+    chosen: Array = np.take_along_axis(np.broadcast_to(points, shape), index[None, :, None], axis=-1)[..., 0]
+    return chosen

@@ -21,6 +21,7 @@ from ..language.expressions import Call, Constraint, Expression, Quotient, expre
 from ..language.nodes import BlackBox, Loss, Rate, has_black_box
 from ..language.parity import Family
 from ..language.refusals import check_constraint, check_objective
+from .possible import check_possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,7 @@ class Problem:
         check_objective(objective.expr, maximising=objective.sense == "maximize")
         for constraint in self._plain():
             check_constraint(constraint)
+        check_possible(list(self._plain()))
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -52,7 +52,7 @@ _FLAT: tuple[frozenset[type[ast.operator]], ...] = (
 )
 _LONGEST = 20_000
 _DEEPEST = 30
-_LARGEST = 2**64  # whole numbers stay exact and small; beyond that, write 1e20
+_LARGEST = 2**1023  # whole numbers stay exact, and within the range of other numbers
 
 
 def parse(text: str) -> Any:
@@ -75,9 +75,7 @@ def parse(text: str) -> Any:
         raise ParseError(f"the text is {len(text)} characters long; at most {_LONGEST} are read")
     source = text.strip()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # such as an unknown escape in a string
-            tree = ast.parse(source, mode="eval")
+        tree = _tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
         said, column = said or error, _column(source, line, offset - 1) if line and offset else len(source)
@@ -213,6 +211,8 @@ class _Reader:
         return self.number(result) if _is_number(result) else result
 
     def _compare(self, node: ast.Compare, depth: int) -> Any:
+        if any(isinstance(part, ast.BinOp) and type(part.op) in _JOIN for part in (node.left, *node.comparators)):
+            raise self.refusal("& and | bind more tightly than comparisons: put each comparison in parentheses")
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
             raise self.refusal("one comparison at a time, with <= or >=: give a chain as two constraints")
         left, right = self.read(node.left, depth), self.read(node.comparators[0], depth)
@@ -295,7 +295,14 @@ def _uncalled(tree: ast.AST) -> str:
 
 
 def _not(text: str, wanted: str) -> ParseError:
-    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(ast.parse(text.strip(), mode='eval'))}")
+    return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(_tree(text.strip()))}")
+
+
+def _tree(source: str) -> ast.Expression:
+    with warnings.catch_warnings():
+        for kind in (SyntaxWarning, DeprecationWarning):  # such as an unknown escape in a string, before Python 3.12
+            warnings.simplefilter("ignore", kind)
+        return ast.parse(source, mode="eval")
 
 
 def place_of(text: str, node: ast.expr) -> int:

@@ -141,25 +141,34 @@ class Origin:
 def rates_by_slice(
     problem: Problem, examples: Examples, predictions: Array, confidence: float
 ) -> tuple[RateValue, ...]:
-    """Every shown rate, of everybody and of each slice in the problem; NaN where nobody is there to measure on."""
-    found = []
-    for shown in SHOWN:
-        for slice_ in slices_of(problem):
-            value, (low, high) = _measured(shown.of(slice_), examples, predictions, confidence)
-            found.append(RateValue(shown.name, repr(slice_), value, low, high))
-    return tuple(found)
+    """Every shown rate, of everybody and of each slice in the problem; NaN where nobody is there to measure on.
+
+    A rate of a slice is that of everybody among the examples inside, and so is its interval: nothing is spent on those
+    outside, however many slices there are.
+    """
+    found = {}
+    for slice_ in slices_of(problem):
+        rows = examples.mask(slice_)
+        inside = Examples(examples.labels[rows], examples.weights[rows], {})
+        for shown in SHOWN:
+            value, (low, high) = _measured(shown.of(EVERYBODY), inside, predictions[rows], confidence)
+            found[shown.name, slice_] = RateValue(shown.name, repr(slice_), value, low, high)
+    return tuple(found[shown.name, slice_] for shown in SHOWN for slice_ in slices_of(problem))
 
 
 def _measured(
     rate: Expression, examples: Examples, predictions: Array, confidence: float
 ) -> tuple[float, tuple[float, float]]:
     """Value and interval; NaN where nobody is in the denominator, such as the precision of no predictions."""
+    nothing = float("nan"), (float("nan"), float("nan"))
+    if not examples.weights.sum() > 0:
+        return nothing
     with warnings.catch_warnings():
         warnings.simplefilter("error", UndefinedRateWarning)
         try:
             found = estimate(rate, examples, predictions)
         except (DataError, UndefinedRateWarning):
-            return float("nan"), (float("nan"), float("nan"))
+            return nothing
     return found.value, found.interval(confidence)
 
 

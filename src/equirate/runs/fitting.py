@@ -6,6 +6,7 @@ written.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -15,8 +16,8 @@ import equirate as eq
 
 from .._core.errors import EquirateError
 from .folders import Model, as_json, output_folder, save, write_text
-from .models import TREES, Trained, estimator_of, needs_dense, train
-from .preparing import Labels, Part, Prepared, Teller, prepare
+from .models import TREES, estimator_of, needs_dense, train
+from .preparing import Prepared, Teller, prepare
 from .settings import Settings
 
 
@@ -92,7 +93,8 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
         save(Model(model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight), folder)
         write_text(folder / "summary.json", as_json(summary))
         write_text(folder / "problem.toml", settings.as_toml())
-        page = write_report(model, test, prepared.labels, confidence, folder, text, tell)
+        report = model.report(test, prepared.labels, confidence)
+        page = write_report(report, folder, text, settings.command(), tell)
         tell.stage(f"Writing {out}")
     return Outcome(f"{text}\n\nmodel, summary and report: {out / page}", summary, code)
 
@@ -134,14 +136,12 @@ def _frontier(prepared: Prepared, levels: list[float], tell: Teller) -> Outcome:
     return Outcome(str(found), summary, Exit.DONE)
 
 
-def write_report(
-    model: Trained, part: Part, labels: Labels, confidence: float, folder: Path, text: str, tell: Teller
-) -> str:
+def write_report(report: Any, folder: Path, text: str, command: str, tell: Teller) -> str:
     """Write the page into a folder, or the text where no page is to be had; returns the file's name."""
-    report = model.report(part, labels, confidence)
     if hasattr(report, "to_html"):
+        options = {"command": command} if "command" in inspect.signature(report.to_html).parameters else {}
         try:
-            report.to_html(folder / "report.html")
+            report.to_html(folder / "report.html", **options)
             return "report.html"
         except ImportError as error:
             tell.note(f"the report is text only: {error}")

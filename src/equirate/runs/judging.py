@@ -6,6 +6,7 @@ written batch by batch, so that memory does not grow with the table.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..tables.reading import open_source
 from ..tables.writing import Sink
 from .fitting import Exit, Outcome, sentence, told, verdict_code, write_report
 from .folders import Model, open_model, output_folder
-from .models import needs_dense, takes_key
+from .models import needs_dense
 from .names import attributes_of
 from .preparing import Teller, labels_of, people_of, read_part, weights_of
 
@@ -50,7 +51,9 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     text = told(achieved, len(part))
     if out is not None:
         with output_folder(out, force) as folder:
-            page = write_report(model.trained, part, model.labels, confidence, folder, text, tell)
+            report = model.trained.report(part, model.labels, confidence)
+            command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
+            page = write_report(report, folder, text, command, tell)
         text = f"{text}\n\nreport: {out / page}"
     return Outcome(text, summary, verdict_code(achieved, None))
 
@@ -73,11 +76,6 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
     """
     model = open_model(model_folder)
-    trained = model.trained
-    estimator = trained.estimator
-    keyed = takes_key(trained.classifier.predict_hashed) or (estimator is not None and takes_key(estimator.predict))
-    if how.key and not keyed:
-        raise EquirateError("this version decides by the features alone: it takes no --key")
     source = open_source(data)
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")

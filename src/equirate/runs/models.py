@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.errors import EquirateError, EquirateWarning
 from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
 from ..game.classifiers import Classifier
-from ..judge.certify import certify
 from ..judge.evaluation import Evaluation
-from ..language.expressions import Constraint
 from ..models.finite import FiniteMembers
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
@@ -84,24 +82,13 @@ class Trained:
     def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
         """Labels, each example always decided the same way; by its key, where one is given."""
         features = self.features(X)
-        if self.estimator is not None and takes_key(self.estimator.predict):
+        if self.estimator is not None:
             return np.asarray(self.estimator.predict(features, key=key))
         return labels.named(self.classifier.predict_hashed(features, key=key).astype(bool))
-
-    @property
-    def single(self) -> bool:
-        """Whether one classifier decides everything, so that keys make no difference."""
-        return len(self.classifier.members) == 1
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
         return Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence).as_dict()
-
-    def certified(self, part: Part, confidence: float) -> bool:
-        """Whether every constraint passes on a part."""
-        constraints = [c for c in self.problem.constraints if isinstance(c, Constraint)]
-        found = certify(constraints, part.examples(), self.probabilities(part.X), confidence)
-        return all(each.verdict == "pass" for each in found)
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
         """The estimator's own report on a part; None where there is no estimator."""
@@ -114,11 +101,6 @@ class Trained:
     def interrupted(self) -> bool:
         """Whether training was interrupted, and this is what was reached."""
         return bool(self.estimator is not None and self.estimator.status_.interrupted)
-
-
-def takes_key(function: Any) -> bool:
-    """Whether something decides by a key."""
-    return "key" in inspect.signature(function).parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +121,7 @@ def train(prepared: Prepared, tell: Teller) -> Training:
         model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, tell)
     said = [each for each in caught if issubclass(each.category, EquirateWarning)]
     notes = tuple(dict.fromkeys([*(str(each.message) for each in said), *getattr(model.estimator, "notes_", ())]))
-    certified = None
-    if settings.confidence:
-        unsure = any(issubclass(each.category, NotSolvedWarning) and "confidence" in str(each.message) for each in said)
-        certified = bool(getattr(model.estimator.status_, "certified", not unsure))
-    return Training(model, notes, certified)
+    return Training(model, notes, model.estimator.status_.certified if settings.confidence else None)
 
 
 def needs_dense(model: str) -> bool:

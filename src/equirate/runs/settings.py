@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -105,6 +106,14 @@ class Settings:
             for field in fields(self)
             if (value := getattr(self, field.name)) != field.default
         }
+
+    def command(self) -> str:
+        """The command that says the same."""
+        parts = ["equirate", "fit", self.data]
+        for name, value in self.changed().items():
+            for each in value if isinstance(value, list) else [value]:
+                parts += [] if name == "data" else [f"--{name}", str(each)]
+        return shlex.join(parts)
 
     def as_toml(self) -> str:
         """Text of a file that `read` takes back."""

@@ -70,6 +70,8 @@ class Source:
         Columns in the order of the file; those without a name are left out.
     files
         The file itself, or the files of a folder by name.
+    delimiter, missing, header
+        Of a CSV file: what separates values, what stands for none, and all columns, those without a name too.
     """
 
     path: Path
@@ -78,6 +80,7 @@ class Source:
     files: tuple[Path, ...]
     delimiter: str = ","
     missing: tuple[str, ...] = MISSING
+    header: tuple[str, ...] = ()
 
     def require(self, wanted: Iterable[str], what: str) -> None:
         """Refuse columns that are not there, and propose the nearest name."""
@@ -154,8 +157,9 @@ def open_source(path: Path, missing: Sequence[str] = ()) -> Source:
             raise DataError(f"{path} is empty")
         form, packed = _form(path)
         if form is Form.CSV:
-            delimiter, names = _header(path)
-            return _named(Source(path, form, names, (path,), delimiter, (*MISSING, *missing)))
+            delimiter, header = _header(path)
+            names = tuple(name for name in header if name)
+            return _named(Source(path, form, names, (path,), delimiter, (*MISSING, *missing), header))
         if packed:
             raise DataError(
                 f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
@@ -232,7 +236,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _header(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Delimiter and names of the columns; those without a name are left out."""
+    """Delimiter and names of the columns."""
     with _opened(path) as stream:
         start = stream.read(_LONGEST_HEADER)
     cut = len(start) == _LONGEST_HEADER
@@ -247,7 +251,7 @@ def _header(path: Path) -> tuple[str, tuple[str, ...]]:
     names = next(csv.reader(io.StringIO(text.lstrip("\n\r"), newline=""), delimiter=delimiter), [])
     if not any(names):
         raise DataError(f"{path} is not a table: its first line names no columns")
-    return delimiter, tuple(name for name in names if name)
+    return delimiter, tuple(names)
 
 
 def _schema(path: Path, form: Form) -> pa.Schema:
@@ -282,7 +286,15 @@ def _told(source: Source | Path) -> Iterator[None]:
             raise DataError(_not_utf8(path, "a column")) from None
         if isinstance(error, OSError) and error.errno is not None and error.strerror:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        wrong = _WRONG_VALUE.search(said)
+        if wrong is not None and isinstance(source, Source):
+            name, wanted = source.header[int(wrong[1])], _WANTED.get(wrong[2], wrong[2])
+            raise DataError(f"{path}: column {name!r} holds {wrong[3]!r}, which is no {wanted}") from None
         raise DataError(f"{path} cannot be read, or is cut short: {_shortened(said)}") from None
+
+
+_WRONG_VALUE = re.compile(r"CSV column #(\d+): .*CSV conversion error to ([a-z]+)\S*: invalid value '(.*)'")
+_WANTED = {"double": "number", "bool": "true or false", "timestamp": "date", "time": "time of day"}
 
 
 def _shortened(said: str, most: int = 160) -> str:

@@ -24,7 +24,7 @@ from .cases import Case
 from .environments import RIVALS, UnavailableError
 from .ground import Ground
 from .settings import Settings
-from .timing import limited_to
+from .timing import COMPILED, limited_to
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def machine(ground: Ground) -> dict[str, Any]:
 
 def compiled() -> bool:
     """Whether equirate has a compiler to use."""
-    return os.environ.get("EQUIRATE_KERNELS", "1") != "0" and find_spec("numba") is not None
+    return os.environ.get(COMPILED) != "0" and find_spec("numba") is not None
 
 
 def _processor() -> str:

@@ -24,6 +24,8 @@ Sample = Callable[[], float]
 """One repetition: does the work and returns what it took."""
 
 
+COMPILED = "EQUIRATE_KERNELS"
+"""The variable that says whether compiled passes are used: 0 for never, 1 for always, by the work if it is not set."""
 LEAST = 0.02
 """Seconds below which a difference of two times is noise."""
 RESOLUTION = 1e-9
@@ -106,10 +108,13 @@ def per_round(play: Callable[[int], Any], short: int, long: int, least: float = 
 
 @contextmanager
 def limited_to(number: int) -> Iterator[None]:
-    """Let matrix products and compiled passes in this process use so many threads."""
+    """Let matrix products and compiled passes in this process use so many threads.
+
+    Compiled passes are used (unless the environment says never) whatever the work: a short play stands for a long one.
+    """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
 
-    wished = thread_variables(number)
+    wished = {**thread_variables(number), COMPILED: os.environ.get(COMPILED, "1")}
     before = {name: os.environ.get(name) for name in wished}
     os.environ.update(wished)
     try:

@@ -1,12 +1,13 @@
 """The paper's experiments: its Tables 4 to 7 on real data, over seeds, beside the printed numbers.
 
 In: the name of an experiment, data sets and seeds. Out: a directory with a result file per method and split, every
-number as CSV and JSON, and one HTML page. ``equirate-lab reproduce`` calls
-`reproduce`; ``make demo`` runs it with `QUICK`.
+number as CSV and JSON, and one HTML page. ``equirate-lab reproduce`` is this from a terminal, and with ``--quick`` it
+takes `QUICK`.
 
 The modules, in the order they build on each other: `paper` (printed numbers), `splits` (data), `problems`,
 `settings`, `bench` (shared models), `methods` (one function per group of columns), `catalogue` (experiments by name),
-`runner` (files, processes), `results` (means and spreads), `tables`, `svg` and `page`.
+`runner` (files, processes), `results` (means and spreads), `takeaway`, `tables`, `svg` and
+`page`.
 """
 
 from __future__ import annotations

@@ -76,4 +76,4 @@ QUICK = replace(
     frontier_rounds=200,
     classifier_rounds=300,
 )
-"""For a demonstration: real, but short."""
+"""For a first look: real, but short."""

@@ -1,6 +1,7 @@
 """Small plots as inline SVG: points with error bars, and lines. Colours come from the page's style sheet.
 
-In: series of numbers. Out: one ``<svg>`` element as text. Classes ``s0`` to ``s11`` are the colours of the series.
+In: series of numbers. Out: one ``<svg>`` element as text. A series has a role, which is a class of the style sheet and
+gives its colour, and may have a mark, a letter or two that tell its points from others of that role.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WIDTH, HEIGHT = 460, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 46
@@ -16,15 +17,13 @@ LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 46
 
 @dataclass(frozen=True)
 class Series:
-    """Points to draw: joined by a line or not, with error bars or not, filled or hollow.
-
-    Only filled ones are named in the legend.
-    """
+    """Points to draw: joined by a line or not, with error bars or not, filled or hollow, with a letter or not."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    colour: int = 0
+    role: str = "ours"
+    mark: str = ""
     line: bool = False
     hollow: bool = False
     x_error: Sequence[float] = ()
@@ -38,7 +37,6 @@ def plot(
     title: str,
     *,
     x_line: float | None = None,
-    legend: bool = True,
 ) -> str:
     """Draw series in one frame; ``x_line`` marks a limit on the x axis."""
     drawn = [_finite(s) for s in series]
@@ -76,7 +74,7 @@ def plot(
         f'<text class="label" transform="translate(13 {TOP + (HEIGHT - TOP - BOTTOM) / 2}) rotate(-90)" '
         f'text-anchor="middle">{html.escape(y_label)}</text></svg>'
     )
-    return "".join(parts) + (_legend(drawn) if legend else "")
+    return "".join(parts)
 
 
 def _series(s: Series, place: Callable[[float, float], tuple[float, float]]) -> list[str]:
@@ -84,25 +82,34 @@ def _series(s: Series, place: Callable[[float, float], tuple[float, float]]) -> 
     parts = []
     if s.line and len(points) > 1:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(f'<polyline class="s{s.colour}" points="{path}"/>')
+        parts.append(f'<polyline class="{s.role}" points="{path}"/>')
         if len(points) > 20:
             return parts
     for k, (x, y) in enumerate(points):
         if s.x_error:
             (x1, _), (x2, _) = place(s.x[k] - s.x_error[k], s.y[k]), place(s.x[k] + s.x_error[k], s.y[k])
-            parts.append(f'<line class="bar s{s.colour}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+            parts.append(f'<line class="bar {s.role}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
         if s.y_error:
             (_, y1), (_, y2) = place(s.x[k], s.y[k] - s.y_error[k]), place(s.x[k], s.y[k] + s.y_error[k])
-            parts.append(f'<line class="bar s{s.colour}" x1="{x:.1f}" x2="{x:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>')
+            parts.append(f'<line class="bar {s.role}" x1="{x:.1f}" x2="{x:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>')
         hint = html.escape(f"{s.name}: {s.y[k]:.4g} ({s.x[k]:.4g})")
-        parts.append(f'<circle class="{_kind(s)}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"><title>{hint}</title></circle>')
+        parts.append(
+            f'<g><title>{hint}</title><circle class="{_kind(s)}" cx="{x:.1f}" cy="{y:.1f}" r="{7.5 if s.mark else 4}"/>'
+        )
+        if s.mark:
+            letter = html.escape(s.mark)
+            parts.append(f'<text class="{_kind(s)}" x="{x:.1f}" y="{y + 3.4:.1f}" text-anchor="middle">{letter}</text>')
+        parts.append("</g>")
     return parts
 
 
-def _legend(series: Sequence[Series]) -> str:
-    names = {s.name: s for s in series if not s.hollow}
+def legend(series: Sequence[Series]) -> str:
+    """Name every series once: the same points, with the same letters, and their names."""
+    names = {s.name: s for s in series}
     entries = "".join(
-        f'<li><svg viewBox="0 0 12 12"><circle class="{_kind(s)}" cx="6" cy="6" r="4.5"/></svg>{html.escape(name)}</li>'
+        f'<li><svg viewBox="0 0 18 18" aria-hidden="true"><circle class="{_kind(s)}" cx="9" cy="9" r="7.5"/>'
+        f'<text class="{_kind(s)}" x="9" y="12.4" text-anchor="middle">{html.escape(s.mark)}</text></svg>'
+        f"{html.escape(name)}</li>"
         for name, s in names.items()
     )
     return f'<ul class="legend">{entries}</ul>'
@@ -116,7 +123,7 @@ def _reach(values: Sequence[float], errors: Sequence[float]) -> list[float]:
 
 def _kind(s: Series) -> str:
     """The classes of a point."""
-    return f"{'hollow' if s.hollow else 'dot'} s{s.colour}"
+    return f"{'hollow' if s.hollow else 'dot'} {s.role}"
 
 
 def _finite(s: Series) -> Series:
@@ -125,7 +132,7 @@ def _finite(s: Series) -> Series:
     def of(values: Sequence[float]) -> list[float]:
         return [values[k] if math.isfinite(values[k]) else 0.0 for k in kept] if values else []
 
-    return Series(s.name, of(s.x), of(s.y), s.colour, s.line, s.hollow, of(s.x_error), of(s.y_error))
+    return replace(s, x=of(s.x), y=of(s.y), x_error=of(s.x_error), y_error=of(s.y_error))
 
 
 def _scale(values: Sequence[float]) -> tuple[float, float, list[float]]:

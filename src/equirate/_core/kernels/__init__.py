@@ -1,9 +1,9 @@
 """Compiled passes over the examples: an optional speed-up of what `models.design` and `players.steps` do in numpy.
 
-Needs numba (the extra ``fast``). ``EQUIRATE_KERNELS=0`` in the environment turns them off; results agree up to
-rounding (tests/models/test_design.py). Loading them takes about half a second, and compiling them the first time on a
-machine a few: they are used where the work ahead is `WORTH` that. The choice is by the amount of work alone, never by
-what happens to be loaded, so that the same call gives the same numbers in any process.
+Needs numba (the extra ``fast``); results agree up to rounding (tests/models/test_design.py). Loading them takes about
+half a second, and compiling them the first time on a machine a few: they are used where the work ahead is `WORTH` that.
+The choice is by the amount of work alone, never by what happens to be loaded, so that the same call gives the same
+numbers in any process. ``EQUIRATE_KERNELS`` in the environment overrules it: 0 for never, 1 for always.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 LANES = 16
 """Configurations that a compiled pass handles at once."""
-WORTH = 5e8
+WORTH = 3e8
 """Multiplications (rows x columns x configurations x rounds) from which on the compiled passes are used.
 
-Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them takes 0.6 s: half of where the first
-run breaks even, as later ones in the same process have them for nothing.
+Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them takes 0.5 to 0.6 s: the first run
+breaks even somewhere between 300 million and 1.5 billion, and later ones in the same process have them for nothing.
 """
 
 _ahead: ContextVar[float] = ContextVar("ahead", default=math.inf)
@@ -35,7 +35,9 @@ def ready(work: float | None = None) -> bool:
     ``work`` is a number of multiplications, by default what `expecting` has announced. Work that nobody has announced
     counts as much.
     """
-    return (_ahead.get() if work is None else work) >= WORTH and _available()
+    wish = os.environ.get("EQUIRATE_KERNELS")
+    ahead = _ahead.get() if work is None else work
+    return wish != "0" and (wish == "1" or ahead >= WORTH) and _available()
 
 
 @contextmanager
@@ -50,8 +52,6 @@ def expecting(work: float) -> Iterator[None]:
 
 @cache
 def _available() -> bool:
-    if os.environ.get("EQUIRATE_KERNELS", "1") == "0":
-        return False
     try:
         return bool(compiled().ENABLED)
     except ImportError:  # no numba, or one that does not know this numpy

@@ -1,0 +1,79 @@
+"""What a run has reached, and how sure we are.
+
+In: the numbers of a `Solution`. Out: `Status`, for people and for programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COLUMNS, EVERYTHING = "these columns", "all classifiers of this model"
+"""What a bound is over."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What was reached and how sure we are.
+
+    Attributes
+    ----------
+    objective, violation
+        Of the best mixture of the iterates on the data they were trained on, in the user's own terms.
+    feasible
+        Whether the largest violation is at most ``tolerance``.
+    bound
+        No mixture that meets the constraints has a better objective than this; in the user's own sense. None where
+        nothing is proven (black boxes) or the constraints are not met.
+    bound_over
+        Mixtures of what: ``"all classifiers of this model"`` where the model's answers are exact on the data that it is
+        judged on, else ``"these columns"``, the recorded iterates. Ratios count from the smallest denominator on that
+        their slacks take (0.001, or what the user promised).
+    gap
+        How far the objective is from the bound; None without one.
+    smallest_violation
+        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
+    lambda_regret, theta_regret
+        Average regret of the players over the rounds played by the best configuration, on the training data;
+        ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
+        list (exact). None where the record does not tell.
+    advice
+        What to try if this is not good enough.
+    certified
+        Whether every constraint passed its test at the confidence asked for; None if none was asked for.
+    conflict
+        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
+    smallest_tolerance
+        The smallest number by which each of these, loosened in its own units, makes them possible together.
+    conflict_over
+        Mixtures of what that is known of, as in ``bound_over``; the two classifiers that say the same to everybody are
+        counted among the columns.
+    """
+
+    objective: float
+    violation: float
+    feasible: bool
+    tolerance: float
+    smallest_violation: float
+    bound: float | None
+    bound_over: str | None
+    gap: float | None
+    lambda_regret: float | None
+    theta_regret: float | None
+    rounds: int
+    interrupted: bool
+    diverged: tuple[int, ...]
+    left_domain: tuple[int, ...]
+    advice: tuple[str, ...]
+    certified: bool | None = None
+    conflict: tuple[str, ...] = ()
+    smallest_tolerance: float | None = None
+    conflict_over: str | None = None
+
+    def __str__(self) -> str:
+        head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
+        lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
+        if self.gap is not None:
+            lines.append(f"within {self.gap:.2g} of the best that any mixture of {self.bound_over} can do")
+        if self.interrupted:
+            lines.append("interrupted: this is what was reached so far")
+        return "\n".join(lines + [f"- {line}" for line in self.advice])

@@ -1,0 +1,159 @@
+"""The border of judging: `certify` and `power` for predictions and data as users have them.
+
+In: constraints (or a problem, or ready-made ones), labels, predictions, attributes. Out: certificates, and what can be
+certified at all. Whoever made the classifier: only its predictions are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from .._core.errors import EquirateError
+from ..data.examples import Examples, predictions_of
+from ..language.expressions import Constraint
+from ..language.parity import Family
+from ..problem.problem import Problem
+from . import certify as _certify
+from .power import Power, assumed_predictions, powers
+from .spread import clusters_of
+
+
+def certify(
+    constraints: Any,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    attributes: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    confidence: float = 0.95,
+    method: str = "approximate",
+    clusters: Any = None,
+    correction: str | None = None,
+    random_state: int = 0,
+) -> _certify.Certificates:
+    """Judge constraints on held-out predictions of any classifier: pass, fail or cannot tell.
+
+    Parameters
+    ----------
+    constraints
+        A constraint, a list of them (ready-made ones too), or a `Problem`.
+    y_true, y_pred
+        Labels, and predictions: 0/1, or probabilities of predicting 1. The data must be new to the classifier.
+    attributes, sample_weight
+        As in `Expression.evaluate`.
+    confidence
+        One-sided, of each bound: a constraint that is broken passes with a chance of at most 1 - confidence.
+    method
+        ``"approximate"`` covers well and is sharp. ``"exact"`` (binomial counts and union bounds) holds for every
+        number of examples and says less; it draws decisions where predictions are probabilities, takes neither weights
+        nor clusters, and only sums of rates and ratios.
+    clusters
+        A name for each example: examples of one name, such as several rows of a person, belong together.
+    correction
+        ``"holm"`` or ``"bonferroni"``: among several constraints, every single verdict can be trusted at once. That
+        *all* pass needs none.
+    random_state
+        Seed of the decisions that the exact method draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import equirate as eq
+    >>> y = np.arange(400) % 2
+    >>> found = eq.certify([eq.positive_rate() <= 0.4, eq.recall() >= 0.5], y, np.arange(400) < 120)
+    >>> [one.verdict for one in found], found.verdict
+    (['pass', 'fail'], 'fail')
+    """
+    examples = Examples.of(y_true, attributes, sample_weight)
+    predictions = predictions_of(y_pred, len(examples))
+    return _certify.certify(
+        constraints_in(constraints, examples),
+        examples,
+        predictions,
+        confidence,
+        method=method,
+        clusters=clusters,
+        correction=correction,
+        seed=random_state,
+    )
+
+
+def power(
+    constraints: Any,
+    y: ArrayLike,
+    attributes: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    rates: Mapping[str, float] | None = None,
+    predictions: ArrayLike | None = None,
+    clusters: Any = None,
+) -> Power:
+    """Say what can be certified with these data, before anything is trained.
+
+    Parameters
+    ----------
+    constraints
+        A `Problem`, a constraint or a list of them.
+    y, attributes, sample_weight
+        The data that constraints will be certified on.
+    confidence, power
+        Of the certificate, and the chance with which it is to pass.
+    rates
+        ``"tpr"`` and ``"fpr"`` of the classifier to come, in every group; by default 0.8, and what makes precision
+        the same.
+    predictions
+        Instead of ``rates``, predictions of a pilot classifier for these data: 0/1, or probabilities of predicting 1.
+    clusters
+        As in `certify`; needs ``predictions``, which tell how much examples of a cluster have in common.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import equirate as eq
+    >>> y, women = np.repeat([1, 0], 1000), np.arange(2000) % 7 == 0
+    >>> sex = np.where(women, "F", "M")
+    >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, {"sex": sex})
+    >>> print(found.constraints[0])
+    with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
+    cannot be certified at 95%; about 690 would do, or 0.12
+    """
+    examples = Examples.of(y, attributes, sample_weight)
+    if clusters is not None and predictions is None:
+        raise EquirateError(
+            "power with clusters needs predictions of a pilot classifier: "
+            "how much examples of a cluster have in common cannot be assumed"
+        )
+    if predictions is not None and rates is not None:
+        raise EquirateError("power takes rates or predictions, not both")
+    if predictions is not None:
+        assumed, words = predictions_of(predictions, len(examples)), "the predictions that were given"
+    else:
+        assumed, words = assumed_predictions(examples, dict(rates) if rates is not None else None)
+    return powers(
+        constraints_in(constraints, examples),
+        examples,
+        assumed,
+        drawn=predictions is None,
+        assumed=words,
+        confidence=confidence,
+        power=power,
+        clusters=clusters_of(clusters, len(examples)),
+    )
+
+
+def constraints_in(given: Any, examples: Examples) -> list[Constraint]:
+    """The constraints of whatever holds some, written out for the groups in the data."""
+    if isinstance(given, Constraint):
+        return [given]
+    if isinstance(given, Family):
+        return given.expanded(examples)
+    if isinstance(given, Problem):
+        given = given.constraints
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
+        raise TypeError(f"constraints are made with <= or >= between expressions; got {given!r}")
+    return [constraint for part in given for constraint in constraints_in(part, examples)]

@@ -1,0 +1,265 @@
+r"""Power: what can be certified at all with so many examples, before anything is trained.
+
+In: constraints, and examples with the predictions that are assumed (of a pilot classifier, or made up from a true and a
+false positive rate). Out: for each constraint the margin that the truth must keep so that `certify` passes with a given
+chance, and how many examples would do for what is asked.
+
+A certificate passes if value + reach <= 0, where the reach of the upper bound is what `estimates` says at the assumed
+rates. The value varies by its standard error, so the truth needs the margin
+
+.. math:: M = \text{reach} + z_{\text{power}} \cdot SE,
+
+which for large samples is (1.645 + 0.842) SE = 2.49 SE at 95 % and 80 %. Both sides of an ``abs`` must pass; at
+equality each may miss half as often, (1.645 + 1.282) SE = 2.93 SE, and the margin is the smallest tolerance that can be
+certified. A single rate is told by its binomial exactly: the bound at the count that is exceeded with the chance
+1 - power.
+
+More examples means more of all groups, in the proportions of the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from .._core.errors import EquirateError
+from ..data.examples import Examples
+from ..data.slices import EVERYBODY
+from ..language.expressions import Constraint, Expression
+from ..language.nodes import Rate
+from .certify import opposed
+from .estimates import Bounds, Sample, check_confidence
+from .exact import clopper_pearson
+from .spread import Clusters, labelled, measurable
+
+Array = NDArray[np.float64]
+RECALL = 0.8
+"""True positive rate that is assumed where none is given; the false positive rate then makes precision the same."""
+_LARGEST = 1e6  # times as many examples: more than that is never
+_SMALLEST = 1e-4
+
+
+@dataclass(frozen=True)
+class ConstraintPower:
+    """What can be certified of one constraint.
+
+    Parameters
+    ----------
+    constraint
+        As it was written.
+    certifiable
+        Whether it can be certified at the assumed rates; None where it does not hold at them.
+    margin
+        How far the truth must stay from the limit. For a constraint on ``abs`` that is the smallest tolerance that can
+        be certified of equal rates.
+    available
+        How far the assumed rates stay from the limit; for a constraint on ``abs`` the tolerance asked for.
+    two_sided
+        Whether it is a constraint on ``abs``.
+    group
+        The group that the uncertainty comes from, most of all.
+    examples
+        How many examples it has.
+    needed
+        How many it would take, with all other groups growing alike; None where no number would do.
+    rows
+        How many rows that is altogether.
+    """
+
+    constraint: str
+    certifiable: bool | None
+    margin: float
+    available: float
+    two_sided: bool
+    group: str
+    examples: int
+    needed: int | None
+    rows: int | None
+    confidence: float
+
+    def __str__(self) -> str:
+        have = f"with {self.examples:,} {self.group}"
+        level, margin = f"at {self.confidence:.0%}", _rounded_up(self.margin)
+        if not math.isfinite(self.margin):
+            return f"{self.constraint}: not measured, there are no examples of some group"
+        if self.certifiable:
+            rest = f"a tolerance of {margin} could be, too" if self.two_sided else f"the truth must keep {margin} away"
+            return f"{have}, {self.constraint} can be certified {level}: {rest}"
+        if self.certifiable is None:
+            return (
+                f"{have}, {self.constraint} can be certified {level} where the truth is better than the limit by "
+                f"{margin}; at the assumed rates it does not hold"
+            )
+        more = "no number would do" if self.needed is None else f"about {self.needed:,} would do"
+        less = f"or {margin}" if self.two_sided else f"or a truth that is better than the limit by {margin}"
+        return f"{have}, {self.constraint} cannot be certified {level}; {more}, {less}"
+
+
+@dataclass(frozen=True)
+class Power:
+    """What can be certified, constraint by constraint, at one confidence level and one chance to pass."""
+
+    constraints: tuple[ConstraintPower, ...]
+    confidence: float
+    power: float
+    assumed: str
+
+    @property
+    def certifiable(self) -> bool:
+        """Whether every constraint can be certified at the assumed rates."""
+        return all(part.certifiable for part in self.constraints)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers, for JSON."""
+        return {**asdict(self), "certifiable": self.certifiable}
+
+    def __str__(self) -> str:
+        head = f"what can be certified with a chance of {self.power:.0%}, assuming {self.assumed}:"
+        return "\n".join([head, *(f"  {part}" for part in self.constraints)])
+
+    __repr__ = __str__
+
+
+def assumed_predictions(examples: Examples, rates: dict[str, float] | None) -> tuple[Array, str]:
+    """Probabilities of predicting 1 by label alone, and what they are in words."""
+    given = dict(rates or {})
+    unknown = set(given) - {"tpr", "fpr"}
+    if unknown:
+        raise EquirateError(
+            f"rates of power takes 'tpr' and 'fpr', the rates of the classifier to come; got {sorted(unknown)!r}. "
+            "For anything finer give the predictions of a pilot classifier"
+        )
+    for name, value in given.items():
+        if not 0 <= value <= 1:
+            raise EquirateError(f"rates[{name!r}] must lie between 0 and 1; got {value!r}")
+    base = float(examples.weights @ examples.labels / examples.weights.sum())
+    tpr = given.get("tpr", RECALL)
+    fpr = given.get("fpr", min(base * (1 - tpr) / (1 - base), tpr) if base < 1 else 0.0)
+    found: Array = np.where(examples.labels == 1, tpr, fpr)
+    return found, f"a true positive rate of {tpr:.2g} and a false positive rate of {fpr:.2g} in every group"
+
+
+def powers(
+    constraints: Sequence[Constraint],
+    examples: Examples,
+    predictions: Array,
+    *,
+    drawn: bool,
+    assumed: str,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    clusters: Clusters | None = None,
+) -> Power:
+    """Work out the power for each constraint; ``drawn`` predictions are probabilities of a decision 0 or 1."""
+    check_confidence(confidence)
+    if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
+        raise EquirateError(f"power must lie between 0 and 1, such as 0.8; got {power!r}")
+    found = []
+    for constraint in constraints:
+        rates = list(constraint.rates())
+        if not measurable(rates, examples):
+            nan = float("nan")
+            found.append(
+                ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)
+            )
+            continue
+        sample = Sample.of(rates, examples, predictions, clusters, drawn)
+        found.append(_Planned(constraint, sample, confidence, power).told(examples))
+    return Power(tuple(found), confidence, power, assumed)
+
+
+class _Planned:
+    """One constraint on a sample that could be larger."""
+
+    def __init__(self, constraint: Constraint, sample: Sample, confidence: float, power: float) -> None:
+        self.constraint, self.sample, self.confidence = constraint, sample, confidence
+        self.parts = [part.residual for part in constraint.split()]
+        self.chance = 1 - (1 - power) / len(self.parts)  # each part may miss its share
+        self.two_sided = len(self.parts) == 2 and opposed(*self.parts)
+
+    def told(self, examples: Examples) -> ConstraintPower:
+        values = [self.sample.estimate(part).value for part in self.parts]
+        available = -sum(values) / 2 if self.two_sided else -max(values)
+        margin = self.margin(1.0)
+        factor = _smallest(lambda f: self.margin(f) <= available) if available > 0 else None
+        rate = self.limiting()
+        there = examples.mask(rate.slice) & labelled(examples.labels, rate.kind) & (examples.weights > 0)
+        count, rows = int(there.sum()), int((examples.weights > 0).sum())
+        return ConstraintPower(
+            repr(self.constraint),
+            None if available <= 0 else margin <= available,
+            margin,
+            available,
+            self.two_sided,
+            _who(rate),
+            count,
+            None if factor is None else _two_digits(factor * count),
+            None if factor is None else _two_digits(factor * rows),
+            self.confidence,
+        )
+
+    def margin(self, factor: float) -> float:
+        """The margin with ``factor`` times as many examples."""
+        sample = self.sample.times(factor)
+        return max(self._margin(part, sample) for part in self.parts)
+
+    def _margin(self, part: Expression, sample: Sample) -> float:
+        found = sample.estimate(part)
+        bounds = found.bound
+        if sample.plain and isinstance(bounds, Bounds) and bounds.affine and len(bounds.rates) == 1:
+            slope, rate, size = (float(each[0]) for each in (bounds.gradient, bounds.here, bounds.sizes))
+            return _binomial(slope, rate, size, self.confidence, self.chance)
+        return found.upper(self.confidence) - found.value + float(ndtri(self.chance)) * found.error
+
+    def limiting(self) -> Rate:
+        """The rate whose denominator the uncertainty comes from, most of all."""
+        shares: list[tuple[Rate, float]] = []
+        for part in self.parts:
+            bounds = self.sample.estimate(part).bound
+            shares += bounds.shares() if isinstance(bounds, Bounds) else []
+        return max(shares, key=lambda pair: pair[1])[0] if shares else next(self.constraint.rates())
+
+
+def _binomial(slope: float, rate: float, size: float, confidence: float, chance: float) -> float:
+    """Margin of a multiple of one rate: its bound at the count that is exceeded with the chance left."""
+    trials, share = max(round(size), 1), rate if slope > 0 else 1 - rate
+    count = int(binom.ppf(chance, trials, share))
+    return abs(slope) * (clopper_pearson(count, trials, 1 - confidence, 1) - share)
+
+
+def _smallest(enough: Callable[[float], bool]) -> float | None:
+    """Smallest factor that is enough, to 1 %; None if there is none."""
+    low, high = math.log(_SMALLEST), math.log(_LARGEST)
+    if not enough(_LARGEST):
+        return None
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def _who(rate: Rate) -> str:
+    where = "" if rate.slice == EVERYBODY else f" of {rate.slice!r}"
+    label = {(0, 1): "", (1,): " with label 1", (0,): " with label 0"}[rate.kind.labels]
+    return f"examples{where}{label}"
+
+
+def _two_digits(number: float) -> int:
+    """Round up to two digits that count: what is told is an order, not a count."""
+    unit = int(10.0 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0))
+    return math.ceil(number / unit - 1e-9) * unit
+
+
+def _rounded_up(number: float) -> str:
+    """Two digits that count, never less than the number."""
+    if not math.isfinite(number) or number <= 0:
+        return f"{number:g}"
+    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / unit - 1e-9) * unit:.2g}"

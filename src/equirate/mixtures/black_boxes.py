@@ -1,0 +1,182 @@
+r"""Mixing recorded iterates for black boxes: branch and bound over the values of their arguments.
+
+In: a table whose non-linear parts are all black boxes, and the signed rows of every iterate. Out: a mixture within a
+tolerance of the best there is, or the best found when the nodes run out.
+
+A black box :math:`\phi` rises with every signed argument :math:`z_s = \sigma_s \ell_s(R)`, and a mixture's arguments
+are the mixture of the arguments. So over all mixtures with :math:`z^- \le z \le z^+`, the linear programme with
+:math:`\phi(z^-)` in place of :math:`\phi(z)` is a lower bound; boxes of arguments are split until it is tight. One to
+three arguments make this a small search (monotonic optimisation), whatever the function.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from ..problem.table import Table
+
+Array = NDArray[np.float64]
+
+MOST_NODES = 300
+"""Boxes that are looked at before the search ends."""
+_ROUNDING = 1e-9  # rounding does not decide on which side of a jump a mixture lies
+_WIDE = 1e6
+_LEAN = 1e-5  # among mixtures that the bound does not tell apart, small arguments are better
+_MOST_COMPARED = 3000  # iterates up to which all pairs are compared
+
+
+def best_for_black_boxes(table: Table, rows: Array, penalty: float = 1e3, tolerance: float = 1e-3) -> Array | None:
+    """Minimise objective + ``penalty`` * violation over mixtures; None where other atoms stand beside the black boxes.
+
+    ``rows`` are the signed rows (multiplier rows, iterates), all finite.
+    """
+    if not all(group.form.grid for group in table.groups):
+        return None
+    kept = _undominated(rows)
+    weights = np.zeros(rows.shape[1])
+    weights[kept] = _Search(table, rows[:, kept], penalty).run(tolerance)
+    return weights
+
+
+def _undominated(rows: Array) -> NDArray[np.intp]:
+    """Iterates that no other is at least as good as in every signed row (all are better when smaller), each once."""
+    _, first = np.unique(rows, axis=1, return_index=True)
+    if len(first) > _MOST_COMPARED:
+        return np.sort(first)
+    values = rows[:, first]
+    worse = [bool(((values <= column).all(0) & (values != column).any(0)).any()) for column in values.T[:, :, None]]
+    return np.sort(first[~np.array(worse)])
+
+
+@dataclass(frozen=True, order=True)
+class _Box:
+    """Arguments between two corners, the bound over it, and the mixture that the bound is attained at."""
+
+    bound: float
+    number: int
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    mixture: tuple[float, ...]
+
+
+class _Search:
+    def __init__(self, table: Table, rows: Array, penalty: float) -> None:
+        self.table, self.rows, self.penalty = table, rows, penalty
+        self.constraints = table.constraints
+        self.arguments = rows[table.couplings]
+        self.sense = table.sense[table.couplings]
+        free = np.flatnonzero(np.ptp(self.arguments, axis=1) > _ROUNDING)
+        self.hulls = {(j, k): _frontier(*self.arguments[[j, k]]) for j in free for k in free if j != k}
+        self.n = rows.shape[1]
+        self.ones = np.append(np.ones(self.n), 0.0)[None]
+        singles = [self.merit(column) for column in np.eye(self.n)]
+        self.best: Array = np.eye(self.n)[int(np.argmin(singles))]
+        self.value = float(min(singles))
+        self.count = 0
+
+    def run(self, tolerance: float) -> Array:
+        """Split the box with the lowest bound until no box can be better by more than ``tolerance``."""
+        boxes: list[_Box] = []
+        self.add(boxes, self.arguments.min(axis=1), self.arguments.max(axis=1))
+        while boxes and self.count < MOST_NODES:
+            box = heapq.heappop(boxes)
+            if box.bound > self.value - tolerance * (1 + abs(self.value)):
+                break
+            low, high, at = np.array(box.low), np.array(box.high), self.arguments @ np.array(box.mixture)
+            k = self.steepest(low, at)
+            middle = (low[k] + min(max(at[k], low[k]), high[k])) / 2
+            below, above = high.copy(), low.copy()
+            below[k] = above[k] = middle
+            self.add(boxes, low, below)
+            self.add(boxes, above, high)
+        return self.best
+
+    def add(self, boxes: list[_Box], low: Array, high: Array) -> None:
+        """Bound a box of arguments, try the mixture found, and keep the box if it may hold a better one."""
+        self.count += 1
+        least = self.tightened(low, high)
+        solved = None if least is None else self.relaxed(least, high)
+        if least is None or solved is None:
+            return
+        bound, mixture = solved
+        merit = self.merit(mixture)
+        if merit < self.value:
+            self.best, self.value = mixture, merit
+        if bound < self.value:
+            heapq.heappush(boxes, _Box(bound, self.count, tuple(least), tuple(high), tuple(mixture)))
+
+    def tightened(self, low: Array, high: Array) -> Array | None:
+        """The least values of the arguments below ``high``, as far as pairs of them tell; None where there are none."""
+        least = low.copy()
+        for (j, k), hull in self.hulls.items():
+            if high[j] + _ROUNDING < hull[0, 0]:
+                return None
+            least[k] = max(least[k], float(np.interp(high[j] + _ROUNDING, hull[0], hull[1])) - _ROUNDING)
+        return None if (least > high + 2 * _ROUNDING).any() else least
+
+    def relaxed(self, low: Array, high: Array) -> tuple[float, Array] | None:
+        """The programme with every black box at its least over the box."""
+        atoms = _finite(self.atoms(low))
+        limited = self.rows[self.constraints]
+        room = -self.table.atom_weights[self.constraints] @ atoms
+        A = np.vstack([np.hstack([limited, -np.ones((len(limited), 1))]), np.pad(self.arguments, ((0, 0), (0, 1)))])
+        cost = np.append(self.rows[0] + _LEAN * self.arguments.sum(0), self.penalty)
+        result = linprog(cost, A, np.concatenate([room, high + _ROUNDING]), self.ones, [1.0], method="highs")
+        if result.x is None:
+            return None
+        mixture = np.clip(result.x[:-1], 0.0, None)
+        bound = result.fun - _LEAN * high.sum() + self.table.atom_weights[0] @ atoms
+        return float(bound), mixture / mixture.sum()
+
+    def atoms(self, arguments: Array) -> Array:
+        """Values of the black boxes at signed arguments."""
+        xi = np.clip(self.sense * arguments, self.table.lo, self.table.hi)
+        values: Array = self.table.atom_values(xi[:, None])[:, 0]
+        return values
+
+    def merit(self, mixture: Array) -> float:
+        """Objective and price of the largest violation of a mixture; infinite where a black box is not defined."""
+        atoms = self.atoms(self.arguments @ mixture + _ROUNDING)
+        if np.isnan(atoms).any():
+            return np.inf
+        violations = self.rows[self.constraints] @ mixture + self.table.atom_weights[self.constraints] @ atoms
+        objective = float(self.rows[0] @ mixture + self.table.atom_weights[0] @ atoms)
+        return objective + self.penalty * max(float(violations.max(initial=0.0)), 0.0)
+
+    def steepest(self, low: Array, at: Array) -> int:
+        """The argument whose distance from the lower corner costs the bound most."""
+        ways = np.tile(low, (len(low), 1)).T
+        np.fill_diagonal(ways, np.maximum(at, low))
+        weight = self.table.atom_weights.sum(axis=0)
+        gains = np.array([weight @ (_finite(self.atoms(way)) - _finite(self.atoms(low))) for way in ways.T])
+        # Where the function is flat at the corner and not at the mixture, the widest side is split.
+        width = np.maximum(at - low, 0.0)
+        return int(np.argmax(gains)) if gains.max() > 1e-9 else int(np.argmax(width))
+
+
+def _finite(atoms: Array) -> Array:
+    """A black box that is not defined somewhere bounds nothing there."""
+    return np.nan_to_num(atoms, nan=-_WIDE, posinf=_WIDE, neginf=-_WIDE)
+
+
+def _frontier(x: Array, y: Array) -> Array:
+    """(2, points): the least y of mixtures with at most a given x, a falling convex line from left to right."""
+    hull: list[tuple[float, float]] = []
+    for k in np.lexsort((y, x)):
+        here = (float(x[k]), float(y[k]))
+        if hull and here[1] >= hull[-1][1]:
+            continue
+        while len(hull) > 1 and _turn(hull[-2], hull[-1], here) <= 0:
+            hull.pop()
+        hull.append(here)
+    return np.array(hull).T
+
+
+def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
+    """Positive where the way from a over b to c turns left."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

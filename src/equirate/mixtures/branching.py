@@ -1,0 +1,224 @@
+r"""Several ratios over mixtures of columns to their global optimum: branch and bound.
+
+In: `Columns` with ratios, and a mixture to begin with. Out: the best mixture found, and the value that no mixture is
+below.
+
+With :math:`z_m = N_m / D_m` everything but the products :math:`N_m = z_m D_m` is linear or convex. Inside a box of
+denominators and values each product is held by its McCormick envelope, four inequalities, so a linear programme bounds
+the box from below (McCormick 1976). The box with the smallest bound is cut in two where its product is furthest from
+true, until no box has a bound below the best mixture by more than the gap that is allowed. Mixtures that programmes
+find on the way are brought to the nearest local optimum now and then.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Box, Columns
+from .convex import Found
+from .linear import FEASIBLE
+from .ratios import local
+
+Array = NDArray[np.float64]
+
+MOST_RATIOS = 4
+"""Ratios up to which a global optimum is sought."""
+
+KEPT = 1e-7
+"""A violation beyond the room that a mixture is accepted with."""
+
+STARTS = 12
+"""Mixtures to begin at where there are more ratios."""
+
+_CUT_ROUNDS = 8
+"""Programmes that a box may take to cut its convex atoms right."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How far to look for the global optimum.
+
+    Attributes
+    ----------
+    gap
+        How far from the optimum the mixture may be.
+    time_limit
+        Seconds; None for as long as it takes.
+    programmes
+        Linear programmes, a limit that is the same on every machine; None for as many as it takes.
+    """
+
+    gap: float = 1e-3
+    time_limit: float | None = None
+    programmes: int | None = None
+
+
+@dataclass
+class Effort:
+    """What is left of a search."""
+
+    columns: Columns
+    search: Search
+    began: float = field(default_factory=lambda: time.perf_counter())
+
+    def __post_init__(self) -> None:
+        self.first = self.columns.programme.solves
+
+    @property
+    def over(self) -> bool:
+        """Whether the limits are reached."""
+        limit, most = self.search.time_limit, self.search.programmes
+        if limit is not None and time.perf_counter() - self.began > limit:
+            return True
+        return most is not None and self.columns.programme.solves - self.first >= most
+
+
+@dataclass(order=True)
+class _Node:
+    """A box with its bound, and where it is to be cut."""
+
+    bound: float
+    number: int
+    box: Box = field(compare=False)
+    weights: Array = field(compare=False)
+    ratio: int = field(compare=False)
+    on_value: bool = field(compare=False)
+    point: float = field(compare=False)
+
+
+def best(columns: Columns, start: Array, room: float | None, effort: Effort) -> Found:
+    """The mixture with the smallest objective and a violation of at most ``room``, or (None) the smallest violation."""
+    root = whole(columns)
+    if root is None:
+        return Found(start, _value(columns, start, room), -np.inf)
+    if len(columns.ratios) <= MOST_RATIOS:
+        return _Branching(columns, start, room, effort, root).run()
+    return _from_many_starts(columns, start, room, effort, root)
+
+
+def _from_many_starts(columns: Columns, start: Array, room: float | None, effort: Effort, root: Box) -> Found:
+    """Local optima from the relaxation's mixture and from others; the bound is the relaxation's."""
+    search = _Branching(columns, start, room, effort, root)
+    search.bound(root, -np.inf)
+    rng = np.random.default_rng(0)
+    for _ in range(STARTS):
+        if effort.over:
+            break
+        mixture = np.zeros(columns.n)
+        np.add.at(mixture, rng.integers(columns.n, size=3), rng.dirichlet(np.ones(3)))
+        search.offer(local(columns, mixture, 20, 1e-6))
+    return search.found()
+
+
+def whole(columns: Columns) -> Box | None:
+    """Denominators from their floors on, and the values that ratios then have; None if a denominator has none."""
+    box = Box(*(np.zeros(len(columns.ratios)) for _ in range(4)))
+    for m, ratio in enumerate(columns.ratios):
+        N, D = ratio.numerator, ratio.denominator
+        enough = ratio.floor <= D
+        if not enough.any():
+            return None
+        box.d_lo[m], box.d_hi[m] = max(ratio.floor, D.min()), D.max()
+        # N <= a D + b in every column, so N / D <= a + b / floor for every mixture; and likewise from below.
+        values = N[enough] / D[enough]
+        box.z_hi[m] = values.max() + max((N - values.max() * D).max(), 0.0) / box.d_lo[m]
+        box.z_lo[m] = values.min() + min((N - values.min() * D).min(), 0.0) / box.d_lo[m]
+    return box
+
+
+def _value(columns: Columns, mu: Array, room: float | None) -> float:
+    objective, violation = columns.judge(mu)
+    if not np.isfinite(objective + violation):
+        return np.inf
+    if room is None:
+        return violation
+    return objective if violation <= room + KEPT else np.inf
+
+
+def _aim(columns: Columns, room: float | None) -> None:
+    if room is None:
+        columns.aim_at_violation()
+    else:
+        columns.aim_at_objective(room + FEASIBLE)
+
+
+class _Branching:
+    """One search: the heap of open boxes and the best mixture so far."""
+
+    def __init__(self, columns: Columns, start: Array, room: float | None, effort: Effort, root: Box) -> None:
+        self.columns, self.room, self.effort, self.root = columns, room, effort, root
+        self.weights, self.value = start, _value(columns, start, room)
+        self.open: list[_Node] = []
+        self.closed = np.inf
+        self.made = 0
+        self.spans = np.maximum(root.d_hi - root.d_lo, 1e-12), np.maximum(root.z_hi - root.z_lo, 1e-12)
+
+    def run(self) -> Found:
+        """Branch until the gap is closed or the effort is over."""
+        self.bound(self.root, -np.inf)
+        while self.open and self.open[0].bound < self.enough and not self.effort.over:
+            node = heapq.heappop(self.open)
+            for box in node.box.split(node.ratio, node.on_value, node.point):
+                self.bound(box, node.bound)
+        return self.found()
+
+    def found(self) -> Found:
+        """The best mixture so far, and the smallest bound of any box."""
+        bound = min([self.closed, self.value, *(node.bound for node in self.open[:1])])
+        return Found(self.weights, self.value, bound)
+
+    @property
+    def enough(self) -> float:
+        """A box with a bound above this has nothing worth looking for."""
+        return self.value - self.effort.search.gap
+
+    def bound(self, box: Box, above: float) -> None:
+        """Solve a box's programme, cut its convex atoms, and keep it if it may have something better."""
+        columns = self.columns
+        _aim(columns, self.room)
+        columns.inside(box)
+        lower, found = above, None
+        for _ in range(_CUT_ROUNDS):
+            solved = columns.solve()
+            if solved is None:
+                if found is None:
+                    return  # nothing in this box
+                break
+            found = solved
+            lower = max(lower, solved[2])
+            if lower >= self.enough or not columns.cut_off(solved[1], solved[0]):
+                break
+        assert found is not None  # the loop runs at least once
+        self.made += 1
+        self.offer(found[0])
+        if lower < self.enough and self.made & (self.made - 1) == 0:  # at 1, 2, 4, 8, ... boxes
+            self.offer(local(columns, found[0], 20, 1e-6))
+        if lower >= self.enough:
+            self.closed = min(self.closed, lower)
+            return
+        heapq.heappush(self.open, self._node(box, found[0], found[1], lower))
+
+    def offer(self, mu: Array) -> None:
+        """Keep a mixture that is better."""
+        value = _value(self.columns, mu, self.room)
+        if value < self.value:
+            self.weights, self.value = mu, value
+
+    def _node(self, box: Box, mu: Array, others: Array, lower: float) -> _Node:
+        """Cut the ratio that is furthest from its value, along the longer side of its box, near the solution."""
+        columns = self.columns
+        D = np.array([others[ratio.bottom] for ratio in columns.ratios])
+        N = np.array([others[ratio.top] for ratio in columns.ratios])
+        z = others[columns.v + 1 :]
+        m = int(np.argmax(np.abs(z - N / D)))
+        wide_d, wide_z = (box.d_hi - box.d_lo)[m] / self.spans[0][m], (box.z_hi - box.z_lo)[m] / self.spans[1][m]
+        on_value = bool(wide_z > wide_d)
+        lo, hi = (box.z_lo[m], box.z_hi[m]) if on_value else (box.d_lo[m], box.d_hi[m])
+        here = N[m] / D[m] if on_value else D[m]
+        point = float(np.clip(0.5 * here + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
+        return _Node(lower, self.made, box, mu, m, on_value, point)

@@ -1,0 +1,227 @@
+r"""Linear programmes over the simplex of columns: columns are priced in, and a solve begins where the last one ended.
+
+In: a cost and coefficients per column and per other variable. Out: `Solved`: a basic mixture, the other variables, the
+value and the duals.
+
+.. math::
+
+    \min\; c \cdot \mu + d \cdot x \quad\text{s.t.}\quad A \mu + B x \le b, \quad \textstyle\sum_t \mu_t = 1,
+    \quad \mu \ge 0, \quad l \le x \le u.
+
+Of thousands of columns a programme has only some: those whose reduced cost is negative join, and where it has no
+solution, those that its certificate of infeasibility asks for. What is returned holds for all columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+FEASIBLE = 1e-9
+"""Violations up to this size are rounding; what a programme may be wrong by.
+
+A violation is priced by up to 1e5, so the solver's own 1e-7 is no precision.
+"""
+
+_BATCH = 64
+"""Columns that join at a time."""
+
+_NONE = np.zeros(0, np.int32)
+
+
+class Solved(NamedTuple):
+    """A basic solution over all columns."""
+
+    weights: Array
+    others: Array
+    value: float
+    duals: Array
+    """Of the rows, at most 0: by how much the value falls for each unit of room."""
+
+
+class Programme:
+    """A linear programme over the simplex of columns that is changed and solved again.
+
+    Parameters
+    ----------
+    columns
+        (rows, columns): coefficients of the columns.
+    others
+        (rows, others): coefficients of the other variables.
+    limits
+        (rows,): right-hand sides; ``inf`` where a row does not count yet.
+    bounds
+        (others, 2): bounds of the other variables.
+    active
+        Columns to begin with, at least one.
+    equal
+        Which rows are equations; None for none.
+    """
+
+    def __init__(
+        self,
+        columns: Array,
+        others: Array,
+        limits: Array,
+        bounds: Array,
+        active: NDArray[np.intp],
+        equal: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.n, self.k = columns.shape[1], others.shape[1]
+        self.columns, self.active, self.solves = columns, np.zeros(0, np.intp), 0
+        self.objective = np.zeros(self.n)
+        self._in = np.zeros(self.n, dtype=bool)
+        self._solver = _solver()
+        self._solver.addCols(self.k, np.zeros(self.k), bounds[:, 0], bounds[:, 1], 0, _NONE, _NONE, np.zeros(0))
+        self._solver.addRow(1.0, 1.0, 0, _NONE, np.zeros(0))
+        self._scale, self._below = np.ones(1), np.zeros(1, dtype=bool)
+        scale = np.maximum(np.abs(columns).max(axis=1, initial=0.0), np.abs(others).max(axis=1, initial=0.0))
+        scale[scale < 1e-12] = 1.0  # coefficients that come later
+        self._scaled = columns / scale[:, None]
+        self._append(others, limits, scale, np.zeros(len(limits), dtype=bool) if equal is None else equal)
+        self._join(active)
+
+    def add(self, others: Array, limits: Array) -> None:
+        """Add rows (others) . x <= limits, without columns."""
+        if len(limits):
+            scale = np.maximum(np.abs(others).max(axis=1), 1e-12)
+            self._append(others, limits, scale, np.zeros(len(limits), dtype=bool))
+
+    def aim(self, objective: Array, cost: Array) -> None:
+        """Set what is minimised."""
+        self.objective = objective
+        solver, where = self._solver, np.arange(self.k + len(self.active), dtype=np.int32)
+        solver.changeColsCost(len(where), where, np.concatenate([cost, objective[self.active]]))
+
+    def bound(self, other: int, lower: float, upper: float) -> None:
+        """Set the bounds of another variable."""
+        self._solver.changeColBounds(other, lower, upper)
+
+    def limit(self, row: int, upper: float) -> None:
+        """Set a row's right-hand side."""
+        self._solver.changeRowBounds(row + 1, -highspy.kHighsInf, upper / self._scale[row + 1])
+
+    def set(self, row: int, other: int, value: float) -> None:
+        """Set the coefficient of another variable in a row."""
+        self._solver.changeCoeff(row + 1, other, value / self._scale[row + 1])
+
+    def solve(self) -> Solved | None:
+        """Solve for all columns; None if there is no solution."""
+        while True:
+            status = self._run()
+            if status == highspy.HighsModelStatus.kOptimal:
+                solution = self._solver.getSolution()
+                duals = np.array(solution.row_dual)
+                gain = self.objective - duals[1 : 1 + len(self._scaled)] @ self._scaled - duals[0]
+                if self._join(self._helpful(gain)):
+                    continue
+                x = np.array(solution.col_value)
+                weights = np.zeros(self.n)
+                weights[self.active] = distribution(x[self.k :])
+                value = float(self._solver.getInfo().objective_function_value)
+                return Solved(weights, x[: self.k], value, duals[1:] / self._scale[1:])
+            if status != highspy.HighsModelStatus.kInfeasible or not self._join(self._missing()):
+                return None
+
+    def _run(self) -> Any:
+        self.solves += 1
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status not in _CLEAR:  # stuck in the numbers of where it began: once more from scratch
+            self._solver.clearSolver()
+            self._solver.run()
+            status = self._solver.getModelStatus()
+        return status
+
+    def _helpful(self, gain: Array) -> NDArray[np.intp]:
+        """Columns with the most negative reduced costs."""
+        gain = np.where(self._in, 0.0, gain)
+        first = np.argpartition(gain, _BATCH)[:_BATCH] if self.n > _BATCH else np.arange(self.n)
+        return first[gain[first] < -FEASIBLE]
+
+    def _missing(self) -> NDArray[np.intp]:
+        """Columns that a certificate y of infeasibility does not hold for: it says y . a <= 0 of those that take part.
+
+        Without one, all columns.
+        """
+        _, known, ray = self._solver.getDualRay()
+        if not known:
+            return np.flatnonzero(~self._in)
+        value = np.asarray(ray)[1 : 1 + len(self._scaled)] @ self._scaled + ray[0]
+        # Rows that are bounded above tell by their sign which way round the certificate is: the columns that take part
+        # may all be at 0, where their own signs are rounding. Equations alone do not tell.
+        above, part = np.asarray(ray)[self._below], value[self._in]
+        turned = above.sum() > 0 if above.any() else part.max() > -part.min()
+        return self._helpful(value if turned else -value)
+
+    def _append(self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_]) -> None:
+        count, scaled = len(limits), others / scale[:, None]
+        rows, where = np.nonzero(scaled)
+        starts = np.searchsorted(rows, np.arange(count)).astype(np.int32)
+        upper = limits / scale
+        lower = np.where(equal, upper, -highspy.kHighsInf)
+        self._solver.addRows(
+            count, lower, upper, len(rows), starts, where.astype(np.int32), np.ascontiguousarray(scaled[rows, where])
+        )
+        self._scale = np.concatenate([self._scale, scale])
+        self._below = np.concatenate([self._below, ~equal])
+
+    def _join(self, joining: NDArray[np.intp]) -> bool:
+        """Let columns take part; whether there were any."""
+        count, rows = len(joining), 1 + len(self._scaled)
+        if not count:
+            return False
+        values = np.ones((count, rows))
+        values[:, 1:] = self._scaled[:, joining].T
+        self._solver.addCols(
+            count, self.objective[joining], np.zeros(count), np.full(count, highspy.kHighsInf), values.size,
+            np.arange(count, dtype=np.int32) * rows, np.tile(np.arange(rows, dtype=np.int32), count), values.ravel(),
+        )  # fmt: skip
+        self.active = np.concatenate([self.active, joining])
+        self._in[joining] = True
+        return True
+
+
+_CLEAR = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
+
+
+def _solver() -> Any:
+    highs: Any = highspy.Highs  # whose own hints do not cover it
+    solver = highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("presolve", "off")  # it would forget the last basis, and certificates
+    solver.setOptionValue("parallel", "off")
+    solver.setOptionValue("primal_feasibility_tolerance", FEASIBLE)
+    solver.setOptionValue("dual_feasibility_tolerance", FEASIBLE)
+    return solver
+
+
+def best_distribution(objective: Array, columns: Array, limits: Array) -> Array | None:
+    """A basic solution of min objective . mu with columns mu <= limits over the simplex; None if there is none.
+
+    Examples
+    --------
+    >>> best_distribution(np.array([0.0, 1.0]), np.array([[0.3, -0.1]]), np.zeros(1)).round(6).tolist()
+    [0.25, 0.75]
+    """
+    nothing = np.zeros((len(columns), 0))
+    programme = Programme(columns, nothing, limits, np.zeros((0, 2)), _extremes(objective, columns))
+    programme.aim(objective, np.zeros(0))
+    solved = programme.solve()
+    return None if solved is None else solved.weights
+
+
+def _extremes(objective: Array, columns: Array) -> NDArray[np.intp]:
+    """The best column in every row."""
+    return np.unique(np.concatenate([[np.argmin(objective)], np.argmin(columns, axis=1)]).astype(np.intp))
+
+
+def distribution(x: Array) -> Array:
+    """Clean rounding off a solution that should be a distribution."""
+    clean: Array = np.where(x < 1e-12, 0.0, x)
+    return clean / float(clean.sum())

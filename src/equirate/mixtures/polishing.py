@@ -1,0 +1,120 @@
+"""The best mixture of columns for the problem itself: which of the programmes to solve.
+
+In: a table, the signed rows of every column, a mixture to begin at. Out: `Weights`. `game.solution`, `players` and
+`estimators` call this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.table import Table
+from . import branching, convex, ratios
+from .black_boxes import best_for_black_boxes
+from .branching import Effort, Search
+from .columns import Columns, Cut, basic
+from .convex import Priced
+from .shrinking import Weights
+
+Array = NDArray[np.float64]
+
+
+def polish_weights(
+    table: Table,
+    rows: Array,
+    start: Array,
+    rounds: int = 60,
+    tolerance: float = 1e-6,
+    cuts: list[Cut] | None = None,
+    search: Search | None = None,
+) -> Weights | None:
+    """The best mixture of columns for the problem itself.
+
+    Parameters
+    ----------
+    table
+        Gives the atoms and their boxes.
+    rows
+        (multiplier rows, columns): signed row values of every column.
+    start
+        Weights to begin at (the shrunk mixture): where the linearisation of ratios starts.
+    cuts
+        Cuts of an earlier call for the same problem, which hold whatever the columns; new ones are added.
+    search
+        How far to look for the global optimum of ratios; None for the local one. Denominators count from their floors
+        on (`equirate.problem.canonical.RATIO_FLOOR`, where the user promised nothing).
+
+    Returns
+    -------
+    Weights or None
+        None where the problem has black boxes beside other atoms or is in biconvex form, which have no cuts, or where
+        no column of ``start`` has finite rows.
+    """
+    if any(group.direct is not None for group in table.groups):
+        return None
+    usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
+    if not start[usable].sum() > 0:
+        return None
+    weights = np.zeros(rows.shape[1])
+    if any(group.form.grid for group in table.groups):
+        searched = best_for_black_boxes(table, rows[:, usable])
+        if searched is None:
+            return None
+        weights[usable] = searched
+        return Weights(weights, 0.0)
+    begin = basic(rows[:, usable], start[usable] / start[usable].sum())
+    columns = Columns(table, rows[:, usable], [] if cuts is None else cuts, begin)
+    found = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
+    if columns.ratios and search is not None:
+        found = _global(columns, found, rounds, tolerance, search)
+    weights[usable] = basic(columns.rows, found.weights)
+    return replace(found, weights=weights)
+
+
+def _convex(columns: Columns, start: Array, rounds: int, tolerance: float) -> Weights:
+    violation, least = 0.0, 0.0
+    if columns.j and columns.judge(start)[1] > 0:
+        first = convex.least_violation(columns, start, rounds, tolerance)
+        start, violation, least = first.weights, first.value, max(first.bound, 0.0)
+    best = convex.least_objective(columns, start, violation, rounds, tolerance)
+    return Weights(best.weights, violation if violation > 10 * tolerance else 0.0, known(best.bound), least)
+
+
+def _local(columns: Columns, start: Array, rounds: int, tolerance: float) -> Weights:
+    mu = ratios.local(columns, start, rounds, tolerance)
+    return Weights(mu, columns.judge(mu)[1])
+
+
+def _global(columns: Columns, found: Weights, rounds: int, tolerance: float, search: Search) -> Weights:
+    """The smallest violation first, where the local optimum has one; then the smallest objective."""
+    mu, violation, least = found.weights, found.smallest_violation, 0.0
+    ratio, effort = ratios.only_ratio(columns), Effort(columns, search)
+    if violation > branching.KEPT:
+        if ratio is not None:
+            first = convex.least_violation(columns, mu, rounds, tolerance)
+        else:
+            first = branching.best(columns, mu, None, effort)
+        mu, violation, least = first.weights, first.value, max(first.bound, 0.0)
+    room = violation if violation > branching.KEPT else 0.0
+    if ratio is not None:
+        best = ratios.least_ratio(columns, ratio, mu, room, rounds, tolerance)
+    else:
+        best = branching.best(columns, mu, room, effort)
+    return Weights(best.weights, columns.judge(best.weights)[1], known(best.bound), least)
+
+
+def known(bound: float) -> float | None:
+    """None for a bound that says nothing."""
+    return bound if np.isfinite(bound) else None
+
+
+def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cuts: list[Cut]) -> Priced | None:
+    """Minimise objective + penalty * violation over mixtures of columns, with the duals; for convex problems.
+
+    ``rows`` and ``cuts`` are as in `polish_weights`. None where the programme has no solution.
+    """
+    columns = Columns(table, rows, cuts, np.full(rows.shape[1], 1 / rows.shape[1]))
+    return convex.priced(columns, penalty, tolerance)

@@ -1,0 +1,100 @@
+r"""Problems with ratios over mixtures of columns: to a local optimum, or, for one ratio alone, to the global one.
+
+In: `Columns` with ratios. Out: mixtures. `descend` solves successive linear programmes inside a trust region.
+`only_ratio` has the exact answer where the objective is one ratio N / D and everything else is convex: the mixture that
+minimises N - r D at r = N / D of the last one, until it is the last one (Dinkelbach 1967). It is the optimum that the
+substitution of Charnes and Cooper (1962) finds in one programme; but the simplex stays a simplex here, and so columns
+and cuts stay what they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import Columns, Ratio
+from .convex import Found
+from .linear import FEASIBLE
+
+Array = NDArray[np.float64]
+
+PENALTY = 10.0
+"""Price of a violation where it is weighed against the objective."""
+
+PENALTIES = (PENALTY, 1e3, 1e5)
+"""Prices of a violation while ratios are linearised: the next where the one before did not keep the constraints."""
+
+
+def local(columns: Columns, start: Array, rounds: int, tolerance: float) -> Array:
+    """A local optimum from ``start``: no larger violation, and no larger objective at the same violation."""
+    mu, allowed = start, columns.judge(start)[1] + FEASIBLE
+    for penalty in PENALTIES:
+        found = descend(columns, mu, penalty, rounds, tolerance)
+        violation = columns.judge(found)[1]
+        if violation <= allowed or violation <= tolerance:
+            mu, allowed = found, violation
+        if violation <= FEASIBLE:
+            break
+    return mu
+
+
+def descend(columns: Columns, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
+    """Successive linear programmes from ``mu``, each trusted while the denominators change little."""
+    merit, width = columns.merit(mu, penalty), 0.3
+    columns.aim_at_merit(penalty)
+    for _ in range(rounds):
+        columns.near(mu, width)
+        solved = columns.solve()
+        value = np.inf if solved is None else columns.merit(solved[0], penalty)
+        if solved is not None and value < merit - 1e-3 * tolerance:
+            mu, merit, width = solved[0], value, min(2 * width, 1.0)
+            columns.cut_at(columns.at(mu)[0])
+        else:
+            width /= 4
+            if width < 1e-4:
+                break
+    return mu
+
+
+def only_ratio(columns: Columns) -> Ratio | None:
+    """The ratio that is the objective, up to a constant, where nothing else is a ratio; None otherwise."""
+    if len(columns.ratios) != 1 or len(columns.ratios[0].atoms) != 1:
+        return None
+    ratio, weights = columns.ratios[0], columns.table.atom_weights
+    atom = ratio.atoms[0][0]
+    alone = np.count_nonzero(weights[:, atom]) == 1 and np.flatnonzero(weights[0]).tolist() == [atom]
+    constant = np.ptp(columns.rows[0]) <= 1e-12
+    return ratio if alone and constant and (ratio.denominator >= ratio.floor).any() else None
+
+
+def least_ratio(columns: Columns, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float) -> Found:
+    """The mixture with the smallest objective, one ratio s N / D, and a violation of at most ``room``.
+
+    With F the smallest s (N - r D) there is, s N / D >= s r + F / D for every mixture: the bound.
+    """
+    (atom, sign), mu = ratio.atoms[0], start
+    scale, constant = columns.table.atom_weights[0, atom], float(columns.rows[0, 0])
+    columns.programme.bound(ratio.bottom, ratio.floor, np.inf)
+    smallest = max(ratio.floor, float(ratio.denominator.min()))
+    r, bound = _value_of(ratio, mu), -np.inf
+    value = sign * r if columns.judge(mu)[1] <= room + tolerance else np.inf
+    for _ in range(rounds):
+        columns.aim_at(sign * (ratio.numerator - r * ratio.denominator), room + FEASIBLE)
+        solved = columns.solve()
+        if solved is None:
+            break
+        found, others, lower = solved
+        bound = max(bound, sign * r + min(lower, 0.0) / smallest)
+        kept = columns.judge(found)[1] <= room + tolerance
+        if kept and sign * _value_of(ratio, found) < value:
+            mu, value = found, sign * _value_of(ratio, found)
+        if value - bound <= tolerance:
+            break
+        before, r = r, _value_of(ratio, found)
+        if not columns.cut_off(others, found) and abs(r - before) <= 1e-12:  # as far as the programme is exact
+            break
+    return Found(mu, scale * value + constant, scale * bound + constant)
+
+
+def _value_of(ratio: Ratio, mu: Array) -> float:
+    return float(ratio.numerator @ mu) / max(float(ratio.denominator @ mu), ratio.floor)

@@ -1,0 +1,127 @@
+"""Choosing by each iterate's own values: the paper's shrinking, and the best single iterate.
+
+In: each iterate's objective and violations. Out: weights over the iterates, or one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .linear import FEASIBLE, Programme, best_distribution
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights over columns, and what was proven about all mixtures of these columns.
+
+    Attributes
+    ----------
+    weights
+        A distribution over the columns.
+    smallest_violation
+        The smallest that was found (0 if the constraints can be met).
+    bound
+        No mixture with a violation of at most ``smallest_violation`` has a smaller (minimised) objective; None where
+        that is not known.
+    violation_bound
+        No mixture has a smaller violation.
+    """
+
+    weights: Array
+    smallest_violation: float
+    bound: float | None = None
+    violation_bound: float = 0.0
+
+
+def best_index(objective: Array, violations: Array) -> int:
+    """The single best iterate by ranks (Cotter et al. 2019): the smallest larger rank, ties by objective.
+
+    Parameters
+    ----------
+    objective
+        (iterates,) values to minimise.
+    violations
+        (constraints, iterates) signed violations.
+
+    Examples
+    --------
+    >>> best_index(np.array([0.1, 0.2, 0.3]), np.array([[0.5, 0.0, -0.1]]))
+    1
+    """
+    usable = np.isfinite(objective) & np.isfinite(violations).all(axis=0)
+    worst = np.where(usable, np.maximum(violations, 0.0).max(axis=0, initial=0.0), np.inf)
+    value = np.where(usable, objective, np.inf)
+    larger = np.maximum(_ranks(value), _ranks(worst))
+    return int(np.lexsort((worst, value, larger))[0])
+
+
+def _ranks(values: Array) -> NDArray[np.intp]:
+    """Rank of each value: how many are smaller."""
+    return np.searchsorted(np.sort(values), values)
+
+
+def shrink_weights(objective: Array, violations: Array) -> Weights:
+    """The paper's shrinking: min mu . objective with mu . violations <= 0 over the simplex, a basic solution.
+
+    At most J + 1 iterates get weight. Where no mixture is feasible, the smallest achievable largest violation is
+    found first and then not exceeded.
+
+    Parameters
+    ----------
+    objective
+        (iterates,) values to minimise; those that are not finite get no weight.
+    violations
+        (constraints, iterates) signed violations.
+
+    Examples
+    --------
+    >>> shrink_weights(np.array([0.1, 0.3]), np.array([[0.2, -0.2]])).weights  # half and half just keeps the limit
+    array([0.5, 0.5])
+    """
+    kept = np.asarray(np.isfinite(violations).all(axis=0))
+    usable = np.flatnonzero(np.isfinite(objective) & kept)
+    if not len(usable):
+        return _without_values(objective, violations, kept)
+    f, V = objective[usable], violations[:, usable]
+    slack = _smallest_violation(V)
+    weights = np.zeros(len(objective))
+    weights[usable] = _within(f, V, slack)
+    return Weights(weights, slack)
+
+
+def _without_values(objective: Array, violations: Array, kept: NDArray[np.bool_]) -> Weights:
+    """The uniform mixture, where every iterate alone is infinite.
+
+    A divergence is, where all are predicted alike; a mixture of such iterates need not be. So there is nothing to be
+    linear in: all that have values take part, and a violation that is finite in none has no smallest average.
+    """
+    known = ~(np.isnan(objective) | np.isnan(violations).any(axis=0))
+    part = kept & known if (kept & known).any() else known if known.any() else np.ones_like(known)
+    return Weights(part / part.sum(), _smallest_violation(violations[:, part]) if kept[part].all() else np.inf)
+
+
+def _smallest_violation(V: Array) -> float:
+    if not len(V) or (V.max(0) <= 0).any():
+        return 0.0
+    others, n = -np.ones((len(V), 1)), V.shape[1]
+    programme = Programme(V, others, np.zeros(len(V)), np.array([[0.0, np.inf]]), np.unique(np.argmin(V, axis=1)))
+    programme.aim(np.zeros(n), np.ones(1))
+    solved = programme.solve()
+    if solved is None:
+        raise RuntimeError("the smallest violation of a mixture was not found: the programme over columns failed")
+    value = float((V @ solved.weights).max())
+    return value if value > FEASIBLE else 0.0
+
+
+def _within(f: Array, V: Array, slack: float) -> Array:
+    """The best mixture whose violations stay within the smallest ones; rounding gets room until it is enough."""
+    for room in (1e-12, 2 * FEASIBLE, 1e-7, 1e-6):  # a violation of 1e-16 everywhere is none
+        weights = best_distribution(f, V, np.full(len(V), slack + room))
+        if weights is not None:
+            return weights
+    raise RuntimeError("the programme over columns failed although its smallest violation is known")

@@ -1,0 +1,99 @@
+"""A mixture made deterministic: one score cuts the rows into bins, and each bin is decided by one member.
+
+Members differ from each other only where they disagree, so it is enough that each bin has a member whose decisions,
+summed up over all bins, have the mixture's rates (Cotter, Narasimhan and Gupta 2019, "On making stochastic classifiers
+deterministic"). Which bin has which member is found by `estimators.derandomising`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError, FileError
+from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
+from .contract import Array, Members, Written
+
+
+@dataclass(frozen=True, eq=False)
+class Derandomised(Members):
+    """One classifier: the member of the bin that the mean score falls into decides.
+
+    Attributes
+    ----------
+    base
+        The members.
+    weights
+        Their shares in the mean score.
+    edges
+        Ends of the bins, rising; a score on an edge belongs to the bin above it.
+    choice
+        The member of each bin, one more than there are edges.
+    """
+
+    base: Members
+    weights: Array
+    edges: Array
+    choice: NDArray[np.int64]
+    settings_rule: ClassVar[Rule] = MapOf(Either((SCALAR, ListOf(maybe(TEXT)))))
+    array_rules: ClassVar[Mapping[str, Rule]] = {
+        "weights": ArrayOf("f", 1),
+        "edges": ArrayOf("f", 1),
+        "choice": ArrayOf("i", 1),
+    }
+
+    nested: ClassVar[str] = "base."
+
+    @property
+    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the members
+        """Whether predicting needs attributes."""
+        return self.base.needs_attributes
+
+    @property
+    def width(self) -> int | None:
+        """Features of the members."""
+        return self.base.width
+
+    def __len__(self) -> int:
+        """One."""
+        return 1
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Ask the member of each row's bin."""
+        decided = self.base.decide(X, attributes)
+        bins = np.searchsorted(self.edges, self.base.mean_score(X, self.weights, attributes), side="right")
+        return decided[np.arange(len(decided)), self.choice[bins]][:, None]
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """The one there is."""
+        if list(indices) != [0]:
+            raise AlgorithmError(f"there is one classifier here; asked for {list(indices)}")
+        return self
+
+    def plain(self, width: int) -> Written:
+        """Write the members, and what cuts them up."""
+        kind, settings, arrays = self.base.plain(width)
+        own = {"weights": self.weights, "edges": self.edges, "choice": self.choice}
+        return Written("derandomised", {"base": kind, **settings}, {**own, **_prefixed(arrays)})
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the members, and what cuts them up."""
+        if not isinstance(settings.get("base"), str) or settings["base"] == "derandomised":
+            raise FileError("a derandomised classifier is one of members of another kind")
+        rest = {name: value for name, value in settings.items() if name != "base"}
+        inner = {name.removeprefix(cls.nested): array for name, array in arrays.items() if name.startswith(cls.nested)}
+        base = Members.read(Written(settings["base"], rest, inner))
+        weights, edges, choice = arrays["weights"], arrays["edges"], arrays["choice"]
+        fit = len(weights) == len(base) and len(choice) == len(edges) + 1 and (np.diff(edges) > 0).all()
+        if not fit or choice.min() < 0 or choice.max() >= len(base):
+            raise FileError("the bins of a derandomised classifier do not fit together")
+        return cls(base, weights, edges, choice.astype(np.int64))
+
+
+def _prefixed(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {f"{Derandomised.nested}{name}": array for name, array in arrays.items()}

@@ -1,0 +1,128 @@
+"""Audits: rates as the language has them, intervals as published, and honest about how many were looked at."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import equirate as eq
+from equirate.judge.audit import RATES, audit, newcombe, wilson
+
+Z = 1.959963984540054
+
+
+def made_up(n: int, seed: int, gap: float = 0.0) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    people = {
+        "sex": rng.choice(["F", "M"], n),
+        "region": rng.choice(["n", "s", "w"], n),
+        "age": rng.integers(20, 70, n),
+    }
+    y = rng.random(n) < 0.4
+    p = rng.random(n) < np.where(y, 0.7, 0.2) + gap * (people["sex"] == "F")
+    return y, p, people
+
+
+@given(st.integers(0, 200), st.integers(1, 200), st.floats(0.5, 5))
+def test_wilson_solves_the_score_equation(count: int, n: int, z: float) -> None:
+    share = min(count, n) / n
+    for end in wilson(share, n, z):
+        if 0 < end < 1:
+            assert abs(share - end) == pytest.approx(z * np.sqrt(end * (1 - end) / n), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("a", "m", "b", "n", "low", "high"),
+    [  # Newcombe 1998, Table II, method 10
+        (56, 70, 48, 80, 0.0524, 0.3339),
+        (9, 10, 3, 10, 0.1705, 0.8090),
+        (10, 10, 0, 20, 0.6791, 1.0000),
+    ],
+)
+def test_newcombe_as_published(a: int, m: int, b: int, n: int, low: float, high: float) -> None:
+    first, second = ((k / size, *wilson(k / size, size, Z)) for k, size in ((a, m), (b, n)))
+    assert newcombe(first, second) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_rates_are_those_of_the_language() -> None:
+    y, p, people = made_up(3000, 0, 0.1)
+    found = audit(y, p, people)
+    assert {each.rate for each in found.findings} == set(RATES)
+    for each in found.findings:
+        inside = eq.parse(each.group)
+        for slice_, value in ((inside, each.value), (~inside, each.others)):
+            assert getattr(eq, each.rate)(slice_).evaluate(y, p, people) == pytest.approx(value, abs=1e-12)
+        assert each.difference == pytest.approx(each.value - each.others)
+        assert each.low <= each.difference <= each.high
+    for name, (value, low, high) in found.overall.items():
+        assert getattr(eq, name)().evaluate(y, p) == pytest.approx(value, abs=1e-12)
+        assert low <= value <= high
+
+
+def test_groups_pairs_and_quarters() -> None:
+    y, p, people = made_up(6000, 0)
+    groups = {each.group for each in audit(y, p, people).findings}
+    assert "sex == 'F'" in groups
+    assert "sex == 'M'" not in groups  # the same comparison, turned round
+    assert "(sex == 'M') & (region == 's')" in groups
+    assert sum("age" in group for group in groups) == 4 * (1 + 2 + 3)
+
+
+def test_the_worst_comes_first() -> None:
+    y, p, people = made_up(4000, 1, 0.25)
+    found = audit(y, p, people)
+    sure = [each.sure for each in found.findings]
+    assert sure == sorted(sure, reverse=True)
+    assert found.findings[0].clear
+    assert "sex == 'F'" in found.findings[0].group
+
+
+def test_more_looks_make_wider_intervals() -> None:
+    y, p, people = made_up(4000, 2, 0.1)
+    few = {(e.rate, e.group): e for e in audit(y, p, {"sex": people["sex"]}).findings}
+    many = {(e.rate, e.group): e for e in audit(y, p, people).findings}
+    for key, each in few.items():
+        assert many[key].low < each.low
+        assert many[key].high > each.high
+
+
+def test_where_groups_do_not_differ_hardly_any_audit_says_so() -> None:
+    """With 95 % confidence in all intervals at once, at most 5 % of audits may say that some group differs."""
+    alarms = sum(any(each.clear for each in audit(*made_up(1500, seed)).findings) for seed in range(100))
+    assert alarms <= 11  # more than that has a probability below 1 % at 5 %
+
+
+def test_small_cells_are_left_out_and_named() -> None:
+    y, p, people = made_up(2000, 3)
+    people["sex"][:10] = "X"
+    found = audit(y, p, {"sex": people["sex"], "region": people["region"]})
+    assert ("sex == 'X'", 10) in found.left_out
+    assert all(each.examples >= 30 for each in found.findings)
+    assert not any("'X'" in each.group for each in found.findings)
+    assert found.as_dict()["left_out"][0]["examples"] < 30
+
+
+@given(st.floats(0.1, 10))
+def test_the_scale_of_weights_does_not_matter(scale: float) -> None:
+    y, p, people = made_up(400, 4)
+    plain, weighted = audit(y, p, {"sex": people["sex"]}), audit(y, p, {"sex": people["sex"]}, np.full(400, scale))
+    for first, second in zip(plain.findings, weighted.findings, strict=True):
+        assert (first.rate, first.group) == (second.rate, second.group)
+        assert (first.low, first.high) == pytest.approx((second.low, second.high))
+
+
+def test_unequal_weights_widen_intervals() -> None:
+    y, p, people = made_up(2000, 5)
+    weights = np.where(np.arange(2000) % 10, 0.1, 10.0)
+    plain, weighted = (audit(y, p, {"sex": people["sex"]}, w) for w in (None, weights))
+    width = {each.rate: each.high - each.low for each in plain.findings}
+    assert all(each.high - each.low > 1.5 * width[each.rate] for each in weighted.findings)
+
+
+def test_refusals() -> None:
+    y, p, people = made_up(100, 6)
+    with pytest.raises(eq.DataError, match="has one value only, 'same'"):
+        audit(y, p, {"a": np.full(100, "same")})
+    with pytest.raises(eq.DataError, match="group them first"):
+        audit(np.tile(y, 2), np.tile(p, 2), {"a": np.array([f"v{k}" for k in range(200)])})
+    with pytest.raises(eq.EquirateError, match="confidence"):
+        audit(y, p, people, confidence=1.5)
