@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
 from .._core.hashing import salted, uniform
 from .._core.seeds import stream
-from ..data.examples import Examples, columns_of, fill_missing, scores_of, to_numpy
+from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
@@ -311,6 +311,7 @@ class RatePostprocessor(Judged):
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:
-    """Labels as one column."""
-    labels: NDArray[Any] = column_or_1d(to_numpy(y), warn=True)
-    return labels
+    """Labels as one column, none missing."""
+    labels: NDArray[Any] = to_numpy(y)
+    refuse_missing(labels, "y")
+    return np.asarray(column_or_1d(labels, warn=True))
