@@ -41,6 +41,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
     from .estimators.rate_classifier import RateClassifier
+    from .estimators.scoring import scorer
     from .game import algorithms, baselines
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
@@ -119,6 +120,7 @@ _NAMES = {
     "Classifier": "game.classifiers",
     "RateClassifier": "estimators.rate_classifier",
     "RatePostprocessor": "estimators.postprocessor",
+    "scorer": "estimators.scoring",
     "load": "estimators.loading",
     "certify": "judge.border",
     "power": "judge.border",
@@ -160,6 +162,7 @@ __all__ = [
     # the estimator
     "RateClassifier",
     "RatePostprocessor",
+    "scorer",
     "load",
     # judging any classifier
     "certify",

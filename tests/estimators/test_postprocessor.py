@@ -516,7 +516,7 @@ def test_a_key_decides(data: Data) -> None:
     assert (other.predict(score, key=np.arange(n)) != post.predict(score, key=np.arange(n))).any()
     with pytest.raises(eq.DataError, match="key"):
         post.predict(score, key=[1, 2])
-    with pytest.raises(eq.DataError, match="output='hashed'"):
+    with pytest.raises(eq.EquirateError, match='output="hashed"'):
         between(data, output="stochastic").predict(score, key=np.arange(n))
     with pytest.raises(eq.EquirateError, match="'output' parameter"):
         between(data, output="both")

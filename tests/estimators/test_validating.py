@@ -86,3 +86,39 @@ def test_what_is_wrong_with_something_else_is_left_to_scikit_learn() -> None:
         classifier().fit(X[:, 0], Y)
     with pytest.raises(TypeError, match="number"):
         classifier().fit(np.array([[{}, 1.0]] * N, dtype=object), Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"validation": "x"}, "validation is a share of the data"),
+        ({"validation": None}, "validation is a share of the data"),
+        ({"tolerance": "x"}, "tolerance must be a number"),
+        ({"tolerance": float("nan")}, "tolerance must be a number"),
+        ({"patience": "x"}, "patience must be None or a whole number"),
+        ({"patience": 0}, "patience must be None or a whole number"),
+    ],
+)
+def test_parameters_that_are_no_numbers(options, said) -> None:
+    with pytest.raises(eq.EquirateError, match=said):
+        classifier().set_params(**options).fit(X, Y)
+
+
+def test_what_is_not_there_says_what_is() -> None:
+    mixed = classifier().set_params(constraints=[eq.positive_rate() <= 0.3], n_rounds=200, validation=0.0)
+    fitted = mixed.fit(X, Y)
+    assert not hasattr(fitted, "predict_proba")
+    with pytest.raises(AttributeError, match="predict_pmf"):
+        _ = fitted.predict_proba
+    assert len(fitted.weights_) > 1
+    assert not hasattr(fitted, "decision_function")
+    with pytest.raises(AttributeError, match=r"predict_pmf.*output=\"deterministic\".*to_deterministic"):
+        fitted.decision_function(X)
+
+
+@pytest.mark.parametrize("holes", [[None], [np.nan], [float("nan"), None]])
+def test_missing_labels_of_a_postprocessor_are_counted(holes) -> None:
+    names = np.where(Y == 1, "yes", "no").astype(object)
+    names[5 : 5 + len(holes)] = holes
+    with pytest.raises(eq.DataError, match=f"y has {len(holes)} missing values? .* first in row 5"):
+        eq.RatePostprocessor(None, eq.maximize(eq.f1())).fit(X[:, 0], names)

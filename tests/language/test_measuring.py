@@ -60,3 +60,18 @@ def test_the_text_is_only_made_for_a_warning() -> None:
 def test_atoms_forgive_rounding_only() -> None:
     np.testing.assert_array_equal(applied(SQRT, [np.array([4.0, -1e-17, -0.1])]), [2, 0, NAN])
     assert applied(INV, [-0.0]) == INF
+
+
+def test_labels_of_any_two_values_are_told_by_the_positive_one() -> None:
+    truth, said = ["no", "yes", "yes", "no"], ["no", "no", "yes", "yes"]
+    numbers = [0, 1, 1, 0], [0, 0, 1, 1]
+    assert eq.precision().evaluate(truth, said, pos_label="yes") == eq.precision().evaluate(*numbers)
+    assert eq.recall().evaluate(truth, said, pos_label="no") == eq.tnr().evaluate(*numbers)
+    assert eq.tpr().evaluate(truth, [0.1, 0.4, 0.8, 0.3], pos_label="yes") == pytest.approx(0.6)
+    assert eq.fpr().evaluate([2, 1, 1, 2], [2, 2, 1, 1], pos_label=2) == 0.5
+    assert (eq.recall() >= 0.9).evaluate(truth, said, pos_label="yes") == pytest.approx(0.4)
+    for wrong, positive in ((truth, "maybe"), (["no", "yes", "perhaps", "no"], "yes")):
+        with pytest.raises(eq.DataError, match="labels must be that and one other"):
+            eq.recall().evaluate(wrong, said, pos_label=positive)
+    with pytest.raises(eq.DataError, match="missing value"):
+        eq.recall().evaluate(["no", None, "yes", "no"], said, pos_label="yes")

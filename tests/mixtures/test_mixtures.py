@@ -11,6 +11,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
 from equirate.mixtures import best_index, polish_weights, ratios, shrink_weights
+from equirate.mixtures.linear import best_distribution
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -435,3 +436,17 @@ def test_a_violation_is_priced_higher_until_it_goes(monkeypatch, enough):
     assert found.tolist() == [1.0, 0.0]
     assert prices[-1] == enough  # and no further
     assert prices == sorted(prices)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_that_make_a_programme_possible_join_whatever_the_rounding(seed: int) -> None:
+    """Two columns to begin with, both on the edge of the certificate that they are not enough: others must join."""
+    rng = np.random.default_rng(seed)
+    violations = np.array([[0.8, -0.1], [-0.2, 0.7]])
+    inner = rng.uniform(0.0, 0.2, (2, 4))
+    columns = np.concatenate([violations, inner], axis=1)
+    limits = np.full(2, inner.max() + 1e-12)
+    for order in ("C", "F"):
+        found = best_distribution(rng.random(6), np.array(columns, order=order), limits)  # type: ignore[call-overload]
+        assert found is not None
+        assert (columns @ found <= limits + 1e-9).all()

@@ -216,6 +216,29 @@ def predictions_of(values: ArrayLike, length: int) -> Array:
     return np.clip(numbers, 0.0, 1.0)
 
 
+def by_label(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> tuple[NDArray[np.int8], Any]:
+    """Labels of any two values as 0 and 1, and predictions likewise where they are labels rather than probabilities.
+
+    Examples
+    --------
+    >>> by_label(["no", "yes"], ["yes", "yes"], "yes")[1].tolist()
+    [1, 1]
+    >>> by_label(["no", "yes"], [0.2, 0.9], "yes")[1].tolist()
+    [0.2, 0.9]
+    """
+    true, predicted = (_one_dimensional(to_numpy(values), name) for values, name in ((y_true, "y"), (y_pred, "y_pred")))
+    for array, name in ((true, "y"), (predicted, "y_pred")):
+        refuse_missing(array, name)
+    labels = set(true.tolist())
+    if predicted.dtype.kind != "f" or set(predicted.tolist()) <= labels | {pos_label}:
+        labels |= set(predicted.tolist())
+        predicted = np.asarray(predicted == pos_label, dtype=np.int8)
+    if len(labels | {pos_label}) > 2 or pos_label not in labels:
+        found = ", ".join(sorted(map(repr, labels))[:5])
+        raise DataError(f"with pos_label={pos_label!r}, labels must be that and one other; there are {found}")
+    return np.asarray(true == pos_label, dtype=np.int8), predicted
+
+
 def _one_dimensional(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Refuse tables; a single column counts as one-dimensional."""
     if array.ndim == 2 and array.shape[1] == 1:

@@ -11,6 +11,7 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Settings:
     def of(cls, estimator: Any) -> Settings:
         """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
         settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
-        if not 0 <= settings.validation < 1:
+        if not _number(settings.validation) or not 0 <= settings.validation < 1:
             raise EquirateError(
                 f"validation is a share of the data, at least 0 and below 1; got {settings.validation!r}"
             )
@@ -75,8 +76,11 @@ class Settings:
             check_confidence(settings.confidence)
         if (settings.confidence is not None or settings.two_sets) and settings.validation == 0:
             raise EquirateError("two_sets and confidence need held-out data: set validation to a share such as 0.4")
-        if not settings.tolerance >= 0:
-            raise EquirateError(f"tolerance must not be negative; got {settings.tolerance!r}")
+        if not _number(settings.tolerance) or not settings.tolerance >= 0:
+            raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
+        whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
+        if settings.patience is not None and (not whole or settings.patience < 1):
+            raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
         return settings
 
     @property
@@ -292,6 +296,10 @@ def _on_two_sets(
     trained[train], measured[referee] = weights[train], weights[referee]
     judged = replace(sample, examples=replace(sample.examples, weights=measured))
     return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_linear(model: Any) -> bool:

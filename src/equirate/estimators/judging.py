@@ -7,7 +7,7 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -124,11 +124,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        for name in problem.baselines():
-            column = columns.get(name)
-            if column is not None and set(np.unique(column.astype(str))) <= set(self.classes_.astype(str)):
-                columns[name] = (column.astype(str) == str(self._positive())).astype(np.int8)
-        return examples.with_columns(columns)
+        return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
     def _judged(
         self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
@@ -253,6 +249,18 @@ class Judged(ClassifierMixin, BaseEstimator):
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
         check_is_fitted(self, "classifier_")
         files.write(path, *self._plain())
+
+
+def read_like_labels(
+    columns: dict[str, NDArray[Any]], names: Iterable[str], classes: NDArray[Any], positive: Any
+) -> dict[str, NDArray[Any]]:
+    """Columns with the predictions of other models as 0 and 1, where they are given as labels."""
+    read = dict(columns)
+    for name in names:
+        column = columns.get(name)
+        if column is not None and set(np.unique(column.astype(str))) <= set(classes.astype(str)):
+            read[name] = (column.astype(str) == str(positive)).astype(np.int8)
+    return read
 
 
 def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:

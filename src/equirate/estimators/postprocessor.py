@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .._core.errors import DataError, NotSolvedWarning
+from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.hashing import salted, uniform
 from .._core.seeds import stream
-from ..data.examples import Examples, columns_of, fill_missing, scores_of, to_numpy
+from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..game.classifiers import Classifier
@@ -276,17 +277,18 @@ class RatePostprocessor(Judged):
             same way, whatever its features. By default the features themselves.
         """
         classifier, attributes = self.classifier_, self._attributes(X, sensitive_features)
-        if self.output == "stochastic":
-            if key is not None:
-                raise DataError(
-                    "a key decides how a hashed output is drawn; this one is stochastic: set output='hashed'"
-                )
-            return self._named(classifier.predict(X, attributes, random_state=self._draws))
-        return self._named(self._hashed(X, attributes, key))
+        if self.output == "hashed":
+            return self._named(self._hashed(X, key, attributes))
+        if key is not None:
+            raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
+        return self._named(classifier.predict(X, attributes, random_state=self._draws))
 
-    def _hashed(self, X: Any, attributes: Any = None, key: Any = None) -> NDArray[np.int_]:
-        drawn = row_keys(X) if key is None else key  # features may be text, or missing
-        return self.classifier_.predict_hashed(X, attributes, salt=self.salt_, key=drawn)
+    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
+        classifier = self.classifier_
+        if key is not None:
+            return classifier.predict_hashed(X, attributes, salt=self.salt_, key=key)
+        draws = uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
+        return classifier._pick(classifier.members.decide(X, attributes), draws)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, missing ones treated as when fitting."""
@@ -309,6 +311,7 @@ class RatePostprocessor(Judged):
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:
-    """Labels as one column."""
-    labels: NDArray[Any] = column_or_1d(to_numpy(y), warn=True)
-    return labels
+    """Labels as one column, none missing."""
+    labels: NDArray[Any] = to_numpy(y)
+    refuse_missing(labels, "y")
+    return np.asarray(column_or_1d(labels, warn=True))

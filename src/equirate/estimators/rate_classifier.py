@@ -14,7 +14,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
@@ -27,6 +26,7 @@ from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
 from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
+from .absent import Absent, told_if_absent
 from .choosing import UNCERTIFIED
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
@@ -40,6 +40,17 @@ Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
 GRID = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
+NO_PROBABILITY = (
+    "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. "
+    "predict_pmf(X) is the probability with which each label is predicted"
+)
+NO_SCORE = (
+    "this RateClassifier has no decision_function: its decisions have no single score. predict_pmf(X) is the "
+    'probability with which each label is predicted; with output="deterministic", or after to_deterministic(), there is '
+    "a decision_function where one linear member decides"
+)
 
 
 def _is_single(estimator: RateClassifier) -> bool:
@@ -342,14 +353,16 @@ class RateClassifier(Judged):
             )
         return self._named(classifier.predict(X, random_state=self._draws))
 
-    def _hashed(self, X: Any, attributes: Any = None, key: Any = None) -> NDArray[np.int_]:
+    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         return self.classifier_.predict_hashed(X, attributes, salt=getattr(self, "salt_", None), key=key)
 
     def predict_pmf(self, X: Any) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
         return self._by_class(self.classifier_.positive_probability(self._features(X)))
 
-    @available_if(_is_single)  # type: ignore[untyped-decorator]  # scikit-learn has no types
+    predict_proba = Absent(NO_PROBABILITY)
+
+    @told_if_absent(_is_single, NO_SCORE)
     def decision_function(self, X: Any) -> Array:
         """Score of ``classes_[1]``, above 0 where it is predicted; where the output is a single linear member."""
         scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)

@@ -12,17 +12,16 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .._core.errors import DataError
-from .._core.hashing import salted_rows
 from ..data.examples import Examples, to_numpy
 from ..data.sample import Sample
 from ..judge.evaluation import Evaluation
 from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
 from ..report.report import Report
+from .keys import row_keys
 from .scope import sides
 
 if TYPE_CHECKING:
@@ -100,28 +99,20 @@ def _draws(
     notes = [f"the decision of {expected.undecided:.1%} of the examples depends on the draw of the mixture's member"]
     if getattr(estimator, "output", "") != "hashed":
         return notes
-    decided = evaluated(estimator._hashed(sample.X, sample.examples.columns).astype(float))
+    decided = evaluated(estimator._hashed(sample.X, None, sample.examples.columns).astype(float))
     came = max((c.violation for c in decided.constraints), default=0.0)
     meant = max((c.violation for c in expected.constraints), default=0.0)
     notes.append(
         f"as the rows draw, by hash: objective {decided.objective:.4f}, largest violation {came:+.4f} "
         f"(the mixture's: {expected.objective:.4f}, {meant:+.4f})"
     )
-    distinct = _distinct(sample.X)
+    distinct = len(np.unique(row_keys(sample.X)))
     if came > meant + 0.005 and distinct < 0.9 * len(sample):
         notes.append(
             f"only {distinct:,} of {len(sample):,} rows differ from each other, and equal rows draw alike: give "
             "predict(X, key=...) one key per person, so that people draw apart"
         )
     return notes
-
-
-def _distinct(X: Any) -> int:
-    """How many rows differ from each other, of features that are numbers."""
-    if isinstance(X, np.ndarray) and X.ndim == 1:
-        return len(np.unique(X))
-    numbers = sp.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
-    return len(np.unique(salted_rows(X, 0))) if numbers else int(X.shape[0])
 
 
 def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import DataError
 from .._core.hashing import row_hashes, salted_keys, salted_rows, uniform
 from .._core.seeds import stream
-from ..data.examples import Examples, to_numpy
+from ..data.examples import Examples, by_label, to_numpy
 from ..data.features import features
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
@@ -117,14 +117,19 @@ class Classifier:
         y: ArrayLike,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        pos_label: Any = None,
     ) -> Any:
         """Exact values on data: a number for an expression or constraint, a dict for a problem (default: its own).
 
-        The dict has ``objective`` and ``violations`` (signed, one per constraint, positive where broken).
+        The dict has ``objective`` and ``violations`` (signed, one per constraint, positive where broken). With
+        ``pos_label``, labels may be any two values, of which that one is what the classifier calls 1.
         """
         what = self.problem if what is None else what
         if what is None:
             raise DataError("this classifier has no problem of its own: give what to evaluate")
+        if pos_label is not None:
+            y = by_label(y, y, pos_label)[0]
         examples = Examples.of(y, attributes, sample_weight, fallback=X)
         terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
         values = loss_values(terms, examples, self.members.scores(X, attributes)) @ self.weights if terms else ()

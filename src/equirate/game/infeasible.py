@@ -30,14 +30,13 @@ from .algorithms import ALGORITHMS
 from .classifiers import Classifier, snapped
 from .loop import Rules, play, values
 from .record import Record
+from .status import COLUMNS, EVERYTHING
 
 if TYPE_CHECKING:
     from .solution import Solution
 
 Array = NDArray[np.float64]
 
-COLUMNS, EVERYTHING = "these columns", "all classifiers of this model"
-"""What is known of a problem is known over mixtures of the recorded iterates, or of whatever the model could be."""
 SEARCHED = "these columns, as far as a local search tells"
 FINE = 1e-5
 """How exactly the smallest tolerance is found."""
@@ -110,7 +109,7 @@ def least_broken(solution: Solution, best: Classifier) -> Classifier:
         middle = (low + high) / 2
         loose = _loosened(constraints, middle)
         trial = solution.for_problem(Problem(solution.problem.objective, [*loose, *_floors(loose)]))
-        found = trial.polish(time_limit=0)
+        found = trial._polish(trial.iterates, None)
         broken = solution.value_of(found)[1]
         if broken <= middle + MET:
             high, best = min(broken, middle), found

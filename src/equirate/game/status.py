@@ -47,6 +47,13 @@ class Status:
         ``"these columns"``, the recorded iterates.
     certified
         Whether every constraint passed its test at the confidence asked for; None if none was asked for.
+    conflict
+        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
+    smallest_tolerance
+        The smallest number by which each of these, loosened in its own units, makes them possible together.
+    conflict_over
+        Mixtures of what that is known of, as in ``bound_over``; the two classifiers that say the same to everybody are
+        counted among the columns.
     """
 
     objective: float
@@ -68,6 +75,9 @@ class Status:
     smallest_tolerance: float | None = None
     conflict_over: str | None = None
     certified: bool | None = None
+    conflict: tuple[str, ...] = ()
+    smallest_tolerance: float | None = None
+    conflict_over: str | None = None
 
     def __str__(self) -> str:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from numpy.typing import ArrayLike
 
-from ..data.examples import Examples, predictions_of
+from ..data.examples import Examples, by_label, predictions_of
 from .curvature import Curvature, Interval
 from .measuring import Measure, Value, measurer
 
@@ -94,6 +94,8 @@ class Tree:
         y_pred: ArrayLike,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        pos_label: Any = None,
     ) -> float:
         """Return the exact value on any predictions.
 
@@ -108,6 +110,8 @@ class Tree:
             Columns that slices and baselines refer to: data frame, dict of arrays, series or array.
         sample_weight
             Non-negative weights.
+        pos_label
+            For labels of any two values: the one that counts as 1. Predictions may then be labels too.
 
         Examples
         --------
@@ -116,7 +120,11 @@ class Tree:
         0.6666666666666666
         >>> (eq.tpr() - eq.fpr()).evaluate([0, 1, 1, 0], [0.5, 1, 1, 0.5])
         0.5
+        >>> eq.recall().evaluate(["no", "yes", "yes"], ["no", "no", "yes"], pos_label="yes")
+        0.5
         """
+        if pos_label is not None:
+            y_true, y_pred = by_label(y_true, y_pred, pos_label)
         examples = Examples.of(y_true, attributes, sample_weight)
         return float(self.value(measurer(examples, predictions_of(y_pred, len(examples)))))
 
