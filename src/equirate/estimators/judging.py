@@ -62,7 +62,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What it achieves on the parts of the training data."""
         raise NotImplementedError
 
-    def _hashed(self, X: Any, attributes: Any = None, key: Any = None) -> NDArray[np.int_]:
+    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
         raise NotImplementedError
 

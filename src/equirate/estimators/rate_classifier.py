@@ -48,8 +48,8 @@ NO_PROBABILITY = (
 )
 NO_SCORE = (
     "this RateClassifier has no decision_function: its decisions have no single score. predict_pmf(X) is the "
-    'probability with which each label is predicted; with output="deterministic", or after to_deterministic(), there is '
-    "a decision_function where one linear member decides"
+    'probability with which each label is predicted; with output="deterministic", or after to_deterministic(), there '
+    "is a decision_function where one linear member decides"
 )
 
 

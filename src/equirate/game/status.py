@@ -75,9 +75,6 @@ class Status:
     smallest_tolerance: float | None = None
     conflict_over: str | None = None
     certified: bool | None = None
-    conflict: tuple[str, ...] = ()
-    smallest_tolerance: float | None = None
-    conflict_over: str | None = None
 
     def __str__(self) -> str:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
