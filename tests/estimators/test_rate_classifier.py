@@ -198,7 +198,7 @@ def test_bad_input_is_refused_by_name(spoil, message: str) -> None:
         ({"algorithm": "magic"}, "the algorithm must be one of"),
         ({"model": "forest"}, "the model must be"),
         ({"weight_scope": "none"}, "'weight_scope' parameter"),
-        ({"tolerance": -1}, "tolerance must not be negative"),
+        ({"tolerance": -1}, "tolerance must be a number"),
         ({"missing": "maybe"}, "'missing' parameter"),
     ],
 )

@@ -312,6 +312,8 @@ class RatePostprocessor(Judged):
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:
     """Labels as one column, none missing."""
+    if y is None:
+        raise DataError("RatePostprocessor requires y to be passed, but the target y is None")
     labels: NDArray[Any] = to_numpy(y)
     refuse_missing(labels, "y")
     return np.asarray(column_or_1d(labels, warn=True))
