@@ -111,7 +111,7 @@ def test_what_is_printed() -> None:
     ]
     found = eq.power(constraints, y, attributes, rates=RATES)
     text = str(found)
-    assert "with 150 examples of g == 1 with label 1, abs(tpr(g == 1) - tpr(~(g == 1))) <= 0.05 cannot" in text
+    assert "with 150 examples of g == 1 with label 1, abs(recall(g == 1) - recall(~(g == 1))) <= 0.05 cannot" in text
     assert re.search(r"cannot be certified at 95%; about [6-8]\d0 would do, or 0\.1[12]\n", text)
     assert "with 2,000 examples, positive_rate() <= 0.5 can be certified at 95%: the truth must keep" in text
     assert "at the assumed rates it does not hold" in text

@@ -430,7 +430,7 @@ def test_long_texts_are_read(text: str) -> None:
         ("  f1() + fooo()", 7, "there is no function 'fooo'"),
         ("f1(é == 'x') + fooo()", 15, "there is no function 'fooo'"),
         ("f1() >= 0.2 +", 13, "invalid syntax"),
-        ("f1() >= 0.1 & tpr()", 8, "& and | join slices"),
+        ("f1() >= 0.1 & tpr()", 8, "& and | bind more tightly"),
         ("(f1() +\n fooo())", 9, "there is no function 'fooo'"),
     ],
 )

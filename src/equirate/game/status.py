@@ -43,17 +43,10 @@ class Status:
     smallest_tolerance
         The smallest number by which each of these, loosened in its own units, makes them possible together.
     conflict_over
-        Which mixtures that is known of: ``"all classifiers of this model"`` where the model answers exactly, else
-        ``"these columns"``, the recorded iterates.
-    certified
-        Whether every constraint passed its test at the confidence asked for; None if none was asked for.
-    conflict
-        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
-    smallest_tolerance
-        The smallest number by which each of these, loosened in its own units, makes them possible together.
-    conflict_over
         Mixtures of what that is known of, as in ``bound_over``; the two classifiers that say the same to everybody are
         counted among the columns.
+    certified
+        Whether every constraint passed its test at the confidence asked for; None if none was asked for.
     """
 
     objective: float

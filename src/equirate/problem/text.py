@@ -211,8 +211,10 @@ class _Reader:
         return self.number(result) if _is_number(result) else result
 
     def _compare(self, node: ast.Compare, depth: int) -> Any:
-        if any(isinstance(part, ast.BinOp) and type(part.op) in _JOIN for part in (node.left, *node.comparators)):
-            raise self.refusal("& and | bind more tightly than comparisons: put each comparison in parentheses")
+        for part in (node.left, *node.comparators):
+            if isinstance(part, ast.BinOp) and type(part.op) in _JOIN:
+                self.node = part
+                raise self.refusal("& and | bind more tightly than comparisons: put each comparison in parentheses")
         if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
             raise self.refusal("one comparison at a time, with <= or >=: give a chain as two constraints")
         left, right = self.read(node.left, depth), self.read(node.comparators[0], depth)
