@@ -90,6 +90,12 @@ def read_classifier(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -
     }
     if not all(estimator._evaluations.values()):
         raise FileError("an output was evaluated on no data")
+    every = [each for parts in estimator._evaluations.values() for each in parts.values()]
+    same_parts = len({tuple(parts) for parts in estimator._evaluations.values()}) == 1
+    if not same_parts or len({tuple(size.slice for size in each.slices) for each in every}) != 1:
+        raise FileError("the outputs were not evaluated on the same parts and slices")
+    if list(estimator.notes_) != manifest["notes"]:
+        raise FileError("the notes are not those that follow from its status")
     estimator.configurations_ = tuple(manifest["configurations"])
     estimator.margin_, estimator.n_rounds_ = float(manifest["margin"]), manifest["n_rounds"]
     estimator._end = _read_end(left, count, estimator.problem_)
@@ -109,13 +115,22 @@ def _read_end(left: Arrays, count: int, problem: Problem) -> Start | None:
     return Start(parameters, multipliers)
 
 
+_HISTORY = {"round": 1, "objective": 2, "violation": 2, "multipliers": 3, "slacks": 3, "lagrangian": 2}
+"""Dimensions of the recorded quantities."""
+
+
 def _read_history(left: Arrays) -> Arrays:
-    """Recorded quantities, all over the same rounds."""
+    """Recorded quantities, all over the same rounds and configurations."""
     prefix, rule = "history.", ArrayOf("fiub", None, nan=True, infinite=True)
     names = [name for name in left if name.startswith(prefix)]
     history = {name.removeprefix(prefix): _taken(left, name, rule) for name in names}
-    if len({array.shape[:1] for array in history.values()}) > 1 or any(array.ndim == 0 for array in history.values()):
-        raise FileError("the history is not over the same rounds")
+    rounds = history.get("round", np.zeros((0, 0)))
+    if history.keys() != _HISTORY.keys() or rounds.ndim != 1 or not np.isfinite(rounds).all():
+        raise FileError(f"the history must have {', '.join(_HISTORY)}, over rounds that are numbers")
+    ends = {(array.shape[0], array.shape[-1]) for name, array in history.items() if name != "round" and array.ndim}
+    fit = all(history[name].ndim == dimensions for name, dimensions in _HISTORY.items())
+    if not fit or len(ends) != 1 or next(iter(ends))[0] != len(rounds):
+        raise FileError("the history is not over the same rounds and configurations")
     return history
 
 
