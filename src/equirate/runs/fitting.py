@@ -160,7 +160,15 @@ def verdict_code(achieved: dict[str, Any], certified: bool | None, interrupted: 
     return Exit.NOT_KEPT if failed or certified is False else Exit.DONE
 
 
-def sentence(achieved: dict[str, Any]) -> str:
+HELD_OUT, GIVEN = "held-out", "given"
+"""What rows are that a model is judged on: kept from training by `fit`, or those of a file, which may be any."""
+
+
+def _data(which: str) -> str:
+    return "held-out data" if which == HELD_OUT else "the data given"
+
+
+def sentence(achieved: dict[str, Any], which: str = HELD_OUT) -> str:
     """The verdict in one sentence."""
     verdicts = [row["verdict"] for row in achieved["constraints"]]
     if not verdicts:
@@ -169,17 +177,17 @@ def sentence(achieved: dict[str, Any]) -> str:
     total = "The constraint" if len(verdicts) == 1 else f"All {len(verdicts)} constraints"
     if counts["pass"] == len(verdicts):
         holds = "holds" if len(verdicts) == 1 else "hold"
-        return f"{total} {holds} on held-out data, at {achieved['confidence']:.0%} confidence."
+        return f"{total} {holds} on {_data(which)}, at {achieved['confidence']:.0%} confidence."
     said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
     parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
-    return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on held-out data: {', '.join(parts)}."
+    return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on {_data(which)}: {', '.join(parts)}."
 
 
-def told(achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = ()) -> str:
+def told(achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = (), which: str = HELD_OUT) -> str:
     """What was achieved, for a person: the verdict, the objective, and a line or two for every constraint."""
-    lines = [sentence(achieved), ""]
+    lines = [sentence(achieved, which), ""]
     low, high = achieved["low"], achieved["high"]
-    lines.append(f"objective {achieved['objective']:.4f}  [{low:.4f}, {high:.4f}]  on {rows:,} held-out rows")
+    lines.append(f"objective {achieved['objective']:.4f}  [{low:.4f}, {high:.4f}]  on {rows:,} {which} rows")
     for row in achieved["constraints"]:
         violation = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
         sides = f"achieved {row['left']:.4f} {row['symbol']} {row['right']:.4f}"

@@ -23,7 +23,7 @@ from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
 from ..tables.reading import open_source
 from ..tables.writing import Sink
-from .fitting import Exit, Outcome, sentence, told, verdict_code, write_report
+from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
 from .folders import Model, open_model, output_folder
 from .models import needs_dense
 from .names import attributes_of
@@ -44,11 +44,11 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     summary = {
         "equirate": eq.__version__,
         "code": int(verdict_code(achieved, None)),
-        "verdict": sentence(achieved),
+        "verdict": sentence(achieved, GIVEN),
         "rows": len(part),
         "test": achieved,
     }
-    text = told(achieved, len(part))
+    text = told(achieved, len(part), which=GIVEN)
     if out is not None:
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
