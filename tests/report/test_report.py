@@ -47,7 +47,7 @@ def test_the_numbers_are_those_of_the_expressions() -> None:
     found = Evaluation.of(PROBLEM, examples, predictions, 0.9)
     data = (examples.labels, predictions, examples.columns, examples.weights)
     assert found.objective == pytest.approx(eq.f1().evaluate(*data), rel=1e-12)
-    assert (found.low, found.high) == estimate(eq.f1(), examples, predictions).interval(0.9)
+    assert (found.low, found.high) == pytest.approx(estimate(eq.f1(), examples, predictions).interval(0.9), rel=1e-12)
     assert found.confidence == 0.9
     assert found.positive_rate == pytest.approx(eq.positive_rate().evaluate(*data))
     for row, constraint in zip(found.constraints, PROBLEM.constraints, strict=True):
