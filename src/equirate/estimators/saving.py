@@ -292,6 +292,9 @@ def _evaluation(value: Mapping[str, Any], problem: Problem) -> Evaluation:
     if len(value["constraints"]) != len(problem.constraints):
         raise FileError(f"{len(value['constraints'])} of {len(problem.constraints)} constraints were evaluated")
     found: Evaluation = build(Evaluation, value)
+    for row in found.constraints:
+        if row.symbol not in ("<=", ">=") or row.verdict not in ("pass", "fail", "cannot tell", "not measured"):
+            raise FileError(f"a constraint was evaluated to {shown(row.symbol)} and {shown(row.verdict)}")
     return found
 
 
