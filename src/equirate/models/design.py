@@ -24,7 +24,7 @@ from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
 from ..data.cells import Cells
 from ..players.surrogates import HINGE
-from .contract import Asked, Batch, Rows, Seen
+from .contract import Asked, Batch, Seen
 from .deciding import above
 
 Array = NDArray[np.float64]
@@ -68,11 +68,6 @@ class Design:
         self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
         self._known_cuts: dict[int, list[tuple[int, int]]] = {}
         self._known_blocks: dict[int, list[Batch]] = {}
-
-    @classmethod
-    def of(cls, rows: Rows) -> Design:
-        """Rows arranged for the passes; their features are checked already."""
-        return cls(rows.X, rows.cells, rows.trained)
 
     def sweep(self, W: Weights, asked: Asked) -> Swept:
         """See and take the slope, in one pass."""
