@@ -133,7 +133,7 @@ def test_two_methods_agree(case: Case) -> None:
         if found.value is not None and other.value is not None:
             worse = posed.sign * (other.value - found.value)
             # What is enumerated on a coarse grid is had, and comes close; the others are exact.
-            assert -found.gap - 1e-5 <= worse <= (0.05 if other.method == "enumeration" else 2e-4 + found.gap)
+            assert -found.gap - 1e-5 <= worse <= (0.1 if other.method == "enumeration" else 2e-4 + found.gap)
 
 
 def test_branch_and_bound_on_one_ratio_is_charnes_cooper() -> None:
