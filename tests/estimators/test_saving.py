@@ -211,6 +211,14 @@ def test_a_forged_manifest_is_refused(content: Any, path: str, value: Any, messa
     assert message in found
 
 
+def test_an_output_that_the_estimator_does_not_have_is_refused() -> None:
+    made = eq.RatePostprocessor(LogisticRegression(), ERROR, [eq.positive_rate() <= 0.4], cv=2).fit(X, Y)
+    manifest, arrays = made._plain()
+    assert "must be one of 'stochastic', 'hashed'" in refused(
+        changed(manifest, "settings.output", "deterministic"), arrays
+    )
+
+
 def test_labels_of_one_byte_are_not_cut(content: Any) -> None:
     manifest, arrays = content
     classes = {"values": [0, 300], "dtype": "|u1"}

@@ -93,8 +93,10 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
     always = [name for name, part in names.items() if part.default is part.empty]
     needed = {name: settings.pop(name) for name in (*always, "constraints")}
     own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
-    optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
-    optional |= {} if "model" in names else {"features": _FEATURES}
+    optional: dict[str, Rule] = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    if "model" not in names:
+        optional["features"] = _FEATURES
+        settings["output"] = OneOf(("stochastic", "hashed"))  # thresholds have no output of one member
     return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
 
 
