@@ -191,11 +191,11 @@ def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_
     case = Case(PROBLEMS[name], seed, 3)
     grid = GRIDS[3]
     columns = Columns(case.table, case.rows, [], np.full(3, 1 / 3))
-    D = np.stack([ratio.denominator @ grid for ratio in columns.ratios])
-    z = np.stack([ratio.numerator @ grid for ratio in columns.ratios]) / D
+    below = np.stack([ratio.denominator @ grid for ratio in columns.ratios])
+    z = np.stack([ratio.numerator @ grid for ratio in columns.ratios]) / below
     centre = place % grid.shape[1]
-    box = Box(*(part[:, centre] + side * width for part in (D, z) for side in (-1, 1)))
-    inside = ((D >= box.d_lo[:, None]) & (D <= box.d_hi[:, None])).all(0)
+    box = Box(*(part[:, centre] + side * width for part in (below, z) for side in (-1, 1)))
+    inside = ((below >= box.d_lo[:, None]) & (below <= box.d_hi[:, None])).all(0)
     inside &= ((z >= box.z_lo[:, None]) & (z <= box.z_hi[:, None])).all(0)
     objective, violation = case.value(grid[:, inside])
     room = float(violation.max())
