@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels, threads
+from .._core.errors import DataError
 from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
 from ..data.cells import Cells
@@ -43,6 +44,8 @@ _WORK = 2_000_000
 _MOST_BLOCKS = 8
 _PARTIAL_VALUES = 1 << 22
 """Values of all blocks' slopes together that are worth keeping."""
+_LEAST = 1e-150
+"""Spread of a feature below which squares are lost."""
 
 
 class Swept(NamedTuple):
@@ -338,7 +341,14 @@ class Standard:
             for rows in _chunks(X):
                 square += w[rows] @ (X[rows].astype(float) - mean) ** 2
         spread = np.sqrt(square)
-        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), 1e-150), spread, np.inf))
+        for k in np.flatnonzero(spread <= _LEAST):
+            column = X[:, [k]].toarray() if sparse else X[:, [k]]
+            if (column != column[0]).any() and np.abs(column).max() <= _LEAST:
+                raise DataError(
+                    f"column {k} of X has values of at most {np.abs(column).max():g}, whose squares are too small for a "
+                    "number: scale it, for example with sklearn.preprocessing.MaxAbsScaler"
+                )
+        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), _LEAST), spread, np.inf))
 
     @property
     def single(self) -> bool:
