@@ -345,8 +345,8 @@ class Standard:
             column = X[:, [k]].toarray() if sparse else X[:, [k]]
             if (column != column[0]).any() and np.abs(column).max() <= _LEAST:
                 raise DataError(
-                    f"column {k} of X has values of at most {np.abs(column).max():g}, whose squares are too small for a "
-                    "number: scale it, for example with sklearn.preprocessing.MaxAbsScaler"
+                    f"column {k} of X has values of at most {np.abs(column).max():g}, whose squares are too small "
+                    "for a number: scale it, for example with sklearn.preprocessing.MaxAbsScaler"
                 )
         return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), _LEAST), spread, np.inf))
 
