@@ -25,6 +25,7 @@ ROOMS = [
     "judge",
     "report",
     "estimators",
+    "distributed",
     "datasets",
     "tables",
     "runs",

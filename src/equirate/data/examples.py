@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from .alignment import check_indexes
 from .kinds import RateKind
 from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing, unknown_values
@@ -80,8 +81,10 @@ class Examples:
         if not compared:
             check_indexes({"X": fallback, "y": y, "attributes": attributes, "sample_weight": sample_weight})
         labels = binary(y, "y")
-        if two_classes and labels.size and labels.min() == labels.max():
-            raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
+        if two_classes and labels.size:
+            low, high = peers().range(int(labels.min()), int(labels.max()))
+            if low == high:
+                raise DataError(f"y has one class only (all {low}): a classifier needs examples of both labels")
         columns = columns_of(attributes, fallback)
         categories = _categories(fallback) | _categories(attributes)
         for name, column in columns.items():
@@ -143,15 +146,20 @@ class Examples:
         inside = self.mask(slice_) & np.isin(self.labels, kind.labels)
         return np.where(inside, self.weights, 0.0)
 
+    def has(self, kind: RateKind, slice_: Slice) -> bool:
+        """Whether anybody, on any process, is there to measure a rate on."""
+        return peers().some(self.denominator(kind, slice_).any())
+
     def measure(self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array) -> float:
         """Return the exact value of a linear rate on predictions (0/1, or probabilities of predicting 1)."""
         weight = self.denominator(kind, slice_)
-        total = weight.sum()
-        if total <= 0:
-            raise DataError(empty_message(kind, slice_, self))
         b = self.baseline(baseline) if baseline is not None else np.zeros(len(self), dtype=np.int8)
         table = np.array(kind.contributions)[self.labels, b]
-        rate = float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
+        counted = weight @ (table[:, 0] * predictions + table[:, 1])
+        counted, total = peers().total(np.array([counted, weight.sum()]))
+        if total <= 0:
+            raise DataError(empty_message(kind, slice_, self))
+        rate = float(counted / total)
         return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
@@ -192,7 +200,7 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
         shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
         hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
         raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
-    found_values = np.unique(numbers)
+    found_values = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
     if set(found_values) <= {0.0, 1.0}:
         return numbers.astype(np.int8)
     if not only_01 and set(found_values) <= {-1.0, 1.0}:
@@ -418,12 +426,13 @@ def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
     if weights.min() < 0:
         raise DataError(f"sample_weight must not be negative; the smallest is {weights.min():g}")
     with np.errstate(over="ignore"):
-        total = weights.sum()
+        total = peers().total(float(weights.sum()))
     if total <= 0:
         raise DataError("sample_weight sums to zero: at least one example must count")
-    if not np.isfinite(total) or not _LIGHTEST < weights.max() < 1 / _LIGHTEST:
+    heaviest = peers().range(0.0, float(weights.max()))[1]
+    if not np.isfinite(total) or not _LIGHTEST < heaviest < 1 / _LIGHTEST:
         # Only their proportions count; a power of two changes no digit of them.
-        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+        weights = np.ldexp(weights, -int(np.frexp(heaviest)[1]))
     return weights
 
 

@@ -11,9 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
-from .examples import Examples, same_length
+from .._core.errors import DataError
+from .._core.peers import peers
+from .examples import Examples, attribute_columns, same_length
 from .features import feature_names
+from .slices import is_missing
 
 Rows = NDArray[np.intp] | slice
 _BLOCK = 65536
@@ -87,3 +91,30 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
 def taken(X: Any, rows: Rows) -> Any:
     """Some rows of features of any kind."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def same_everywhere(asked: Any, X: Any, attributes: Any) -> None:
+    """Refuse different problems, columns or kinds of numbers on the processes that share the rows."""
+    others = peers()
+    if others.size == 1:
+        return
+    others.agree("the problem", repr(asked))
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    names = feature_names(X)
+    if len(shape) == 2 and shape[0] == 0:
+        raise DataError("X has no rows here: every process needs some; give the rows to fewer processes")
+    others.agree(
+        "the columns of X", f"{', '.join(names)}" if names else f"{shape[1] if len(shape) == 2 else 1} columns"
+    )
+    kind = "a sparse matrix" if issparse(X) else "a table"
+    others.agree("the kind of X", f"{kind} of {getattr(X, 'dtype', 'columns')}" if names is None else "a data frame")
+    given = {name: _kind(column) for name, column in attribute_columns(attributes).items()}
+    others.agree("the attributes", ", ".join(f"{name} ({kind})" for name, kind in sorted(given.items())))
+
+
+def _kind(column: NDArray[Any]) -> str:
+    """What a column holds; missing values, which text in one place and numbers in another may have, are left out."""
+    if column.dtype.kind == "O":
+        kinds = {"text" if isinstance(value, str) else "numbers" for value in column.tolist() if not is_missing(value)}
+        return " and ".join(sorted(kinds)) or "nothing"
+    return {"U": "text", "S": "text", "M": "dates", "m": "durations"}.get(column.dtype.kind, "numbers")

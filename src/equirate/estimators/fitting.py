@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..data.splits import measurable, split_by_cell
@@ -115,7 +116,8 @@ class Parts:
             ends = np.cumsum([0, *map(len, found)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            honest = is_linear(settings.model) and len(found[0]) >= ENOUGH * width and not settings.two_sets
+            enough = peers().total(len(found[0])) >= ENOUGH * width
+            honest = is_linear(settings.model) and enough and not settings.two_sets
             choose = slice(0, ends[2]) if honest else parts[1]
             return cls(np.concatenate(found), parts[0], parts[1], choose, parts[2] if len(parts) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"

@@ -7,6 +7,7 @@ numbers and reports of what was asked and what was achieved. This module is the 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -17,9 +18,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.peers import joined
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.sample import Sample
+from ..data.sample import Sample, same_everywhere
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Solution, Status
@@ -42,6 +44,8 @@ GRID = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 
 
+_APART = ("objective", "constraints", "random_state", "verbose")
+"""Parameters that are told in another way, or that may differ between processes."""
 NO_PROBABILITY = (
     "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. "
     "predict_pmf(X) is the probability with which each label is predicted"
@@ -60,6 +64,13 @@ def _is_single(estimator: RateClassifier) -> bool:
         return estimator.output == "deterministic" and is_linear(estimator.model)
     members = estimator.classifier_.members
     return len(members) == 1 and isinstance(members, LinearMembers)
+
+
+def _told(estimator: RateClassifier, asked: Problem) -> str:
+    """The problem and how it is to be solved, as text by which processes see that they do the same."""
+    settings = estimator.get_params(deep=False).items()
+    told = [f"{name}={value!r}" for name, value in settings if name not in _APART]
+    return re.sub(r" at 0x[0-9a-f]+", "", "\n".join([repr(asked), *told]))
 
 
 class RateClassifier(Judged):
@@ -213,10 +224,11 @@ class RateClassifier(Judged):
         sample_weight
             Non-negative weights.
         """
-        training = self._training(X, y, sensitive_features, sample_weight)
-        with undisturbed(len(training.sample) if is_linear(self.model) else 0):
-            solution, chooser = training.play(start=self._continued(training.width))
-            self._keep(training, solution, training.choose(chooser))
+        with joined():
+            training = self._training(X, y, sensitive_features, sample_weight)
+            with undisturbed(len(training.sample) if is_linear(self.model) else 0):
+                solution, chooser = training.play(start=self._continued(training.width))
+                self._keep(training, solution, training.choose(chooser))
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
@@ -225,10 +237,11 @@ class RateClassifier(Judged):
         one_of(self, "output", OUTPUTS)
         one_of(self, "weight_scope", SCOPES)
         settings = Settings.of(self)
+        asked = Problem(self.objective, self.constraints)
+        same_everywhere(_told(self, asked), X, sensitive_features)
         features, checked_y = validated(self, X, y, reset=True)
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        asked = Problem(self.objective, self.constraints)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
@@ -416,8 +429,9 @@ class RateClassifier(Judged):
             ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
         """
         worker = clone(self)
-        training = worker._training(X, y, sensitive_features, sample_weight)
-        return trace(training, levels, None if test is None else worker._judged(*test))
+        with joined():
+            training = worker._training(X, y, sensitive_features, sample_weight)
+            return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.peers import peers
 from ..language.expressions import Expression
 from ..models.contract import Asked, Learner, Seen
 from ..players.model import ModelPlayer
 from ..players.multipliers import MultiplierPlayer, arguments
 from ..players.slack import SlackPlayer
 from ..problem.table import Table
+from .pausing import about, paused, resume
 from .record import Record, Start
 
 Array = NDArray[np.float64]
@@ -107,17 +109,21 @@ def play(
 
     ``table`` is what multipliers and slacks see, and what is recorded. ``training`` is what the model is trained on:
     the same by default; another table over the same rows (with other weights) makes the two-data-set game of Cotter
-    et al. (2019). ``start`` continues an earlier play. A progress callback that returns True ends the play; one that
-    returns an array of configurations ends theirs, and the others go on in a smaller batch.
+    et al. (2019). ``start`` continues an earlier play; one that ended with its process goes on by itself where
+    checkpoints are kept. A progress callback that returns True ends the play; one that returns an array of
+    configurations ends theirs, and the others go on in a smaller batch.
     """
     record = Record(rules.count)
     game = Game(table, table if training is None else training, learner, players, rules, record)
     if start is not None:
         game.start_from(start)
+    kept, last = peers().checkpoints(partial(about, game, rules)), 0
+    if kept is not None and (found := kept.last()) is not None:
+        last = resume(game, found[0], found[1], progress)
     try:
         # What diverges is dropped and named.
         with learner.expecting(rules.n_rounds), np.errstate(over="ignore", invalid="ignore"):
-            for t in range(1, rules.n_rounds + 1):
+            for t in range(last + 1, rules.n_rounds + 1):
                 recorded = t % game.every == 0 or t == rules.n_rounds
                 if recorded:
                     game.drop_diverged(t)
@@ -131,7 +137,11 @@ def play(
                     game.retire(wish, t)
                 if recorded and players.multipliers.settled(game.multipliers):
                     break
+                if recorded and kept is not None:
+                    kept.offer(partial(paused, game, t, progress))
     except KeyboardInterrupt:
+        if peers().size > 1:  # the others are in other rounds
+            raise
         record.interrupted = True
     if not record.rounds and len(record.diverged) == rules.count:
         last = max(record.diverged.values())

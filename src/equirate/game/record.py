@@ -22,7 +22,7 @@ class Start:
     multipliers: Array
 
 
-_PER_ITERATE = (
+PER_ITERATE = (
     "rounds", "snapshots", "actives", "rates", "losses", "multipliers", "slacks", "lagrangian", "shares",
 )  # fmt: skip
 
@@ -75,7 +75,7 @@ class Record:
 
     def thin(self) -> None:
         """Forget every second iterate, but not the last."""
-        for name in _PER_ITERATE:
+        for name in PER_ITERATE:
             kept = getattr(self, name)[::-2]
             setattr(self, name, kept[::-1])
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
+from .._core.peers import joined, peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
-from ..data.sample import Sample
+from ..data.sample import Sample, same_everywhere
 from ..models import make_model
 from ..models.contract import Rows
 from ..players.steps import StepRule
@@ -151,12 +152,14 @@ def solve(
         tolerance=tolerance,
         progress=progress,
     )
-    sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
-    problem = problem.expanded(sample.examples)
-    trained = None
-    if referee is not None:
-        sample, trained = _joined(sample, referee)
-    solution = solve_on(problem, sample, options, trained=trained)
+    with joined():
+        same_everywhere(problem, X, attributes)
+        sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
+        problem = problem.expanded(sample.examples)
+        trained = None
+        if referee is not None:
+            sample, trained = _joined(sample, referee)
+        solution = solve_on(problem, sample, options, trained=trained)
     _warn(solution)
     return solution
 
@@ -170,6 +173,11 @@ def solve_on(
     where they differ from those that rates are measured with (the game on two data sets).
     """
     model = make_model(options.model)
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear", or give one process a sample'
+        )
     chosen = choose(options.algorithm, problem, model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)

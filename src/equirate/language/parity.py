@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.peers import peers
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Attribute, Slice
 from .curvature import Curvature
@@ -82,10 +83,12 @@ class Family:
         groups: list[Slice] = []
         small: list[Slice] = []
         for group in groups_of(names, examples):
-            mask = examples.mask(group)
-            if mask.any():
-                share = float(examples.weights[mask].sum() / examples.weights.sum())
-                support = share if self.min_support < 1 else int(mask.sum())
+            mask, weights = examples.mask(group), examples.weights
+            number, inside, total = peers().total(
+                np.array([mask.sum(), weights[mask].sum(), weights.sum()], dtype=float)
+            )
+            if number:
+                support = float(inside / total) if self.min_support < 1 else int(number)
                 (groups if support >= self.min_support else small).append(group)
         if small:
             shown = ", ".join(map(repr, small[:5])) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
@@ -157,8 +160,9 @@ def attributes_in(over: Any) -> list[Any]:
 
 def _unique(column: NDArray[Any]) -> list[Any]:
     if column.dtype == object:
-        return sorted(set(column.tolist()), key=lambda value: (str(type(value)), value))
-    return list(np.unique(column))
+        found = set().union(*peers().gather(set(column.tolist())))
+        return sorted(found, key=lambda value: (str(type(value)), value))
+    return list(np.unique(np.concatenate(peers().gather(np.unique(column)))))
 
 
 def _parity(

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, FileError
+from .._core.peers import Peers, peers
 from .._core.rules import Fields, Rule, check_arrays
 from ..data.cells import Cells
 from ..data.sample import Sample, taken
@@ -76,13 +77,15 @@ class Rows:
     """The examples that a model is trained and measured on: the only thing that knows how many there are, and where.
 
     ``cells`` have the weights that rates are measured with, ``trained`` (the same cells) those that the model is
-    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Rows on
-    several machines are a subclass whose ``reduce`` adds up over all of them.
+    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Where several
+    processes share the rows, these are the ones that are here, and ``reduce`` adds up over all processes.
     """
 
     sample: Sample
     cells: Cells
     trained: Cells
+    shared: Peers = field(default_factory=peers, repr=False)
+    """The processes that had a part of the rows when these were put together."""
     _blocks: dict[int, list[Batch]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -124,8 +127,8 @@ class Rows:
         return self._blocks[size]
 
     def reduce(self, *parts: Array) -> tuple[Array, ...]:
-        """Add parts up over all machines; here there is one."""
-        return parts
+        """Add parts up over all processes, in one call: what is seen and the slope of a round go together."""
+        return self.shared.add(*parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,6 +303,10 @@ class Learner:
         """Begin where an earlier play's snapshot was taken, where the model can."""
         raise AlgorithmError(f"{type(self).__name__} cannot continue an earlier play: only linear models can")
 
+    def about(self) -> str:
+        """What tells the data behind this learner from others: a state of others is not to go on from."""
+        return type(self).__name__
+
     def state(self) -> Any:
         """Everything that the next round depends on, to go on from exactly here."""
         return self.snapshot()
@@ -338,6 +345,9 @@ class Learner:
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""
+
+    adds_up: ClassVar[bool] = False
+    """Whether its learner needs no more than sums over the rows, so that several processes can share them."""
 
     @property
     def can_descend(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,10 @@ from .design import Design, Standard, decisions, linear_scores, stored_bytes, st
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
 _BLOCK = 65536
+RESPONDS = (
+    "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
+    '"surrogate" or "slack_ratios"'
+)
 JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
@@ -55,6 +59,7 @@ class Linear(Model):
     penalty: float = 0.0
     spread: float = 0.0
     standardise: bool = False
+    adds_up: ClassVar[bool] = True
 
     @property
     def can_descend(self) -> bool:
@@ -90,6 +95,7 @@ class LinearLearner(Learner):
     def __init__(self, setting: Linear, rows: Rows, step: StepRule[Any], seeds: Sequence[int]) -> None:
         self.setting, self.rows, self.rule, self.names = setting, rows, step, rows.sample.names
         self.X = X = features(rows.X, len(rows))
+        rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
         self.standard = Standard.of(X, rows.trained.weights) if setting.standardise else None
         d = X.shape[1]
         width = d + setting.intercept
@@ -104,14 +110,14 @@ class LinearLearner(Learner):
     @contextmanager
     def expecting(self, rounds: int) -> Iterator[None]:
         """Compiled passes are used where the work is worth it, and have the threads to themselves."""
-        work = float(stored_values(self.X)) * self.W.shape[1] * rounds
+        work = float(self.rows.shared.total(stored_values(self.X))) * self.W.shape[1] * rounds
         with kernels.expecting(work), undisturbed(len(self.rows)):
             yield
 
     @cached_property
     def design(self) -> Design:
         """The rows arranged for the passes."""
-        return Design(self.X, self.rows.cells, self.rows.trained)
+        return Design(self.X, self.rows.cells, self.rows.trained, self.rows.shared.wide)
 
     @property
     def raw(self) -> NDArray[Any]:
@@ -121,11 +127,14 @@ class LinearLearner(Learner):
     def answer(self, asked: Asked) -> Seen:
         """Two matrix products in one pass over the features; or logistic regressions and one product."""
         if asked.respond:
+            if self.rows.shared.size > 1:
+                raise AlgorithmError(RESPONDS)
             self._respond(asked.costs)
             (sums,) = self.rows.reduce(self.design.sums(self.raw))
             return Seen(sums)
         seen, slope = self.design.sweep(self.raw, asked)
-        self.slope, *parts = self.rows.reduce(slope, *seen.parts())
+        slope, *parts = self.rows.reduce(slope, *seen.parts())
+        self.slope = slope.astype(self.W.dtype, copy=False)
         return seen.of_parts(parts)
 
     def advance(self, rate: Array) -> None:
@@ -204,6 +213,11 @@ class LinearLearner(Learner):
         V[: len(snapshot)] = snapshot
         self.W = V if self.standard is None else self.standard.standard(V)
 
+    def about(self) -> str:
+        """The setting, and the sums of the features over all rows."""
+        sums = self.rows.shared.total(np.asarray(self.X.sum(axis=0, dtype=float)).reshape(-1))
+        return f"{self.setting} {self.X.dtype} {' '.join(f'{value:.6e}' for value in sums)}"
+
     def state(self) -> LinearState:
         """Weights and steps."""
         return copy.deepcopy(LinearState(self.W, self.steps))
@@ -236,7 +250,7 @@ class LinearLearner(Learner):
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
         X = checked_features(rows.X, self.X.shape[1], self.names)
-        with kernels.expecting(stored_values(X) * JUDGED):
+        with kernels.expecting(rows.shared.total(stored_values(X)) * JUDGED):
             design = Design(X, rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:

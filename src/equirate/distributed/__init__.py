@@ -1,0 +1,9 @@
+"""Rows on many machines: fits whose rows several processes share, tables in Parquet files, and Dask clusters.
+
+Inside ``torchrun``, `equirate.solve` and `RateClassifier.fit` take each process's own rows; nothing here is needed for
+that. `processes` gives them other settings, and inside `alone` a process works on its own rows only.
+"""
+
+from .torchrun import alone, processes
+
+__all__ = ["alone", "processes"]
