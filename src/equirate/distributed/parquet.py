@@ -128,7 +128,7 @@ class ParquetRows:
             raise DataError(f"{file} has no column of numbers to take as a feature")
         return chosen
 
-    def _groups(self) -> tuple[list[Group], Any]:
+    def groups(self) -> tuple[list[Group], Any]:
         """The row groups of all files, and the schema that the files share."""
         groups: list[Group] = []
         first: Any = None
@@ -155,10 +155,10 @@ class ParquetRows:
     def given(self) -> Given:
         """Read the rows of this process: features into a mapped file, the other columns into arrays."""
         with joined():
-            groups, schema = self._groups()
+            groups, schema = self.groups()
             told = [(group.rows, os.path.basename(group.file)) for group in groups]
             peers().agree("the row groups of the Parquet files", repr(told))
-            return self._read(_share(groups, peers().rank, peers().size), schema)
+            return self._read(share(groups, peers().rank, peers().size), schema)
 
     def _read(self, groups: list[Group], schema: dict[str, Any]) -> Given:
         names = [name for name in schema if name not in self._named()] if self.features is None else list(self.features)
@@ -212,7 +212,7 @@ def _batches(group: Group, columns: list[str]) -> Iterator[Any]:
         raise DataError(f"row group {group.number} of {group.file} cannot be read: {said}") from None
 
 
-def _share(groups: list[Group], rank: int, size: int) -> list[Group]:
+def share(groups: list[Group], rank: int, size: int) -> list[Group]:
     """The row groups of one process: contiguous, with about as many rows for each."""
     if len(groups) < size:
         raise DataError(
