@@ -12,11 +12,12 @@ import os
 import secrets
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from .._core.errors import DataError, EquirateError, ProcessError
+from .._core.errors import DataError, EquirateError, EquirateWarning, ProcessError
 from .._core.peers import among
 from ..data.sample import Given
 from ..estimators.rate_classifier import RateClassifier
@@ -239,6 +240,18 @@ def _keep_store(name: str) -> int:
     return int(store.port)
 
 
+@contextmanager
+def _caught(rank: int) -> Iterator[list[Any]]:
+    """The warnings of the fit, which process 0 takes back to where the fit was asked for."""
+    if rank:  # what the others would say is the same
+        yield []
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", EquirateWarning)
+        yield caught
+
+
 def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
     """One process of the fit."""
     rank, size, (host, port), name, estimator, columns, settings = task
@@ -246,15 +259,12 @@ def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
     store = distributed.TCPStore(host, port, None, False, wait_for_workers=False)
     shared = GlooPeers(store, rank, size, name=name, **settings)
     try:
-        with among(shared), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with among(shared), _caught(rank) as caught:
             if isinstance(columns, ParquetRows):
                 estimator.fit(columns)
             else:
                 estimator.fit(*columns.given(needed("pandas").concat(parts))[:4])
-        told: list[tuple[type[Warning], str]] = [
-            (each.category, str(each.message)) for each in caught if issubclass(each.category, UserWarning)
-        ]
+        told = list(dict.fromkeys((each.category, str(each.message)) for each in caught))
         return (estimator, told) if rank == 0 else None
     finally:
         shared.close()

@@ -219,13 +219,12 @@ def share(groups: list[Group], rank: int, size: int) -> list[Group]:
             f"the Parquet files have {len(groups)} row groups for {size} processes, and each takes whole ones: write "
             "them with smaller row groups, or start fewer processes"
         )
-    ends = np.cumsum([group.rows for group in groups])
-    middle = ends - np.array([group.rows for group in groups]) / 2
-    of = np.minimum((middle * size / ends[-1]).astype(int), size - 1)
-    for k in range(size):  # every process has one, be it at the cost of a neighbour
-        of[k] = min(of[k], k)
-        of[len(groups) - 1 - k] = max(of[len(groups) - 1 - k], size - 1 - k)
-    return [group for group, owner in zip(groups, of.tolist(), strict=True) if owner == rank]
+    rows = np.cumsum([0, *(group.rows for group in groups)])
+    cuts = np.searchsorted(rows[:-1] + np.diff(rows) / 2, np.arange(size + 1) / size * rows[-1])
+    cuts[0], cuts[-1] = 0, len(groups)
+    for k in range(1, size):  # every process has one, be it at the cost of its neighbours
+        cuts[k] = min(max(cuts[k], cuts[k - 1] + 1), len(groups) - (size - k))
+    return groups[cuts[rank] : cuts[rank + 1]]
 
 
 def _double(kind: Any) -> bool:
