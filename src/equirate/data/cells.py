@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.peers import peers
-from .examples import Examples
+from .examples import Examples, taken_weights
 from .slices import Slice
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Cells:
         shared = np.unpackbits(keys, axis=1)[:, : len(pending)].T.astype(bool)
         known, inside = shared[1 : len(bits)].astype(np.int8), shared[len(bits) :]
         return cls(
-            of.astype(np.int32),
+            of.astype(np.int32, copy=False),
             examples.weights,
             peers().total(totals),
             shared[0].astype(np.int8),
@@ -74,11 +74,11 @@ class Cells:
 
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
-        return replace(self, of=self.of[rows], weights=self.weights[rows])
+        return replace(self, of=self.of[rows], weights=taken_weights(self.weights, rows))
 
     def only(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells of some of the examples alone, with their totals: a part of the data."""
-        return self.take(rows).weighing(self.weights[rows])
+        return self.take(rows).weighing(taken_weights(self.weights, rows))
 
     def weighing(self, weights: Array) -> Cells:
         """The same cells with other weights of the examples."""
@@ -109,6 +109,9 @@ class Cells:
             if self._indicator is not None:  # whole numbers below 2^24 are exact in single precision
                 return np.asarray(self._indicator @ values.astype(np.float32), dtype=float)
             values = values.view(np.int8)
+        if values.shape[1] == 1:  # the same sums in the same order, without a matrix
+            column = np.bincount(self.of, weights=self.weights * values[:, 0], minlength=len(self))
+            return np.asarray(column, dtype=float)[:, None]
         return np.asarray(self.adder @ values, dtype=float)
 
     def spread(self, coefficients: Array) -> Array:
@@ -116,16 +119,18 @@ class Cells:
         return coefficients[self.of] * self.weights[:, None]
 
 
-def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     """The different rows of ``keys``, in order, and which of them each row is."""
     if keys.shape[1] == 1:
-        found, of = np.unique(keys[:, 0], return_inverse=True)
-        return found[:, None], of.reshape(-1)
+        found = np.flatnonzero(np.bincount(keys[:, 0], minlength=256)).astype(np.uint8)
+        number = np.zeros(256, np.int32)
+        number[found] = np.arange(len(found))
+        return found[:, None], number[keys[:, 0]]
     found, of = np.unique(keys.view(np.dtype((np.void, keys.shape[1])))[:, 0], return_inverse=True)
     return found.view(np.uint8).reshape(-1, keys.shape[1]), of.reshape(-1)
 
 
-def _known_everywhere(keys: NDArray[np.uint8], of: NDArray[np.intp]) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+def _known_everywhere(keys: NDArray[np.uint8], of: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     """The keys of all processes, gathered once, and which of them each row here is."""
     if peers().size == 1:
         return keys, of

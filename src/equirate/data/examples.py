@@ -29,6 +29,7 @@ UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
 _LIGHTEST = 2.0**-64  # products of weights that are all much lighter, or much heavier, would leave the numbers
 _ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
+_BLOCK = 1 << 20  # examples that are looked at together
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
@@ -101,7 +102,7 @@ class Examples:
         masks = {slice_: mask[rows] for slice_, mask in self._masks.items()}
         checked = {name: column[rows] for name, column in self._checked.items()}
         columns = TakenColumns(self.columns, rows)
-        labels, weights = self.labels[rows], self.weights[rows]
+        labels, weights = self.labels[rows], taken_weights(self.weights, rows)
         return replace(self, labels=labels, weights=weights, columns=columns, _masks=masks, _checked=checked)
 
     def with_columns(self, columns: Columns) -> Examples:
@@ -152,11 +153,15 @@ class Examples:
 
     def measure(self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array) -> float:
         """Return the exact value of a linear rate on predictions (0/1, or probabilities of predicting 1)."""
-        weight = self.denominator(kind, slice_)
-        b = self.baseline(baseline) if baseline is not None else np.zeros(len(self), dtype=np.int8)
-        table = np.array(kind.contributions)[self.labels, b]
-        counted = weight @ (table[:, 0] * predictions + table[:, 1])
-        counted, total = peers().total(np.array([counted, weight.sum()]))
+        mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
+        found = np.zeros(2)
+        for first in range(0, len(self), _BLOCK):  # nothing but blocks in memory beside what was given
+            rows = slice(first, first + _BLOCK)
+            labels = self.labels[rows]
+            weight = np.where(mask[rows] & np.isin(labels, kind.labels), self.weights[rows], 0.0)
+            table = np.array(kind.contributions)[labels, 0 if other is None else other[rows]]
+            found += weight @ (table[:, 0] * predictions[rows] + table[:, 1]), weight.sum()
+        counted, total = peers().total(found)
         if total <= 0:
             raise DataError(empty_message(kind, slice_, self))
         rate = float(counted / total)
@@ -415,9 +420,21 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
+def ones(length: int) -> Array:
+    """Weights of 1; of very many, the same one for all, which takes no memory (and cannot be written to)."""
+    return np.ones(length) if length <= _BLOCK else np.broadcast_to(np.ones(1), (length,))
+
+
+def taken_weights(weights: Array, rows: NDArray[np.intp] | slice) -> Array:
+    """Some of the weights."""
+    if weights.strides == (0,) and not isinstance(rows, slice):
+        return ones(len(rows)) if len(rows) <= _BLOCK else np.broadcast_to(weights[:1], (len(rows),))
+    return weights[rows]
+
+
 def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
     if sample_weight is None:
-        return np.ones(length)
+        return ones(length)
     array = _one_dimensional(to_numpy(sample_weight), "sample_weight")
     same_length(array, length, "sample_weight")
     weights = _numbers(array, "sample_weight")

@@ -7,7 +7,7 @@ holds one trusts it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,10 +17,32 @@ from .._core.errors import DataError
 from .._core.peers import peers
 from .examples import Examples, attribute_columns, same_length
 from .features import feature_names
+from .mapped import is_mapped, scratch
 from .slices import is_missing
 
 Rows = NDArray[np.intp] | slice
 _BLOCK = 65536
+
+
+class Given(NamedTuple):
+    """Features, labels, attributes and weights, unchecked, as users give them one by one."""
+
+    X: Any
+    y: Any
+    attributes: Any = None
+    sample_weight: Any = None
+    names: tuple[str, ...] | None = None
+    """Names of the features, where X itself has none."""
+
+
+def given(X: Any, y: Any, attributes: Any, sample_weight: Any) -> Given:
+    """What a user gave; where X holds everything, as the rows of a file do, nothing else may be given."""
+    if not hasattr(X, "given"):
+        return Given(X, y, attributes, sample_weight)
+    if not (y is None and attributes is None and sample_weight is None):
+        raise DataError(f"a {type(X).__name__} has labels, attributes and weights of its own: give nothing beside it")
+    found: Given = X.given()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +104,7 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     if order is None:
         return X.astype(dtype, copy=False)
-    result = np.empty(X.shape, dtype)
+    result = scratch(X.shape, dtype) if is_mapped(X) else np.empty(X.shape, dtype)
     for start in range(0, len(order), _BLOCK):  # in blocks: no second copy in the precision given
         result[start : start + _BLOCK] = X[order[start : start + _BLOCK]]
     return result

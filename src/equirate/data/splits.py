@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from .cells import Cells
 
 Array = NDArray[np.float64]
 Parts = list[NDArray[np.intp]]
+_BLOCK = 1 << 20
 
 
 def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Parts:
@@ -37,7 +39,11 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
     numbers = _numbers(rng, first, len(cells.of), total)
     start = (rng.permutation(len(cells)) + 0.5) / len(cells)
     ends = np.cumsum(np.asarray(shares, dtype=float) / np.sum(shares))[:-1]
-    part = _dealt(cells, numbers, start, ends) if peers().size == 1 else _dealt_together(cells, numbers, start, ends)
+    limits = _limits(cells, numbers, start, ends)
+    part = np.zeros(len(numbers), dtype=np.int8 if len(shares) < 128 else np.intp)
+    for first in range(0, len(numbers), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        part[rows] = (numbers[rows, None] >= limits[cells.of[rows]]).sum(axis=1)
     return [np.flatnonzero(part == k) for k in range(len(shares))]
 
 
@@ -51,46 +57,33 @@ def _numbers(rng: np.random.Generator, first: int, count: int, total: int) -> Ar
     return numbers
 
 
-def _dealt(cells: Cells, numbers: Array, start: Array, ends: Array) -> NDArray[np.intp]:
-    """The part of each row: cell by cell, in the order of the numbers drawn."""
-    n = len(cells.of)
-    order = np.lexsort((numbers, cells.of))
-    sizes = np.bincount(cells.of, minlength=len(cells))
-    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    part = np.empty(n, dtype=np.intp)
-    part[order] = np.searchsorted(ends, (place + np.repeat(start, sizes)) / np.repeat(sizes, sizes), side="right")
-    return part
+def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
+    """(cells, ends): the numbers drawn below which the rows of a cell belong to the parts before an end.
 
-
-def _dealt_together(cells: Cells, numbers: Array, start: Array, ends: Array) -> NDArray[np.intp]:
-    """The same over the rows of all processes, none of which are moved.
-
-    A part ends at some place in the order of a cell, so at some number. That is found by bisection: each step counts
-    the smaller numbers over all processes. The numbers are multiples of 2^-53.
+    In the order of its numbers a part of a cell ends at some place, so at some number. Where processes share the rows,
+    none of which are moved, that is found by bisection: each step counts the smaller numbers over all of them. The
+    numbers are multiples of 2^-53.
     """
-    order = np.lexsort((numbers, cells.of))
     here = np.bincount(cells.of, minlength=len(cells))
     edges = np.concatenate([[0], np.cumsum(here)])
-    sizes = np.asarray(peers().total(here))
-    wanted = _before(sizes, start, ends)
-    sorted_ = numbers[order]
+    by_cell = numbers[np.argsort(cells.of, kind="stable")]
+    drawn = [by_cell[a:b] for a, b in itertools.pairwise(edges)]
+    for each in drawn:
+        each.sort()
+    wanted = _before(np.asarray(peers().total(here)), start, ends)
+    if peers().size == 1:
+        return np.array([np.append(each, 1.0)[row] for each, row in zip(drawn, wanted, strict=True)])
     low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, 2**53, np.int64)
     for _ in range(54):
         middle = (low + high) // 2
-        smaller = np.stack(
-            [np.searchsorted(sorted_[a:b], row * 2.0**-53) for a, b, row in zip(edges, edges[1:], middle, strict=False)]
-        )
-        enough = np.asarray(peers().total(smaller)) >= wanted
+        smaller = [np.searchsorted(each, row * 2.0**-53) for each, row in zip(drawn, middle, strict=True)]
+        enough = np.asarray(peers().total(np.array(smaller))) >= wanted
         low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
-    limits = high * 2.0**-53  # numbers below these are in the parts before
-    part = np.zeros(len(numbers), dtype=np.intp)
-    for k in range(len(ends)):
-        part += numbers >= limits[cells.of, k]
-    return part
+    return np.asarray(high * 2.0**-53, dtype=float)
 
 
 def _before(sizes: NDArray[Any], start: Array, ends: Array) -> NDArray[np.int64]:
-    """(cells, ends): how many rows of each cell lie before each end, as `_dealt` deals them."""
+    """(cells, ends): how many rows of each cell lie before each end, if each is dealt out from its start."""
     size = np.maximum(sizes, 1)[:, None]
     count = np.ceil(ends * size - start[:, None]).astype(np.int64)
     for step in (1, -1):  # as the same division rounds it

@@ -1,9 +1,11 @@
 """Rows on many machines: fits whose rows several processes share, tables in Parquet files, and Dask clusters.
 
 Inside ``torchrun``, `equirate.solve` and `RateClassifier.fit` take each process's own rows; nothing here is needed for
-that. `processes` gives them other settings, and inside `alone` a process works on its own rows only.
+that. `processes` gives them other settings, and inside `alone` a process works on its own rows only. `ParquetRows` are
+rows in files that need not fit into memory, on one machine or many.
 """
 
+from .parquet import ParquetRows
 from .torchrun import alone, processes
 
-__all__ = ["alone", "processes"]
+__all__ = ["ParquetRows", "alone", "processes"]

@@ -158,12 +158,13 @@ class Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, sample.X.shape[1], seed)
-        trained = np.zeros(len(sample))
-        rows = parts.train if parts.order is None else parts.order[parts.train]
-        trained[rows] = sample.examples.weights[rows]
         dtype = None
         if settings.standardised:  # single precision where a standardised linear model loses nothing by it
+            trained = np.zeros(len(sample))
+            rows = parts.train if parts.order is None else parts.order[parts.train]
+            trained[rows] = sample.examples.weights[rows]
             dtype = np.float32 if Standard.of(sample.X, trained).single else np.float64
+            del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
         return cls(settings, problem, sample.arranged(parts.order, dtype), cells, parts)
 

@@ -21,7 +21,7 @@ from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedW
 from .._core.peers import joined
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.sample import Sample, same_everywhere
+from ..data.sample import Sample, given, same_everywhere
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Solution, Status
@@ -209,13 +209,20 @@ class RateClassifier(Judged):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
         ----------
         X
-            Features: numpy, pandas, polars or scipy.sparse, all numeric.
+            Features: numpy, pandas, polars or scipy.sparse, all numeric. Or `equirate.distributed.ParquetRows`, which
+            have everything else, too.
         y
             Labels with two values of any kind.
         sensitive_features
@@ -225,7 +232,10 @@ class RateClassifier(Judged):
             Non-negative weights.
         """
         with joined():
-            training = self._training(X, y, sensitive_features, sample_weight)
+            *everything, names = given(X, y, sensitive_features, sample_weight)
+            training = self._training(*everything)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
                 solution, chooser = training.play(start=self._continued(training.width))
                 self._keep(training, solution, training.choose(chooser))

@@ -27,6 +27,8 @@ from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+BLOCK = 1 << 20
+"""Rows of an array that are decided together, where there are more."""
 FEW = 16
 """Members up to which a mixture is added up one by one."""
 
@@ -63,6 +65,9 @@ class Classifier:
 
     def positive_probability(self, X: Any, attributes: Any = None) -> Array:
         """Probability of predicting 1, example by example."""
+        if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
+            blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
+            return np.concatenate(blocks)
         decided = self.members.decide(X, attributes)
         if len(self.weights) > FEW:
             return snapped(decided @ self.weights)

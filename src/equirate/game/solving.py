@@ -15,7 +15,7 @@ from .._core.peers import joined, peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
-from ..data.sample import Sample, same_everywhere
+from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
 from ..models.contract import Rows
 from ..players.steps import StepRule
@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 def solve(
     problem: Problem | Objective,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
     algorithm: str | Algorithm = "auto",
@@ -67,7 +67,7 @@ def solve(
     problem
         An objective, or a `Problem` with constraints.
     X, y
-        Features and labels (0/1, False/True or -1/1).
+        Features and labels (0/1, False/True or -1/1). Or only X, where that is an `equirate.distributed.ParquetRows`.
     attributes
         Columns for slices and baselines: data frame, dict of arrays, series or array. Columns of a data frame X
         serve too.
@@ -153,8 +153,10 @@ def solve(
         progress=progress,
     )
     with joined():
+        X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
         same_everywhere(problem, X, attributes)
         sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
+        sample = sample if names is None else replace(sample, names=names)
         problem = problem.expanded(sample.examples)
         trained = None
         if referee is not None:

@@ -28,6 +28,7 @@ from ..data.slices import is_missing
 from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
+_BLOCK = 1 << 20
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -62,8 +63,12 @@ class CellSums:
         """Gather the sums; ``drawn`` predictions are 0 or 1 with probability p, so that all their powers are p."""
 
         def gathered(power: int, k: int) -> Array:
-            values = weights**power * predictions ** (min(k, 1) if drawn else k)
-            return np.bincount(cells.of, weights=values, minlength=len(cells)).astype(float)
+            found = np.zeros(len(cells))
+            for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
+                rows = slice(first, first + _BLOCK)
+                values = weights[rows] ** power * predictions[rows] ** (min(k, 1) if drawn else k)
+                found += np.bincount(cells.of[rows], weights=values, minlength=len(cells))
+            return found
 
         powers = [gathered(2, k) for k in range(3)] + [gathered(3, k) for k in range(4)]
         powers = list(peers().add(*powers))

@@ -38,6 +38,7 @@ from .rates import column_name, fpr, positive_rate, tpr
 RateOfSlice = Callable[[Slice], Expression]
 Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
 _COMPARE = ("rest", "pairs", "overall")
+_BLOCK = 1 << 20
 MANY = 100
 """Values of a numeric attribute from which on making each a group is likely a mistake."""
 
@@ -162,7 +163,8 @@ def _unique(column: NDArray[Any]) -> list[Any]:
     if column.dtype == object:
         found = set().union(*peers().gather(set(column.tolist())))
         return sorted(found, key=lambda value: (str(type(value)), value))
-    return list(np.unique(np.concatenate(peers().gather(np.unique(column)))))
+    blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
+    return list(np.unique(np.concatenate(peers().gather(np.unique(np.concatenate(blocks))))))
 
 
 def _parity(

@@ -332,11 +332,15 @@ class Standard:
         Where processes share the rows, mean and spread are those of all rows.
         """
         total, number = peers().total(np.array([weights.sum(), len(weights)], dtype=float))
-        w = weights / total if total > 0 else np.full(len(weights), 1 / number)
+        share = (
+            (lambda rows: weights[rows] / total)
+            if total > 0
+            else (lambda rows: np.full(len(weights[rows]), 1 / number))
+        )
         sparse = sp.issparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         for rows in _chunks(X):
-            mean += w[rows] @ X[rows].astype(float)
+            mean += share(rows) @ X[rows].astype(float)
         mean = peers().total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -345,18 +349,18 @@ class Standard:
                 part.sum_duplicates()
                 part.eliminate_zeros()
                 stored += np.bincount(part.indices, minlength=X.shape[1])
-                present += w[rows] @ (part != 0).astype(float)
+                present += share(rows) @ (part != 0).astype(float)
                 part.data = (part.data - mean[part.indices]) ** 2
-                square += w[rows] @ part
+                square += share(rows) @ part
             square, present, stored = peers().add(square, present, stored)
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
             left = np.zeros_like(mean)  # what rounding left over
             for rows in _chunks(X):
-                left += w[rows] @ (X[rows].astype(float) - mean)
+                left += share(rows) @ (X[rows].astype(float) - mean)
             mean = mean + peers().total(left)
             for rows in _chunks(X):
-                square += w[rows] @ (X[rows].astype(float) - mean) ** 2
+                square += share(rows) @ (X[rows].astype(float) - mean) ** 2
             square = peers().total(square)
         spread = np.sqrt(square)
         for k in np.flatnonzero(spread <= _LEAST):

@@ -31,6 +31,8 @@ RESPONDS = (
     "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
     '"surrogate" or "slack_ratios"'
 )
+DECIDED = 1 << 20
+"""Rows of an array that are decided together, where there are more."""
 JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
@@ -310,6 +312,8 @@ class LinearMembers(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
         wanted, V = len(self.W) - self.intercept, self.with_intercept
+        if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
+            return np.concatenate([self.decide(X[k : k + DECIDED]) for k in range(0, len(X), DECIDED)])
         decided = decisions(checked_features(X, wanted, self.names, finite=False), V)
         if decided is None:  # features that are not finite are refused; scores may be infinite all the same
             return np.asarray(self.scores(X) > 0)
