@@ -274,6 +274,45 @@ def truth(
         fill(docs, as_markdown(made), "truth")
 
 
+@app.command("held-out")
+def held_out(
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A data set; may be repeated. By default all that are to be had.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="The Python of an environment with another version of equirate.")
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 5,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where jobs, results and what the other version answered go.")] = Path(
+        "build/held-out"
+    ),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure what classifiers keep on new rows, beside another version and logistic regression; and times."""
+    from . import held_out as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs, "held-out")
+    directory = None if data_dir is None else str(data_dir)
+    wanted = _known(dataset or [], measured.NAMES)
+    absent = {name: why for name in wanted or measured.NAMES if (why := measured.missing(name, directory))}
+    if absent and wanted:
+        _fail("\n".join(absent.values()))
+    for name in absent:
+        typer.echo(f"Left out: {name}, whose file is not here.", err=True)
+    names = tuple(name for name in wanted or measured.NAMES if name not in absent)
+    plan = measured.Plan(names, splits, data_dir=directory)
+    other = None if against is None else str(against)
+    made = measured.make_tables(measured.run(plan, out, other, tell=lambda line: typer.echo(line, err=True)))
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made), "held-out")
+
+
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
     for name in wanted:
         if name not in names:
