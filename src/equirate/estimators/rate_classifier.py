@@ -119,6 +119,10 @@ class RateClassifier(Judged):
         Violations up to this size count as met.
     patience
         Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+    finish
+        Whether classifiers that the play did not pass through are added after it, until no answer of the model improves
+        the best mixture (`Solution.finish`); where held-out rows say that they make it worse, they are left out. None:
+        where that pays, for linear models and for models whose answers are exact.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -176,6 +180,7 @@ class RateClassifier(Judged):
         missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
+        finish: bool | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -197,6 +202,7 @@ class RateClassifier(Judged):
         self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
+        self.finish = finish
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

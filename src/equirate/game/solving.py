@@ -214,8 +214,10 @@ def solve_on(
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     losses, configurations = record.stacked("losses"), tuple(grid)
+    exact = model.exact or learner.every_sum() is not None
+    other = training if trained is not None else None
     return Solution(
-        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, model.exact
+        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, exact, other
     )
 
 

@@ -277,6 +277,44 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Answered(NamedTuple):
+    """Classifiers found after the play, side by side."""
+
+    snapshot: Any
+    sums: Array
+    """(counts, classifiers)"""
+
+
+class Answerer:
+    """Answers costs after the play as well as the model can: each answer is one more column.
+
+    This one asks the learner for its best responses; a model that can do better has one of its own.
+    """
+
+    gain: float = 1e-5
+    """What counts as an improvement, of the objective or of the violation."""
+    patience: int = 3
+    """Answers without an improvement after which nothing more is expected."""
+
+    def __init__(self, learner: Learner, count: int) -> None:
+        self.learner, self.width = learner, count
+
+    def begin(self) -> Answered | None:
+        """Classifiers to begin with, whatever the costs; None for none."""
+        return None
+
+    def answer(self, costs: Array, known: Members) -> Answered:
+        """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
+        nothing = np.zeros_like(costs)
+        seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
+        return Answered(self.learner.snapshot(), seen.sums)
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more answers are worth their time."""
+        return False
+
+
 class Learner:
     """Parameters of all configurations of a model, joined with the rows."""
 
@@ -326,6 +364,17 @@ class Learner:
     def every_sum(self) -> Array | None:
         """Sums of every classifier that the model can be (counts, classifiers), where they are few; else None."""
         return None
+
+    def every_snapshot(self, chosen: NDArray[np.intp]) -> Any:
+        """Some of the classifiers of `every_sum` side by side, as a snapshot."""
+        raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
+
+    def answerer(self, count: int, demanding: bool) -> Answerer:
+        """What answers costs after the play; ``count`` configurations were played to the end.
+
+        ``demanding`` problems (with ratios) are worth more work.
+        """
+        return Answerer(self, count)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Turn recorded iterates into classifiers."""
