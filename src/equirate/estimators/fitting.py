@@ -31,6 +31,7 @@ from ..game.solution import Solution, Status
 from ..game.solving import solve_on
 from ..judge.certify import certify, check_confidence
 from ..mixtures import PENALTY
+from ..models import make_model
 from ..models.design import Standard
 from ..models.linear import Linear
 from ..problem.problem import Problem
@@ -42,6 +43,8 @@ from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+GRID = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 ENOUGH = 30
 """Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
 FEWEST = 5
@@ -196,7 +199,7 @@ class Training:
             model=self._model(),
             n_rounds=settings.n_rounds,
             theta_step=settings.theta_step,
-            lambda_step=settings.lambda_step,
+            lambda_step=self._lambda_step(),
             levels=levels,
             start=start,
             tolerance=settings.tolerance,
@@ -237,6 +240,13 @@ class Training:
         if not self.settings.standardised:
             return model
         return replace(Linear() if isinstance(model, str) else model, standardise=True)
+
+    def _lambda_step(self) -> Any:
+        """Step sizes of the multipliers: a network's own, unless others than the usual ones were asked for."""
+        given = self.settings.lambda_step
+        if is_linear(self.settings.model) or given != GRID or not make_model(self.settings.model).has_own_steps:
+            return given
+        return None
 
     def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""

@@ -81,14 +81,14 @@ class Record:
     def played_only(self) -> Record:
         """The same without the classifiers that joined after the play."""
         made = replace(self, joined={})
-        for name in _PER_ITERATE:
+        for name in PER_ITERATE:
             setattr(made, name, getattr(self, name)[: self.recorded])
         return made
 
     def joining(self, snapshot: Any, places: NDArray[np.intp]) -> Record:
         """The same with further classifiers, some places of a snapshot; of a play, nothing is recorded for them."""
         made = replace(self, joined=dict(self.joined))
-        for name in _PER_ITERATE:
+        for name in PER_ITERATE:
             setattr(made, name, list(getattr(self, name)))
         for start in range(0, len(places), self.count):
             some = slice(start, start + self.count)

@@ -107,7 +107,7 @@ class Directions:
             some = slice(a, a + size)
             scores = np.asarray(self.X @ V[:, some].astype(self.X.dtype))
             values[some], shifts[some] = (
-                _sorted_out(scores, spread) if self.intercept else self._fixed(V[:, some], spread)
+                _sorted_out(scores, spread) if self.intercept else self._fixed(scores, V[:, some], spread)
             )
         self.effort -= self.rows * units.shape[1]
         return values, shifts
@@ -159,7 +159,7 @@ class Directions:
         for _ in range(2):
             sparse[self.rng.integers(d, size=len(alone)), np.arange(len(alone))] += self.rng.standard_normal(len(alone))
         steps[:, alone] = sparse
-        return steps
+        return np.asarray(steps)
 
 
 @dataclass
