@@ -69,7 +69,7 @@ class Sample:
     ) -> Sample:
         """Check labels, attributes and weights, and that there are as many features; the model checks their values."""
         examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=two_classes)
-        rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
+        rows = count_rows(X)
         if rows != len(examples):
             same_length(np.empty(rows), len(examples), "X")
         return cls(X, examples, feature_names(X))
@@ -108,6 +108,11 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
     for start in range(0, len(order), _BLOCK):  # in blocks: no second copy in the precision given
         result[start : start + _BLOCK] = X[order[start : start + _BLOCK]]
     return result
+
+
+def count_rows(X: Any) -> int:
+    """How many examples features of any kind are of; a loader's are those of its data set."""
+    return int(X.shape[0] if getattr(X, "shape", ()) else len(getattr(X, "dataset", X)))
 
 
 def taken(X: Any, rows: Rows) -> Any:

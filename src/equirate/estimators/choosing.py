@@ -38,8 +38,8 @@ MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 
 def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
     """The single iterate with the best objective among those whose violation, where it counts, is smallest."""
-    rates, losses = solution._of_iterates(solution.iterates)
-    objective, violations = solution._values(rates, losses)
+    rates, losses = solution.measured(solution.iterates)
+    objective, violations = solution.values(rates, losses)
     worst = np.maximum(violations if constrained else violations[:0], 0.0).max(axis=0, initial=0.0)
     worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
     good = worst <= max(float(worst.min()), tolerance)
@@ -174,7 +174,7 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
     decided = classifier.members.decide(sample.X, sample.examples.columns)
     rates = solution.judge.rates(cells.sums_of_all(decided) @ classifier.weights[:, None])
     lost = np.full((len(solution.problem.losses()), 1), np.nan)
-    objective, violations = solution._values(rates, lost)
+    objective, violations = solution.values(rates, lost)
     sign = -1.0 if solution.problem.objective.sense == "maximize" else 1.0
     return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 

@@ -31,16 +31,20 @@ from ..game.solution import Solution, Status
 from ..game.solving import solve_on
 from ..judge.certify import certify, check_confidence
 from ..mixtures import PENALTY
+from ..models import make_model
 from ..models.design import Standard
 from ..models.linear import Linear
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, better, careful, measured, split, status_of
 from .derandomising import derandomised
+from .finished import Held, finished
 from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+GRID = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 ENOUGH = 30
 """Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
 FEWEST = 5
@@ -63,6 +67,7 @@ class Settings:
     weight_scope: str
     tolerance: float
     patience: int | None
+    finish: bool | None
     verbose: bool | ProgressLine
 
     @classmethod
@@ -79,6 +84,8 @@ class Settings:
             raise EquirateError("two_sets and confidence need held-out data: set validation to a share such as 0.4")
         if not _number(settings.tolerance) or not settings.tolerance >= 0:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
+        if settings.finish is not None and not isinstance(settings.finish, bool):
+            raise EquirateError(f"finish must be None, True or False; got {settings.finish!r}")
         whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not whole or settings.patience < 1):
             raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
@@ -192,7 +199,7 @@ class Training:
             model=self._model(),
             n_rounds=settings.n_rounds,
             theta_step=settings.theta_step,
-            lambda_step=settings.lambda_step,
+            lambda_step=self._lambda_step(),
             levels=levels,
             start=start,
             tolerance=settings.tolerance,
@@ -203,12 +210,29 @@ class Training:
                 solution = _on_two_sets(problem, sample, cells, train, choose, options)
             else:
                 solution = solve_on(problem, sample.take(train), options, cells=cells.only(train))
+            told = None if line is None else line.finishing
+            if not self._finishes(solution):
+                chooser = solution
+                if parts.validation is not None and not settings.two_sets:
+                    chooser = solution.on_sample(sample.take(choose), cells.only(choose))
+            elif settings.two_sets or parts.validation is None:
+                chooser = solution.finish(progress=told)
+            else:
+                apart = None
+                if parts.choose != parts.validation:
+                    rows = twice(parts.validation, len(self.sample), len(sample))
+                    apart = sample.take(rows), cells.only(rows)
+                held = Held((sample.take(choose), cells.only(choose)), apart)
+                chooser = finished(solution, self._model(), held, told)
         finally:
             if line is not None:
                 line.end()
-        if settings.two_sets or parts.validation is None:
-            return solution, solution
-        return solution, solution.on_sample(sample.take(choose), cells.only(choose))
+        return solution, chooser
+
+    def _finishes(self, solution: Solution) -> bool:
+        """Whether further columns are wanted after the play: where that pays, unless the user says so."""
+        wish = self.settings.finish
+        return (is_linear(self.settings.model) or solution.exact) if wish is None else bool(wish)
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
@@ -216,6 +240,13 @@ class Training:
         if not self.settings.standardised:
             return model
         return replace(Linear() if isinstance(model, str) else model, standardise=True)
+
+    def _lambda_step(self) -> Any:
+        """Step sizes of the multipliers: a network's own, unless others than the usual ones were asked for."""
+        given = self.settings.lambda_step
+        if is_linear(self.settings.model) or given != GRID or not make_model(self.settings.model).has_own_steps:
+            return given
+        return None
 
     def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
@@ -276,7 +307,7 @@ class Training:
 
         def cost(rates: Array) -> Array:
             lost = np.zeros((len(chooser.problem.losses()), rates.shape[1]))
-            objective, violations = chooser._values(rates, lost)
+            objective, violations = chooser.values(rates, lost)
             worst: Array = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
             return np.asarray(objective + PENALTY * worst)
 

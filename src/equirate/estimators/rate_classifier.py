@@ -30,7 +30,7 @@ from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
 from .absent import Absent, told_if_absent
 from .choosing import UNCERTIFIED
-from .fitting import Outcome, Settings, Training, is_linear
+from .fitting import GRID, Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .reporting import UNCONSTRAINED
@@ -40,10 +40,6 @@ from .validating import validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
-GRID = (0.003, 0.01, 0.03, 0.1)
-"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
-
-
 _APART = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are told in another way, or that may differ between processes."""
 NO_PROBABILITY = (
@@ -85,17 +81,18 @@ class RateClassifier(Judged):
     algorithm
         A name from `equirate.algorithms`, or ``"auto"``.
     model
-        ``"linear"``, a scikit-learn classifier (used as an oracle), a list of classifiers, or a model of
-        `equirate.models`.
+        ``"linear"``, a scikit-learn classifier (used as an oracle), a list of classifiers, a model of
+        `equirate.models`, or a ``torch.nn.Module`` with one score per example (see `equirate.torch.TorchModel`).
     output
         ``"hashed"``: a sparse mixture, in which a salted hash of the row (or of the ``key`` given to `predict`) draws
         the member, so that the same row is always decided the same way, alone or in a batch; ``"deterministic"``: one
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Rounds of the game at most.
+        Rounds of the game at most; a network goes by its epochs instead.
     theta_step, lambda_step
-        Step sizes of model and multipliers; every pair is a configuration, all played side by side.
+        Step sizes of model and multipliers; every pair is a configuration, all played side by side. A network has an
+        optimiser and a step of its own, and is trained once, unless other steps of the multipliers are given.
     validation
         Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
         together, or on the held-out part alone where the model may fit its own too well (any model but a linear one
@@ -119,6 +116,10 @@ class RateClassifier(Judged):
         Violations up to this size count as met.
     patience
         Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+    finish
+        Whether classifiers that the play did not pass through are added after it, until no answer of the model improves
+        the best mixture (`Solution.finish`); where held-out rows say that they make it worse, they are left out. None:
+        where that pays, for linear models and for models whose answers are exact.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -176,6 +177,7 @@ class RateClassifier(Judged):
         missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
+        finish: bool | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -197,6 +199,7 @@ class RateClassifier(Judged):
         self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
+        self.finish = finish
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .._core.peers import peers
 from .record import PER_ITERATE, Record
 
 if TYPE_CHECKING:
@@ -27,6 +29,29 @@ def about(game: Game, rules: Rules) -> str:
     for array in (rules.theta_rate, rules.lambda_rate, rules.slack_rate, rules.levels, game.table.cells.totals):
         told.update(b"" if array is None else array.tobytes())
     return told.hexdigest()
+
+
+class KeptByPeers:
+    """Keeps a play where the processes that play keep theirs."""
+
+    def __init__(self, checkpoints: Any) -> None:
+        self.checkpoints = checkpoints
+
+    def resume(self, game: Game, progress: Any) -> int:
+        """Bring a game to where it was kept, and return the round: 0 where nothing was kept."""
+        found = self.checkpoints.last()
+        return 0 if found is None else resume(game, found[0], found[1], progress)
+
+    def keep(self, game: Game, progress: Any, t: int, last: bool) -> None:
+        """Keep the game if its record has grown; one that is over goes on at once."""
+        if not last and game.record.rounds and game.record.rounds[-1] == t:
+            self.checkpoints.offer(partial(paused, game, t, progress))
+
+
+def kept_by_peers(game: Game) -> KeptByPeers | None:
+    """Where the processes keep this play; None where they keep nothing."""
+    checkpoints = peers().checkpoints(partial(about, game, game.rules))
+    return None if checkpoints is None else KeptByPeers(checkpoints)
 
 
 def paused(game: Game, t: int, progress: Any) -> tuple[dict[str, Any], dict[str, list[Any]]]:

@@ -46,7 +46,7 @@ def solve(
     n_rounds: int | None = None,
     record_every: int | None = None,
     theta_step: Steps = (0.01, 0.1),
-    lambda_step: Steps = (0.01, 0.1),
+    lambda_step: Steps | None = None,
     slack_step: float | None = None,
     step_rule: str | StepRule[Any] | None = None,
     surrogate: str | Surrogate | None = None,
@@ -76,13 +76,15 @@ def solve(
     algorithm
         A name from `equirate.algorithms`, an `Algorithm`, or ``"auto"``.
     model
-        ``"linear"``, a list of classifiers, a scikit-learn classifier (an oracle), or a model of `equirate.models`.
+        ``"linear"``, a list of classifiers, a scikit-learn classifier (an oracle), a model of `equirate.models`, or a
+        ``torch.nn.Module`` with one score per example (see `equirate.torch.TorchModel`).
     n_rounds, record_every
         Rounds to play, and how often to record an iterate. By default 2000 and 10 for a model that descends, 300 and
         1 for one that best-responds.
     theta_step, lambda_step
         Step sizes of model and multipliers. Several values make a grid, played side by side. ``"theory"`` takes the
         theorems' constant steps (theta needs a ``Linear(radius=...)``). Steps of a player that takes none are not used.
+        By default the multipliers take 0.01 and 0.1; a network has one step of its own.
     slack_step
         Step size of a slack that descends; by default the multipliers'.
     step_rule
@@ -190,7 +192,9 @@ def solve_on(
     if trained is not None:
         rows = Rows(sample, cells, cells.weighing(trained))
         training = make_table(program, replace(examples, weights=trained), rows.trained)
-    rounds, every = options.rounds(chosen.responds)
+    pace = model.pace(rows.trained)
+    options = options.paced(pace)
+    rounds, every = options.rounds(chosen.responds, pace)
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
     grid = options.configurations(
@@ -198,8 +202,10 @@ def solve_on(
         program.n_constraints,
         lambda: theory_theta(table, chosen, model, rounds, sample.X),
         lambda: theory_lambda(table, chosen, rounds),
+        model.has_own_steps,
     )
-    rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None)
+    share = 1.0 if chosen.responds else pace.share
+    rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
     learner = model.bind(rows, rules.count, chosen.model.rule, [setting["seed"] for setting in grid])
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
@@ -214,8 +220,10 @@ def solve_on(
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     losses, configurations = record.stacked("losses"), tuple(grid)
+    exact = model.exact or learner.every_sum() is not None
+    other = training if trained is not None else None
     return Solution(
-        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, model.exact
+        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, exact, other
     )
 
 

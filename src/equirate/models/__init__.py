@@ -6,6 +6,7 @@ the `Learner` it returns; `make_model` takes any `Model` as it is.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from .._core.errors import AlgorithmError
@@ -34,14 +35,23 @@ __all__ = [
 ]
 
 
+LATE = {("torch.nn.modules.module", "Module"): ("equirate.torch", "TorchModel")}
+"""Classes of extras that are models: known by name, so that nothing is imported before somebody uses one."""
+
+
 def make_model(model: Any) -> Model:
     """Turn what users give as ``model`` into a model.
 
-    ``"linear"``, a list of classifiers, a model of this package, or a scikit-learn classifier whose ``fit`` takes
-    ``sample_weight`` (used as a cost-sensitive oracle).
+    ``"linear"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per example, or a
+    scikit-learn classifier whose ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
     """
     if isinstance(model, Model):
         return model
+    for kind in type(model).__mro__:
+        if (kind.__module__, kind.__name__) in LATE:
+            module, name = LATE[kind.__module__, kind.__name__]
+            made: Model = getattr(import_module(module), name)(model)
+            return made
     if isinstance(model, str):
         if model == "linear":
             return Linear()
@@ -51,6 +61,7 @@ def make_model(model: Any) -> Model:
     if hasattr(model, "fit") and hasattr(model, "predict"):
         return Oracle(model)
     raise AlgorithmError(
-        'the model must be "linear", a list of classifiers, a model of equirate.models or a scikit-learn classifier; '
+        'the model must be "linear", a list of classifiers, a model of equirate.models, a scikit-learn classifier or a '
+        "torch.nn.Module; "
         f"got {type(model).__name__}"
     )

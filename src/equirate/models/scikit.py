@@ -26,6 +26,8 @@ from .plug_in import PlugIn
 
 MODELS: dict[str, type[Any]] = {"linear": Linear, "plug_in": PlugIn, "oracle": Oracle}
 """Models whose setting can be saved."""
+LATE_MODELS = {"torch": ("equirate.torch.model", "TorchModel")}
+"""Those of extras, which write (`plain`) and read (`read`) themselves: the module, imported late, and the class."""
 LEARNERS = {
     "LogisticRegression": "sklearn.linear_model",
     "RidgeClassifier": "sklearn.linear_model",
@@ -47,11 +49,24 @@ def plain_model(model: Any) -> Any:
     """What a user gave as ``model``, as plain data."""
     if isinstance(model, str):
         return model
+    late = late_model(model)
+    for name, place in LATE_MODELS.items():
+        if (type(late).__module__, type(late).__name__) == place:
+            return {name: plain(late.plain())}
     for name, kind in MODELS.items():
         if type(model) is kind:
             parts = {part.name: getattr(model, part.name) for part in fields(kind)}
             return {name: {key: plain_learner(v) if key == "estimator" else plain(v) for key, v in parts.items()}}
     return plain_learner(model)
+
+
+def late_model(model: Any) -> Any:
+    """A model of an extra, also where the user gave what it is made of; None for all others."""
+    from . import LATE, make_model  # the package imports this module's neighbours
+
+    of_extra = any((kind.__module__, kind.__name__) in LATE for kind in type(model).__mro__)
+    made = make_model(model) if of_extra else model
+    return made if (type(made).__module__, type(made).__name__) in LATE_MODELS.values() else None
 
 
 def read_model(value: Any) -> Any:
@@ -61,6 +76,9 @@ def read_model(value: Any) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         raise FileError(f"the model must be 'linear' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
+    if name in LATE_MODELS:
+        module, kind = LATE_MODELS[name]
+        return getattr(importlib.import_module(module), kind).read(settings)
     if name not in MODELS:
         return read_learner(value)
     rule = record(MODELS[name])
