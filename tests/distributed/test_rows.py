@@ -45,7 +45,8 @@ def fitted(together, size, features=X, unequal=False, **settings):
 
     def work(rank):
         part = parts[rank]
-        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, n_rounds=100, **{"random_state": 0, **settings})
+        usual = {"n_rounds": 100, "random_state": 0, "finish": False if size == 1 else None}
+        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, **{**usual, **settings})
         own.fit(features[part], Y[part], {"group": GROUP[part]})
         return own, own.evaluate(features[part], Y[part], {"group": GROUP[part]})
 
