@@ -45,8 +45,7 @@ def fitted(together, size, features=X, unequal=False, **settings):
 
     def work(rank):
         part = parts[rank]
-        usual = {"n_rounds": 100, "random_state": 0, "finish": False if size == 1 else None}
-        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, **{**usual, **settings})
+        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, n_rounds=100, **{"random_state": 0, **settings})
         own.fit(features[part], Y[part], {"group": GROUP[part]})
         return own, own.evaluate(features[part], Y[part], {"group": GROUP[part]})
 

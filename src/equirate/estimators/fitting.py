@@ -232,13 +232,6 @@ class Training:
     def _finishes(self, solution: Solution) -> bool:
         """Whether further columns are wanted after the play: where that pays, unless the user says so."""
         wish = self.settings.finish
-        if peers().size > 1:
-            if wish:
-                raise EquirateError(
-                    "finish=True sorts the scores of all rows, which are not in one place where processes share them: "
-                    "leave finish out, or fit in one process"
-                )
-            return False
         return (is_linear(self.settings.model) or solution.exact) if wish is None else bool(wish)
 
     def _model(self) -> Any:

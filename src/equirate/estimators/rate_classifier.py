@@ -119,7 +119,7 @@ class RateClassifier(Judged):
     finish
         Whether classifiers that the play did not pass through are added after it, until no answer of the model improves
         the best mixture (`Solution.finish`); where held-out rows say that they make it worse, they are left out. None:
-        where that pays, for linear models and for models whose answers are exact; not where processes share the rows.
+        where that pays, for linear models and for models whose answers are exact.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
