@@ -4,10 +4,9 @@ In: a `Solution` of the training rows, and the parts. Out: the solution judged w
 columns that are kept. `fitting` and `frontier` call this.
 
 Columns are priced and answered on the training rows. Where the mixture is chosen on training and held-out rows
-together, the held-out rows have seen none of the columns: if the finished mixture is worse there than that of the play
-alone, by more than the difference may be wrong, the play's columns are kept. Otherwise, where data are few, further
-columns are found on all rows that the mixture is chosen on, as one refits on all data after a setting was chosen on a
-part.
+together, no column has seen the held-out rows: they say which columns to keep, all of them, the regressions alone, or
+those of the play (`_pool`). Then, where data are few, further columns of this kind are found on all rows that the
+mixture is chosen on, as one refits on all data after a setting was chosen on a part.
 """
 
 from __future__ import annotations
@@ -35,10 +34,12 @@ Array = NDArray[np.float64]
 
 REFIT = 5000
 """Rows up to which columns are also found on all of them."""
+FEW_FEATURES = 4
+"""Features up to which columns that fit the sample closely are preferred."""
 BLOCKS = 10
 """Parts of the held-out rows that are left out in turn, to see how much a difference varies."""
 NOISE = 1.0
-"""Standard errors by which a finished mixture may look worse on held-out rows."""
+"""Standard errors by which others must look better on held-out rows than the columns that are preferred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,40 +54,57 @@ def finished(solution: Solution, model: Any, held: Held, told: Told | None = Non
     """Finish a solution of the training rows, and judge it where mixtures are chosen."""
     more = solution.finish(progress=told)
     chooser = more.on_sample(*held.choose)
-    if held.apart is not None and more is not solution:
-        plain = chooser.played()
-        if worse(chooser.polish(time_limit=0), plain.polish(time_limit=0), chooser, *held.apart):
-            return plain
+    if not more.record.joined:
+        return chooser
+    searching = True
+    if held.apart is not None:
+        kept = _pool(more, *held.apart)
+        chooser, searching = replace(chooser, mixed=kept), kept is None
+        if kept == more.played().mixed:
+            return chooser
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     every = learner.every_sum()
-    if more is solution or (every is None and (held.apart is None or len(held.choose[0]) > REFIT)):
+    if every is None and (held.apart is None or len(held.choose[0]) > REFIT):
         return chooser
-    return replace(chooser.joining(finishing(chooser, learner, told=told)), every=every)
+    joined = finishing(chooser, learner, told=told, searching=searching)
+    return replace(chooser.joining(joined), every=every)
 
 
-def worse(one: Classifier, other: Classifier, solution: Solution, sample: Sample, cells: Cells) -> bool:
-    """Whether one classifier is worse than another on a sample, by more than the difference may be wrong.
+def _pool(more: Solution, sample: Sample, cells: Cells) -> tuple[int, ...] | None:
+    """The columns to mix, as rows say that none of them has seen: all, the regressions alone, or those of the play.
 
-    Objective and violation are weighed as everywhere; the error is that of leaving out a tenth of the rows in turn.
+    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky; the regressions
+    are few, and fit no sample closely. With few features the search is what finds the optimum, and there is little to
+    fit too closely. So these are preferred, unless others are better by more than the difference may be wrong.
     """
-    given = [each.positive_probability(sample.X, sample.examples.columns) for each in (one, other)]
-    predicted = np.stack(given, axis=1)
+    pools = [more, more.regressed(), more.played()]
+    if (more.learner.width or 0) > FEW_FEATURES and more.regressed().iterates:
+        pools = [pools[1], pools[0], pools[2]]
+    pools = [pool for pool in pools if pool.iterates]
+    found = _merits([pool.polish(time_limit=0) for pool in pools], more, sample, cells)
+    if found is None:
+        return pools[0].mixed
+    by = found - found[:, :1]
+    error = np.sqrt((BLOCKS - 1) * np.var(by[1:], axis=0))
+    return pools[int(np.argmin(by[0] + NOISE * error))].mixed
+
+
+def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> Array | None:
+    """(1 + blocks, mixtures): objective and price of the violation, on all rows and with each block left out in turn.
+
+    None where some part cannot measure a rate, or a value is not finite.
+    """
+    predicted = np.stack([each.positive_probability(sample.X, sample.examples.columns) for each in mixtures], axis=1)
     block = np.random.default_rng(0).permutation(len(sample)) % BLOCKS
-    try:
-        whole = _difference(solution, sample, cells, predicted, np.ones(len(sample), dtype=bool))
-        parts = [_difference(solution, sample, cells, predicted, block != k) for k in range(BLOCKS)]
-    except DataError:  # a rate that some part cannot measure: nothing is known
-        return False
-    error = float(np.sqrt((BLOCKS - 1) * np.var(parts)))
-    return bool(np.isfinite(whole + error) and whole > NOISE * error)
-
-
-def _difference(solution: Solution, sample: Sample, cells: Cells, predicted: Array, kept: NDArray[np.bool_]) -> float:
-    """By how much the first is worse on some of the rows."""
-    weights = np.where(kept, sample.examples.weights, 0.0)
-    part = cells.weighing(weights)
-    table = make_table(solution.judge.program, replace(sample.examples, weights=weights), part)
-    rates = snapped(table.rates(part.sums(predicted)))
-    objective, violations = values(table, rates, np.zeros((0, 2)), table.constants)
-    merit = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-    return float(merit[0] - merit[1])
+    merits = np.zeros((1 + BLOCKS, len(mixtures)))
+    for k in range(1 + BLOCKS):
+        weights = np.where(block == k - 1, 0.0, sample.examples.weights)
+        part = cells.weighing(weights)
+        try:
+            table = make_table(solution.judge.program, replace(sample.examples, weights=weights), part)
+        except DataError:
+            return None
+        rates = snapped(table.rates(part.sums(predicted)))
+        objective, violations = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
+        merits[k] = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
+    return merits if np.isfinite(merits).all() else None

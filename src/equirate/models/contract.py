@@ -305,6 +305,8 @@ class Answered(NamedTuple):
     snapshot: Any
     sums: Array
     """(counts, classifiers)"""
+    searched: bool = False
+    """Whether they were looked for on the sample's own costs, which fits it more closely than a regression does."""
 
 
 class Answerer:
@@ -325,11 +327,11 @@ class Answerer:
         """Classifiers to begin with, whatever the costs; None for none."""
         return None
 
-    def answer(self, costs: Array, known: Members) -> Answered:
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
         nothing = np.zeros_like(costs)
         seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
-        return Answered(self.learner.snapshot(), seen.sums)
+        return [Answered(self.learner.snapshot(), seen.sums)]
 
     @property
     def spent(self) -> bool:
@@ -367,6 +369,8 @@ class Keeper(Protocol):
 class Learner:
     """Parameters of all configurations of a model, joined with the rows."""
 
+    width: int | None = None
+    """How many features there are, where the model knows."""
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
@@ -420,10 +424,11 @@ class Learner:
         """Some of the classifiers of `every_sum` side by side, as a snapshot."""
         raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
 
-    def answerer(self, count: int, demanding: bool) -> Answerer:
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
         """What answers costs after the play; ``count`` configurations were played to the end.
 
-        ``demanding`` problems (with ratios) are worth more work.
+        ``demanding`` problems (with ratios) are worth more work. Where not ``searching``, nothing is looked for that
+        fits the sample more closely than a regression does.
         """
         return Answerer(self, count)
 

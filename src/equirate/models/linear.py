@@ -117,7 +117,7 @@ class LinearLearner(Learner):
         self.X = X = features(rows.X, len(rows))
         rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
         self.standard = Standard.of(X, rows.trained.weights) if setting.standardise else None
-        d = X.shape[1]
+        self.width = d = X.shape[1]
         width = d + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
         self.W: NDArray[Any] = np.zeros((d + 1, len(columns)), X.dtype)
@@ -211,9 +211,9 @@ class LinearLearner(Learner):
 
     # -- after the play --------------------------------------------------------------------------
 
-    def answerer(self, count: int, demanding: bool) -> Answerer:
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
         """Exact intercepts, and a search over directions."""
-        return LinearAnswerer(self, demanding)
+        return LinearAnswerer(self, demanding, searching)
 
     @cached_property
     def _edges(self) -> NDArray[Any] | None:
@@ -335,8 +335,8 @@ class LinearLearner(Learner):
 class LinearAnswerer(Answerer):
     """Linear classifiers by `directions`, measured as the game measures them."""
 
-    def __init__(self, learner: LinearLearner, demanding: bool) -> None:
-        self.linear = learner
+    def __init__(self, learner: LinearLearner, demanding: bool, searching: bool) -> None:
+        self.linear, self.searching = learner, searching
         design = learner.design
         rows = design.X.shape[0]
         self.width = PRICES
@@ -344,7 +344,7 @@ class LinearAnswerer(Answerer):
             self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
         standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)
         effort = max(EFFORT, LEAST_TRIED * rows) * (3 if demanding else 1)
-        self.tried = effort / rows / ANSWERS
+        self.tried = effort / rows / ANSWERS if searching else 0.0
         centred, intercept = learner.standard is not None, learner.setting.intercept
         self.directions = Directions(design.X, design.trained, standard, intercept, effort, centred)
 
@@ -364,11 +364,12 @@ class LinearAnswerer(Answerer):
             W[-1, 1:] = -cuts
         return self._measured(W)
 
-    def answer(self, costs: Array, known: Members) -> Answered:
-        """The best that was found for each of the costs."""
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
+        """Regressions, and the best that was found for each of the costs."""
         W = known.with_intercept if isinstance(known, LinearMembers) else np.zeros((self.linear.X.shape[1] + 1, 0))
-        found = self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried)
-        return self._measured(found.weights)
+        fitted, found = self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried)
+        answers = [self._measured(fitted)]
+        return [*answers, self._measured(found)._replace(searched=True)] if self.searching else answers
 
     def _measured(self, W: Array) -> Answered:
         learner = self.linear
