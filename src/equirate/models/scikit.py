@@ -20,6 +20,7 @@ from .._core.plain import plain
 from .._core.records import build, record
 from .._core.rules import SCALAR, MapOf, shown
 from ..data.features import feature_names, features
+from . import NAMED
 from .linear import Linear
 from .oracle import Always, Oracle
 from .plug_in import PlugIn
@@ -56,10 +57,10 @@ def plain_model(model: Any) -> Any:
 
 def read_model(value: Any) -> Any:
     """Make what a user gave as ``model`` from plain data."""
-    if value == "linear":
+    if value in ("linear", *NAMED):
         return value
     if not isinstance(value, dict) or len(value) != 1:
-        raise FileError(f"the model must be 'linear' or the settings of one; it is {shown(value)}")
+        raise FileError(f"the model must be 'linear', 'trees' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
     if name not in MODELS:
         return read_learner(value)
