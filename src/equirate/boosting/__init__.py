@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..models.plug_in import PlugIn
+from .boosted import BoostedTrees
 from .libraries import installed
-from .training import BoostedProbabilities
+from .training import GROUP_RATE, GROUP_TREES, BoostedProbabilities, for_groups
 
-__all__ = ["BoostedProbabilities", "default_trees"]
-
-GROUP_TREES = 40
-"""Trees for the groups, all together: rules by the probability of a group hardly depend on how well it is known."""
-GROUP_RATE = 0.4
+__all__ = ["BoostedProbabilities", "BoostedTrees", "default_trees"]
 
 
 def default_trees(library: str | None = None, **settings: Any) -> PlugIn:
@@ -45,7 +42,6 @@ def default_trees(library: str | None = None, **settings: Any) -> PlugIn:
             HistGradientBoostingClassifier(**{"random_state": 0, **settings}),
             group_estimator=HistGradientBoostingClassifier(**{"random_state": 0, **few}),
         )
-    given = tuple({"random_state": 0, **settings}.items())
-    threads = tuple((key, value) for key, value in given if key in ("n_jobs", "random_state", "categorical_feature"))
-    groups = BoostedProbabilities(name, (*threads, ("learning_rate", GROUP_RATE)), trees=GROUP_TREES)
-    return PlugIn(BoostedProbabilities(name, given), group_estimator=groups)
+    given = {"random_state": 0, **settings}
+    label = BoostedProbabilities(name, tuple(given.items()))
+    return PlugIn(label, group_estimator=for_groups(name, given))

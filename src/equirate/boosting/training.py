@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..models.cross_fitting import Trainer
 from ..models.forests import Boosted, chances
-from .libraries import Array, Bins, Index, Settings, bins_of
+from .libraries import THREADS, Array, Bins, Index, Settings, bins_of
 
 FEWEST, MOST = 4, 20
 """Rounds of trees that are so many for all classes together."""
@@ -80,6 +80,24 @@ def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
         )
         return None if any(special) else ("xgboost", settings)
     return None
+
+
+GROUP_TREES, GROUP_RATE = 48, 0.3
+"""Trees for groups, all together, and their step: rules hardly depend on how well the groups are known."""
+_KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features", "feature_types", "max_bin")
+"""Settings of the trees for the label that those for the groups share."""
+
+
+def for_groups(library: str, settings: Settings) -> BoostedProbabilities:
+    """A classifier for the groups beside one for the label, of few trees."""
+    kept = tuple((name, settings[name]) for name in _KEPT if settings.get(name) is not None)
+    return BoostedProbabilities(library, (*kept, ("learning_rate", GROUP_RATE)), GROUP_TREES)
+
+
+def cheaper(estimator: Any) -> BoostedProbabilities | None:
+    """A classifier for the groups beside one of a library; None for one whose trees are not known here."""
+    found = library_of(estimator)
+    return None if found is None else for_groups(*found)
 
 
 def _is_nan(value: Any) -> bool:

@@ -76,6 +76,8 @@ class Settings:
     def of(cls, estimator: Any) -> Settings:
         """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
         settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+        if settings.validation and settings.made.wants_referee:
+            settings = replace(settings, two_sets=True)
         if not _number(settings.validation) or not 0 <= settings.validation < 1:
             raise EquirateError(
                 f"validation is a share of the data, at least 0 and below 1; got {settings.validation!r}"
@@ -252,7 +254,7 @@ class Training:
     def _pace(self) -> dict[str, Any]:
         """Rounds and steps: as given, or the model's own."""
         pace = self.settings.made.pace._asdict()
-        given = {name: getattr(self.settings, name) for name in pace}
+        given = {name: getattr(self.settings, name, None) for name in pace}
         return {name: pace[name] if value is None else value for name, value in given.items()}
 
     def served(self, classifier: Classifier) -> Classifier:

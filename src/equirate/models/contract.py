@@ -362,6 +362,7 @@ class Pace(NamedTuple):
     n_rounds: int
     theta_step: float | Sequence[float]
     lambda_step: float | Sequence[float]
+    record_every: int | None = None
 
 
 STEPS = (0.003, 0.01, 0.03, 0.1)
@@ -380,6 +381,11 @@ class Model:
     @property
     def takes_missing(self) -> bool:
         """Whether features may be missing."""
+        return False
+
+    @property
+    def wants_referee(self) -> bool:
+        """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
         return False
 
     @property

@@ -62,20 +62,24 @@ class ForestMembers(Members):
         return cls(whole, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 
     @classmethod
-    def of_prefixes(cls, ensembles: Sequence[Forest], chosen: Sequence[Piece], cuts: Array) -> ForestMembers:
-        """Prefixes of ensembles with one score each; what no member needs is left out."""
-        wanted = sorted(set(chosen))
-        parts, before, known = [], [], {}
-        for piece in wanted:
+    def of_prefixes(
+        cls, ensembles: Mapping[int, Forest], chosen: Sequence[Piece], cuts: Array, base: Forest
+    ) -> ForestMembers:
+        """Prefixes of ensembles that all continue one, with one score each; trees that no member needs are left out.
+
+        The prefix of no trees is the one that they continue.
+        """
+        parts, before = [base], [-1]
+        known: dict[Piece, int] = {}
+        last: dict[int, Piece] = {}
+        for piece in sorted({piece for piece in chosen if piece[1]}):
             ensemble, count = piece
-            earlier = [each for each in known if each[0] == ensemble]
-            begin = earlier[-1] if earlier else None
-            part = ensembles[ensemble].of_trees(0 if begin is None else begin[1], count)
-            parts.append(part if begin else replace(part, offset=ensembles[ensemble].offset))
-            before.append(-1 if begin is None else known[begin])
-            known[piece] = len(known)
-        place = np.array([known[piece] for piece in chosen], dtype=np.int64)
-        return cls(Forest.joined([part.compact() for part in parts]), np.array(before), place, cuts)
+            begin = last.get(ensemble)
+            parts.append(ensembles[ensemble].of_trees(0 if begin is None else begin[1], count).compact())
+            before.append(0 if begin is None else known[begin])
+            known[piece], last[ensemble] = len(before) - 1, piece
+        place = np.array([known[piece] if piece[1] else 0 for piece in chosen], dtype=np.int64)
+        return cls(Forest.joined(parts), np.array(before), place, cuts)
 
     def __len__(self) -> int:
         """Count the members."""

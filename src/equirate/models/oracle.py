@@ -5,14 +5,16 @@ weight is the cost's size. `equirate.solve` fits one for every answer, and measu
 
 An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are judged by classifiers that were trained
 without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier: all of
-them are kept in a *pool*, beginning with the unconstrained classifier. A best response is looked for in the pool first,
-where it costs nothing; the classifier is fitted again only where the pool has nothing new to say.
+them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities, the
+plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier is
+fitted again only where neither has anything new to say.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +26,11 @@ from ..data.examples import to_numpy
 from ..data.sample import Sample
 from ..players.steps import StepRule
 from .contract import Array, Asked, Choice, Learner, Members, Model, Pace, Prepared, Rows, Seen, Written
-from .cross_fitting import Trainer, joined, make_folds, spread
+from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
 from .forest_members import ForestMembers
 from .forests import as_boosted
-from .plug_in import fits_closely, takes_missing
+from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected, fits_closely, takes_missing
+from .posterior import Posterior, Signatures
 from .weighing import check_weights
 
 FITS = 15
@@ -99,6 +102,7 @@ class Oracle(Model):
         used = int((cells.weights > 0).sum())
         folds = (2 if used >= 20_000 else 3) if self.folds is None else self.folds
         pool = Pool(self, _table(sample.X), cells, folds, seed)
+        pool.estimate(sample, seed)
         numbers = np.arange(len(sample), dtype=float)[:, None]
         return Prepared(RowOracle(pool), numbers, _served)
 
@@ -140,13 +144,25 @@ class Pool:
         self.trainer = Trainer.of(setting.estimator, X, parts, rest)
         self.fitted: list[Fitted] = []
         self.asked: list[Array] = []
+        self.fits = 0
+        self.posterior: Posterior | None = None
+        self.handed = np.zeros((0, 0))
         if type(self.trainer) is Trainer:  # a library's own is known to weigh
             check_weights(setting.estimator, X, trained, rows)
 
     @property
     def full(self) -> bool:
         """Whether no more fits are to be had."""
-        return len(self.fitted) >= self.setting.fits
+        return self.fits >= self.setting.fits
+
+    def estimate(self, sample: Sample, seed: int) -> None:
+        """Estimate probabilities of label and groups for the plug-in rule, where the classifier has them."""
+        if not hasattr(self.setting.estimator, "predict_proba"):
+            return
+        groups = cheaper(self.setting.estimator)
+        rule = PlugIn(self.setting.estimator, group_estimator=groups, folds=max(len(self.trainer.folds), 2))
+        if len(Signatures.of(self.trained, ())) <= MOST_SIGNATURES:
+            self.posterior, self.handed = rule.estimate(replace(sample, X=self.X), self.trained, seed)
 
     def new(self, costs: Array) -> bool:
         """Whether costs per cell differ from those that were fitted to."""
@@ -161,6 +177,7 @@ class Pool:
 
     def fit(self, cost: Array) -> Fitted:
         """Fit to the costs of the rows of the table."""
+        self.fits += 1
         wanted, size = cost < 0, np.abs(cost)
         used = size > 0
         if not used.any() or wanted[used].all() or not wanted[used].any():
@@ -174,8 +191,7 @@ class Pool:
 
     def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
         crossed = self.trainer.cross_fit(target, weights, 2)
-        chance = np.clip(crossed.chances[:, 1], _CERTAIN, 1 - _CERTAIN)
-        return Fitted(joined(crossed.models), np.log(chance / (1 - chance)))
+        return Fitted(joined(crossed.models), _logit(crossed.chances[:, 1]))
 
 
 def _table(X: Any) -> Any:
@@ -258,6 +274,8 @@ class PoolLearner(OracleLearner):
 
     def _answer(self, c: int, costs: Array) -> int:
         best = self._cheapest(costs)
+        if best in self.answered[c] and self.pool.posterior is not None and self._add_rule(costs):
+            best = self._cheapest(costs)
         if best in self.answered[c] and not self.pool.full and self.pool.new(costs):
             self.pool.remember(costs)
             self.fit(costs)
@@ -266,12 +284,31 @@ class PoolLearner(OracleLearner):
         self.answered[c].add(best)
         return best
 
+    def _add_rule(self, costs: Array) -> bool:
+        """Put the plug-in rule for these costs into the pool, unless one that decides the same is there."""
+        pool = self.pool
+        if pool.posterior is None:
+            return False
+        signatures = pool.posterior.signatures
+        k = by_place(costs[:, None], signatures.of_cells(self.rows.cells)[0], len(signatures))
+        size = float(np.abs(k).max())
+        scores = -expected(pool.handed, k / (size if size else 1.0))[:, 0]
+        sums = self.rows.trained.sums((scores[self.numbers] > 0)[:, None])
+        if (np.abs(self.sums - sums).max(axis=0) == 0).any():
+            return False
+        pool.fitted.append(Fitted(Rule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
+        self._learn_of_all()
+        return True
+
     def _begin(self) -> None:
         """Nobody, everybody, and the unconstrained classifier: it minimises the number of errors."""
         pool, rows = self.pool, len(self.pool.trained.of)
         pool.fitted += [Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0)) for answer in (False, True)]
-        labels = pool.trained.labels[:, None]
-        pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
+        if pool.posterior is None:
+            labels = pool.trained.labels[:, None]
+            pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
+        else:
+            pool.fitted.append(Fitted(pool.posterior.label, _logit(pool.handed[:, 0])))
         self._learn_of_all()
 
     def _cheapest(self, costs: Array) -> int:
@@ -281,7 +318,7 @@ class PoolLearner(OracleLearner):
         """Measure what was fitted since the last time, with its thresholds."""
         for fitted in self.pool.fitted[self.known :]:
             scores = fitted.scores[self.numbers]
-            cuts = _cuts(scores)
+            cuts = [0.0] if isinstance(fitted.classifier, Rule) else _cuts(scores)
             decided = scores[:, None] > np.array(cuts)
             measured = self.rows.cells.sums(decided)
             trained = measured if self.rows.trained is self.rows.cells else self.rows.trained.sums(decided)
@@ -335,7 +372,7 @@ class ScoredMembers(Members):
             rows = np.asarray(X)[:, 0].astype(np.intp)
             found = np.stack([each.scores[rows] for each in self.fitted], axis=1)
         else:
-            found = np.stack([log_odds(each.classifier, X) for each in self.fitted], axis=1)
+            found = _scores([each.classifier for each in self.fitted], X)
         return np.asarray(found[:, self.place] - self.cuts)
 
     def take(self, indices: Sequence[int]) -> Members:
@@ -356,11 +393,60 @@ class ScoredMembers(Members):
         from .scikit import lines
 
         learned = [each.classifier for each in self.fitted]
+        if any(isinstance(each, Rule) for each in learned):
+            raise FileError(
+                "a mixture of an oracle's classifiers and plug-in rules cannot be saved without pickle: use "
+                'model="trees", or joblib.dump, and open such files only if you trust them'
+            )
         if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
             rows = lines(tuple(learned), width)[:, self.place]
             rows[-1] -= self.cuts
             return Written("linear", {"intercept": True}, {"coefficients": rows})
         return ForestMembers.of_classifiers(learned, self.place, self.cuts, width).plain(width)
+
+
+def _logit(chance: Array) -> Array:
+    chance = np.clip(chance, _CERTAIN, 1 - _CERTAIN)
+    return np.asarray(np.log(chance / (1 - chance)))
+
+
+def _scores(classifiers: Sequence[Any], X: Any) -> Array:
+    """Scores of classifiers; rules on the same probabilities share them."""
+    rules = [k for k, each in enumerate(classifiers) if isinstance(each, Rule)]
+    rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    found = np.zeros((rows, len(classifiers)))
+    if rules:
+        first = classifiers[rules[0]]
+        found[:, rules] = -expected(first.posterior(X, None), np.stack([classifiers[k].k for k in rules], axis=1))
+    for k, each in enumerate(classifiers):
+        if not isinstance(each, Rule):
+            found[:, k] = log_odds(each, X)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A plug-in rule: coefficients of label and signature; all rules of an oracle have the same probabilities."""
+
+    posterior: Posterior
+    k: Array
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self.posterior.width
+
+    def decision_function(self, X: Any) -> Array:
+        """What predicting 1 is expected to save."""
+        return -expected(self.posterior(X, None), self.k[:, None])[:, 0]
+
+
+def cheaper(estimator: Any) -> Any:
+    """A classifier of groups for the plug-in rule: fewer trees, where the classifier is one of trees that are known."""
+    module = type(estimator).__module__.split(".")[0]
+    if module in NATIVE:
+        return importlib.import_module(NATIVE[module]).cheaper(estimator)
+    return None
 
 
 def log_odds(classifier: Any, X: Any) -> Array:
@@ -371,8 +457,7 @@ def log_odds(classifier: Any, X: Any) -> Array:
     if boosted is not None:
         return boosted.decision_function(X)
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    chance = np.clip(spread(classifier, X, 2, rows)[:, 1], _CERTAIN, 1 - _CERTAIN)
-    return np.asarray(np.log(chance / (1 - chance)))
+    return _logit(spread(classifier, X, 2, rows)[:, 1])
 
 
 @dataclass(frozen=True)
