@@ -22,10 +22,10 @@ from ..models.forest_members import ForestMembers, Piece
 from ..models.forests import Forest
 from ..players.steps import StepRule
 from ..players.surrogates import LOGISTIC, Surrogate, surrogate_named
-from .libraries import LIBRARIES, Bins, Grower, bins_of, imported
+from .libraries import LIBRARIES, Bins, Grower, bins_of, imported, plain_settings
 
 ROUNDS = 150
-STEP = 0.1
+STEP = 0.3
 """Share of the Newton step that a tree takes."""
 FAR = 1e6
 """Log-odds beyond which an ensemble has diverged."""
@@ -79,6 +79,16 @@ class BoostedTrees(Model):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "surrogate", surrogate_named(surrogate).name)
 
+    def plain(self) -> dict[str, Any]:
+        """Everything as one mapping, for files."""
+        own = {"library": self.library, "begin": self.begin, "surrogate": self.surrogate}
+        return {**plain_settings(self.settings), **own}
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any]) -> BoostedTrees:
+        """Read it back."""
+        return cls(**settings)
+
     def __repr__(self) -> str:
         shown = [repr(self.library), f"begin={self.begin}", *(f"{k}={v!r}" for k, v in self.settings.items())]
         return f"BoostedTrees({', '.join(shown)})"
@@ -101,7 +111,7 @@ class BoostedTrees(Model):
     @property
     def pace(self) -> Pace:
         """Few rounds, each recorded: a tree is more than a step of a linear model."""
-        return Pace(ROUNDS, STEP, (0.03, 0.1), record_every=2)
+        return Pace(ROUNDS, STEP, 0.01, record_every=2)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Bin the features and train the ensemble to begin with, once."""

@@ -105,6 +105,14 @@ LIBRARIES = {"lightgbm": ("light", "LightBins"), "xgboost": ("extreme", "Extreme
 """Libraries: the module of this package that speaks to each, and its class."""
 
 
+def plain_settings(settings: Settings) -> dict[str, Any]:
+    """Settings as JSON has them: arrays and tuples as lists."""
+    return {
+        name: list(value) if isinstance(value, (tuple, list)) else value.tolist() if hasattr(value, "tolist") else value
+        for name, value in settings.items()
+    }
+
+
 def rounds_of(settings: Settings, names: Sequence[str], default: int) -> tuple[int, dict[str, Any]]:
     """The number of trees, by any of its names, and the other settings."""
     rounds = next((settings[name] for name in names if settings.get(name) is not None), default)

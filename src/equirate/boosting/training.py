@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..models.cross_fitting import Trainer
 from ..models.forests import Boosted, chances
-from .libraries import THREADS, Array, Bins, Index, Settings, bins_of
+from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Settings, bins_of, plain_settings
 
 FEWEST, MOST = 4, 20
 """Rounds of trees that are so many for all classes together."""
@@ -27,6 +27,8 @@ _OWN_WAY = ("rf", "dart")
 @dataclass(frozen=True)
 class BoostedProbabilities:
     """A classifier of a boosting library, by name and settings: what the plug-in takes as its estimator.
+
+    Where rows are few, trees are smaller and fewer than the library's defaults, unless the settings say otherwise.
 
     Parameters
     ----------
@@ -50,6 +52,19 @@ class BoostedProbabilities:
     def trained(self) -> tuple[str, dict[str, Any]]:
         """Library and settings."""
         return self.library, dict(self.settings)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as one mapping, for files."""
+        return {**plain_settings(dict(self.settings)), "library": self.library, "trees": self.trees}
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any]) -> BoostedProbabilities:
+        """Read it back."""
+        rest = {name: value for name, value in settings.items() if name not in ("library", "trees")}
+        trees = settings.get("trees")
+        if settings.get("library") not in LIBRARIES or not (trees is None or type(trees) is int):
+            raise ValueError("there is no such library, or no such number of trees")
+        return cls(settings["library"], tuple(rest.items()), trees)
 
 
 def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
@@ -107,7 +122,26 @@ def _is_nan(value: Any) -> bool:
 def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None) -> Trainer | None:
     """A trainer that shares bins, where the classifier is one of a library whose trees are known."""
     found = library_of(estimator)
-    return None if found is None else BinnedTrainer(*found, X, folds, rest)
+    if found is None:
+        return None
+    library, settings = found
+    if isinstance(estimator, BoostedProbabilities):
+        settings = {**modest(library, sum(map(len, folds))), **settings}
+    return BinnedTrainer(library, settings, X, folds, rest)
+
+
+def modest(library: str, rows: int) -> dict[str, Any]:
+    """Settings for few rows, which the libraries' defaults fit too well (measured on COMPAS and Law School)."""
+    size = next((size for most, size in SIZES if rows < most), None)
+    if size is None:
+        return {}
+    trees, leaves, depth = size
+    shape = {"num_leaves": leaves, "min_child_samples": 30} if library == "lightgbm" else {"max_depth": depth}
+    return {"n_estimators": trees, **shape}
+
+
+SIZES = ((10_000, (40, 7, 3)), (20_000, (60, 15, 4)))
+"""Rows below which there are so many trees, with so many leaves (LightGBM) or of such a depth (XGBoost)."""
 
 
 class BinnedTrainer(Trainer):

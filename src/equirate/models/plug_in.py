@@ -314,9 +314,9 @@ class PlugInMembers(Members):
 
 def fits_closely(estimator: Any) -> bool:
     """Whether a classifier may fit its own rows too well: any but a linear one."""
-    from .scikit import LEARNERS
+    from .scikit import LINEAR
 
-    return type(estimator).__name__ not in LEARNERS
+    return type(estimator).__name__ not in LINEAR
 
 
 def takes_missing(estimator: Any) -> bool:
