@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import equirate as eq
 from equirate._core import kernels
@@ -44,7 +43,9 @@ def test_lightgbm_and_its_arrays_give_the_same_numbers() -> None:
     booster = lightgbm_booster()
     strange = NEW.copy()
     strange[40:60, 2], strange[60:70, 2] = 999, -3  # codes that nobody has seen
-    np.testing.assert_array_equal(light.forest_of(booster, 4).scores(strange)[:, 0], booster.predict(strange, raw_score=True))
+    np.testing.assert_array_equal(
+        light.forest_of(booster, 4).scores(strange)[:, 0], booster.predict(strange, raw_score=True)
+    )
 
 
 def test_xgboost_and_its_arrays_give_the_same_numbers() -> None:
@@ -94,9 +95,7 @@ def test_prefixes_are_scored_in_one_pass(chosen: list[tuple[int, int]]) -> None:
     base = light.forest_of(lightgbm_booster(num_leaves=4), 4)
     grown = {k: light.forest_of(lightgbm_booster(num_leaves=6 + k), 4) for k in (0, 1)}
     members = ForestMembers.of_prefixes(grown, chosen, np.zeros(len(chosen)), base)
-    wanted = [
-        base.scores(NEW)[:, 0] + grown[k].of_trees(0, count).scores(NEW)[:, 0] for k, count in chosen
-    ]
+    wanted = [base.scores(NEW)[:, 0] + grown[k].of_trees(0, count).scores(NEW)[:, 0] for k, count in chosen]
     np.testing.assert_allclose(members.scores(NEW), np.stack(wanted, axis=1), atol=1e-12)
     longest = {k: max([count for each, count in chosen if each == k], default=0) for k in (0, 1)}
     assert len(members.forest.roots) == 12 + sum(longest.values())  # every tree is there once

@@ -8,6 +8,7 @@ asked for, and a missing one is named with the extra that brings it.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

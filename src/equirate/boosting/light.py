@@ -61,10 +61,10 @@ class LightBins(Bins):
         for _ in range(rounds):
             if _told(booster.update):
                 break
-        seen: list[Array] = []
+        seen = _Seen()
         if tests:  # the booster has added up their scores while it was trained
-            booster.eval_valid(lambda chances, _: (seen.append(np.array(chances)), ("seen", 0.0, False))[1])
-        return forest_of(booster, self.width), [_logits(chances, classes) for chances in seen]
+            booster.eval_valid(seen)
+        return forest_of(booster, self.width), [_logits(chances, classes) for chances in seen.found]
 
     def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
         """A booster without an objective of its own."""
@@ -75,6 +75,18 @@ class LightBins(Bins):
     def _booster(self, params: dict[str, Any]) -> Any:
         lightgbm = imported("lightgbm")
         return _told(lambda: lightgbm.Booster(params, self.dataset))
+
+
+class _Seen:
+    """A metric that keeps what it is shown: the scores that a booster has added up."""
+
+    def __init__(self) -> None:
+        self.found: list[Array] = []
+
+    def __call__(self, scores: Array, dataset: Any) -> tuple[str, float, bool]:
+        """Keep a copy."""
+        self.found.append(np.array(scores))
+        return "seen", 0.0, False
 
 
 class LightGrower(Grower):
@@ -96,9 +108,9 @@ class LightGrower(Grower):
         if self.booster.current_iteration() == before:
             return
         self.trees += 1
-        seen: list[Array] = []
-        self.booster.eval_train(lambda scores, _: (seen.append(np.array(scores)), ("seen", 0.0, False))[1])
-        self._scores = seen[0]
+        seen = _Seen()
+        self.booster.eval_train(seen)
+        self._scores = seen.found[0]
 
     def forest(self) -> Forest:
         """All trees."""
@@ -134,8 +146,8 @@ def _dataset(bins: Bins) -> Any:
 def _logits(chances: Array, classes: int) -> Array:
     with np.errstate(divide="ignore"):
         if classes == 2:
-            return np.clip(np.log(chances) - np.log1p(-chances), -700, 700).reshape(-1, 1)
-        return np.clip(np.log(chances.reshape(-1, classes)), -700, 700)
+            return np.asarray(np.clip(np.log(chances) - np.log1p(-chances), -700, 700)).reshape(-1, 1)
+        return np.asarray(np.clip(np.log(chances.reshape(-1, classes)), -700, 700))
 
 
 # -- trees ----------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
     name = type(estimator).__name__
     if name == "LGBMClassifier":
         settings = estimator.get_params()
-        special = (
+        special: tuple[bool, ...] = (
             settings.get("boosting_type", "gbdt") in _OWN_WAY or settings.get("boosting") in _OWN_WAY,
             bool(settings.get("linear_tree")),
             bool(settings.get("zero_as_missing")),

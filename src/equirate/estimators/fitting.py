@@ -109,9 +109,7 @@ class Settings:
                 'groups are looked up by plug-in rules: take model="trees" or a PlugIn, or RatePostprocessor for one '
                 f"threshold a group; the model is {self.model!r}"
             )
-        names = [
-            part.attributes if isinstance(part, Slice) else {part.name} for part in attributes_in(self.groups)
-        ]
+        names = [part.attributes if isinstance(part, Slice) else {part.name} for part in attributes_in(self.groups)]
         return replace(model, groups=tuple(sorted(set().union(*names))))
 
 

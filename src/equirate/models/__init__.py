@@ -1,7 +1,7 @@
 """Models: what the game can train, behind one contract (`contract`): costs per cell in, sums over cells out.
 
-`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`. To add a model, implement `Model.bind` and
-the `Learner` it returns; `make_model` takes any `Model` as it is.
+`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`. To
+add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes any `Model` as it is.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ NAMED = {"trees": ("equirate.boosting", "default_trees")}
 def make_model(model: Any) -> Model:
     """Turn what users give as ``model`` into a model.
 
-    ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, or a scikit-learn classifier whose ``fit``
-    takes ``sample_weight`` (used as a cost-sensitive oracle).
+    ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, or a scikit-learn classifier whose
+    ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
     """
     if isinstance(model, Model):
         return model
@@ -62,6 +62,6 @@ def make_model(model: Any) -> Model:
     if hasattr(model, "fit") and hasattr(model, "predict"):
         return Oracle(model)
     raise AlgorithmError(
-        'the model must be "linear", "trees", a list of classifiers, a model of equirate.models or a scikit-learn classifier; '
-        f"got {type(model).__name__}"
+        'the model must be "linear", "trees", a list of classifiers, a model of equirate.models or a scikit-learn '
+        f"classifier; got {type(model).__name__}"
     )

@@ -64,7 +64,7 @@ class Trainer:
         """
         module = type(estimator).__module__.split(".")[0]
         if module in NATIVE:
-            made = getattr(importlib.import_module(NATIVE[module]), "trainer_of")(estimator, X, folds, rest)
+            made = importlib.import_module(NATIVE[module]).trainer_of(estimator, X, folds, rest)
             if made is not None:
                 trainer: Trainer = made
                 return trainer
@@ -164,7 +164,7 @@ class Averaged:
     def predict_proba(self, X: Any) -> Array:
         """Mean of the probabilities."""
         rows = int(X.shape[0])
-        return np.mean([spread(each, X, self.count, rows) for each in self.models], axis=0)
+        return np.asarray(np.mean([spread(each, X, self.count, rows) for each in self.models], axis=0))
 
 
 def joined(models: Sequence[Any]) -> Any:

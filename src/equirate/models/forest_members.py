@@ -54,10 +54,10 @@ class ForestMembers(Members):
         """Thresholds on the scores of whole ensembles, or of classifiers that say the same to everybody."""
         found = [as_boosted(each) for each in classifiers]
         single = next((each.forest.single for each in found if each is not None), False)
-        forests = [
-            each.forest if each is not None else Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single)
-            for classifier, each in zip(classifiers, found, strict=True)
-        ]  # fmt: skip
+        forests = []
+        for classifier, each in zip(classifiers, found, strict=True):
+            same = None if each is not None else classifier.decision_function(np.zeros((1, 1)))
+            forests.append(Forest.constant(same, width, single) if each is None else each.forest)
         whole = Forest.joined(forests)
         return cls(whole, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 

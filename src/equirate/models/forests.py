@@ -8,12 +8,13 @@ library's own parser. A `Boosted` is a forest as a classifier of scikit-learn.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
 from .._core import kernels, threads
@@ -77,7 +78,7 @@ class Forest:
     # -- making --------------------------------------------------------------------------------------
 
     @classmethod
-    def constant(cls, offset: Sequence[float], width: int, single: bool = False) -> Self:
+    def constant(cls, offset: ArrayLike, width: int, single: bool = False) -> Self:
         """A forest without trees: the same scores for everybody."""
         empty = np.zeros(0)
         return cls(
@@ -136,29 +137,27 @@ class Forest:
             raise DataError("forests over other features, or in another precision, cannot be joined")
         if columns is None:
             ends = np.cumsum([0, *(len(each.offset) for each in forests)])
-            columns = [np.arange(a, b, dtype=np.int32) for a, b in zip(ends, ends[1:], strict=False)]
+            columns = [np.arange(a, b, dtype=np.int32) for a, b in itertools.pairwise(ends)]
         nodes = np.cumsum([0, *(len(each.feature) for each in forests)]).astype(np.int32)
         sets = np.cumsum([0, *(len(each.starts) - 1 for each in forests)]).astype(np.int32)
         words = np.cumsum([0, *(len(each.words) for each in forests)]).astype(np.int32)
         offset = np.zeros(1 + max(int(part.max(initial=-1)) for part in columns))
         for each, part in zip(forests, columns, strict=True):
             np.add.at(offset, part, each.offset)
-        together = {
+        together: dict[str, Any] = {
             name: np.concatenate([getattr(each, name) for each in forests])
             for name in ("feature", "threshold", "value", "default_left", "words")
         }
-        moved = {
+        moved: dict[str, Any] = {
             name: np.concatenate([getattr(each, name) + shift for each, shift in zip(forests, nodes, strict=False)])
             for name in ("left", "right", "roots")
         }
         category = [
-            np.where(each.category < 0, -1, each.category + shift)
-            for each, shift in zip(forests, sets, strict=False)
+            np.where(each.category < 0, -1, each.category + shift) for each, shift in zip(forests, sets, strict=False)
         ]
         starts = [each.starts[:-1] + shift for each, shift in zip(forests, words, strict=False)]
         return cls(
-            **together,
-            **{name: array.astype(np.int32) for name, array in moved.items()},
+            **{**together, **{name: array.astype(np.int32) for name, array in moved.items()}},
             category=np.concatenate(category).astype(np.int32),
             starts=np.concatenate([*starts, words[-1:]]).astype(np.int32),
             column=np.concatenate([part[each.column] for each, part in zip(forests, columns, strict=True)]),

@@ -89,6 +89,13 @@ class Signatures:
             raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
         kinds, which = np.unique(self.bits[:, self.looked_up], axis=0, return_inverse=True)
         names = [*self.slices, *self.baselines]
+        wanted = [names[k].attributes if isinstance(names[k], Slice) else {names[k]} for k in self.looked_up]
+        missing = sorted(set().union(*wanted) - set(examples.columns))
+        if missing:
+            raise DataError(
+                "this classifier looks groups up: give attributes (sensitive_features) with "
+                f"{', '.join(map(repr, missing))} when predicting"
+            )
         masks = [
             examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool)
             for part in (names[k] for k in self.looked_up)
@@ -194,7 +201,7 @@ class Posterior:
         bits, known, shares, costs = (arrays[name] for name in ("bits", "known", "shares", "costs"))
         count, wide = len(bits), len(slices) + len(baselines)
         fit = bits.shape == (count, wide) and known.shape == (wide,) and shares.shape == (count,)
-        fit = fit and 0 < count and len(costs) == 2 * count and bool((shares >= 0).all())
+        fit = fit and count > 0 and len(costs) == 2 * count and bool((shares >= 0).all())
         fit = fit and max(bits.max(initial=0), known.max(initial=0)) <= 1
         if not fit or len(np.unique(bits, axis=0)) != count:
             raise FileError("the groups of a plug-in do not fit together")

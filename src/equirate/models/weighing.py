@@ -31,15 +31,15 @@ def check_weights(estimator: Any, X: Any, trained: Cells, rows: NDArray[np.intp]
     fitted = np.sort(np.concatenate([part[::2] for part in parts]))
     judged = np.sort(np.concatenate([part[1::2] for part in parts]))
     target = labels[fitted].astype(np.intp)
-    said = [_said(estimator, X, fitted, judged, target, heavy) for heavy in (0, 1)]
-    if not np.array_equal(*said):
+    light, heavy = (_said(estimator, X, fitted, judged, target, label) for label in (0, 1))
+    if not np.array_equal(light, heavy):
         return
-    decided = said[0][:, 1] > 0.5
+    decided = light[:, 1] > 0.5
     name = type(estimator).__name__
     if decided.all() or not decided.any():
         text = (
-            f"{name} predicts {int(decided[0])} for everybody, whichever label weighs more: as an oracle it has nothing "
-            "to offer; choose one that tells rows apart, or fewer constraints on how it may"
+            f"{name} predicts {int(decided[0])} for everybody, whichever label weighs more: as an oracle it has "
+            "nothing to offer; choose one that tells rows apart, or fewer constraints on how it may"
         )
     else:
         text = (

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .._core.errors import EquirateError, FileError
+from .._core.rules import check_arrays
 from ..estimators import files
 from ..estimators.loading import load
 from ..game.classifiers import Classifier

@@ -64,7 +64,14 @@ RIVALS = {
         Rival(
             "fairlearn_trees",
             "fairlearn 0.15.0 on LightGBM",
-            ("fairlearn==0.15.0", "lightgbm==4.7.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6", "pandas==3.1.1"),
+            (
+                "fairlearn==0.15.0",
+                "lightgbm==4.7.0",
+                "scikit-learn==1.9.1",
+                "scipy==1.17.1",
+                "numpy==2.4.6",
+                "pandas==3.1.1",
+            ),
             "run_trees.py",
         ),
         Rival(

@@ -22,10 +22,10 @@ ROWS = 100_000
 class Halves:
     """Rows to train on and rows to test on: features, labels and groups."""
 
-    train_X: NDArray[Any]
+    train_X: NDArray[Any]  # noqa: N815  # features are called that everywhere
     train_y: NDArray[Any]
     train_group: NDArray[Any]
-    test_X: NDArray[Any]
+    test_X: NDArray[Any]  # noqa: N815
     test_y: NDArray[Any]
     test_group: NDArray[Any]
 

@@ -21,7 +21,7 @@ from .data import Halves
 
 Found = tuple[float, NDArray[Any], float]
 """A level, probabilities of predicting 1 on test rows, and seconds."""
-TREES = {"n_estimators": 100, "n_jobs": 1, "verbose": -1, "random_state": 0}
+TREES: dict[str, Any] = {"n_estimators": 100, "n_jobs": 1, "verbose": -1, "random_state": 0}
 
 PARITY = {"dp": eq.demographic_parity, "tpr": eq.equal_opportunity, "odds": eq.equalized_odds, "f1": eq.f1_parity}
 
@@ -63,7 +63,9 @@ METHODS = {
         Method("error_parity", "error-parity", True, rival="error_parity"),
         Method("oxonfair", "OxonFair", True, rival="oxonfair", levels=FEW),
         Method("fairgbm", "FairGBM", False, ("tpr", "odds"), rival="fairgbm"),
-        Method("reductions", "fairlearn, ExponentiatedGradient on LightGBM", False, rival="fairlearn_trees", levels=FEW),
+        Method(
+            "reductions", "fairlearn, ExponentiatedGradient on LightGBM", False, rival="fairlearn_trees", levels=FEW
+        ),
     )
 }
 
@@ -76,7 +78,7 @@ def ours(method: Method, kind: str, levels: Sequence[float], parts: Halves) -> I
 
     if method.name == "lightgbm":
         begin = time.process_time()
-        model = LGBMClassifier(**TREES).fit(parts.train_X, parts.train_y)
+        model: Any = LGBMClassifier(**TREES).fit(parts.train_X, parts.train_y)
         seconds = time.process_time() - begin
         yield 0.0, (model.predict_proba(parts.test_X)[:, 1] > 0.5).astype(float), seconds
         return

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-TREES = {"n_estimators": 100, "n_jobs": 1, "verbose": -1, "random_state": 0}
+TREES: dict[str, Any] = {"n_estimators": 100, "n_jobs": 1, "verbose": -1, "random_state": 0}
 
 
 def reductions(data: dict[str, Any], kind: str, level: float) -> Any:
-    """fairlearn's ``ExponentiatedGradient`` around LightGBM."""
+    """Fairlearn's ``ExponentiatedGradient`` around LightGBM."""
     from fairlearn import reductions as fair  # type: ignore[import-not-found,unused-ignore]
     from lightgbm import LGBMClassifier
 
@@ -36,7 +36,7 @@ def error_parity(data: dict[str, Any], kind: str, level: float) -> Any:
 
     names = {"dp": "demographic_parity", "tpr": "true_positive_rate_parity", "odds": "equalized_odds"}
     held = np.random.default_rng(0).random(len(data["train_y"])) < 0.25
-    model = LGBMClassifier(**TREES).fit(data["train_X"][~held], data["train_y"][~held])
+    model: Any = LGBMClassifier(**TREES).fit(data["train_X"][~held], data["train_y"][~held])
     chosen = RelaxedThresholdOptimizer(
         predictor=lambda X: model.predict_proba(X)[:, 1], constraint=names[kind], tolerance=level,
         false_pos_cost=1, false_neg_cost=1, seed=0,
@@ -61,7 +61,7 @@ def oxonfair(data: dict[str, Any], kind: str, level: float) -> Any:
         "odds": ox.group_metrics.equalized_odds,
     }
     held = np.random.default_rng(0).random(len(data["train_y"])) < 0.25
-    model = LGBMClassifier(**TREES).fit(data["train_X"][~held], data["train_y"][~held])
+    model: Any = LGBMClassifier(**TREES).fit(data["train_X"][~held], data["train_y"][~held])
 
     def scored(X: Any, y: Any, group: Any) -> dict[str, Any]:
         return {"target": y, "data": model.predict_proba(X), "groups": group}
@@ -96,7 +96,7 @@ def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
         begin = time.process_time()
         try:
             decide = METHODS[request["method"]](data, request["kind"], float(request["level"]))
-        except Exception as error:  # noqa: BLE001  # a rival that fails is reported as such
+        except Exception as error:  # a rival that fails is reported as such
             return {"error": f"{type(error).__name__}: {error}"[:300]}
         seconds = time.process_time() - begin
         np.savez(folder / f"{request['method']}.npz", test=np.asarray(decide(), dtype=float))
