@@ -43,6 +43,7 @@ SURE = 1e-9
 
 _CONSTRAINTS = ListOf(TEXT, MOST_CONSTRAINTS)
 _STEPS = Either((NUMBER, ListOf(NUMBER, 1000, 1)))
+_VALUES = ListOf(SCALAR, 100_000)
 _SETTINGS: dict[str, Rule] = {
     "objective": TEXT,
     "constraints": _CONSTRAINTS,
@@ -51,14 +52,14 @@ _SETTINGS: dict[str, Rule] = {
     "cv": Either((NUMBER, OneOf(("prefit",)))),
     "refit": FLAG,
     "n_jobs": maybe(Whole(-(2**31), 2**31)),
-    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
+    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, _VALUES, MapOf(MapOf(Either((SCALAR, _VALUES))))))), 1))),
     "algorithm": OneOf(("auto", *ALGORITHMS)),
     "output": OneOf(("stochastic", "deterministic", "hashed")),
     "missing": OneOf(("refuse", "group")),
     "weight_scope": OneOf(("both", "objective", "constraints")),
-    "theta_step": _STEPS,
-    "lambda_step": _STEPS,
-    "n_rounds": COUNT,
+    "theta_step": maybe(_STEPS),
+    "lambda_step": maybe(_STEPS),
+    "n_rounds": maybe(COUNT),
     "validation": NUMBER,
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),

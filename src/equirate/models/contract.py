@@ -219,7 +219,9 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
 KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
-    "plug_in": ("equirate.models.plug_in", "PlugInMembers"),
+    "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
+    "posterior": ("equirate.models.plug_in", "PlugInMembers"),
+    "forests": ("equirate.models.forest_members", "ForestMembers"),
     "derandomised": ("equirate.models.derandomised", "Derandomised"),
     "torch": ("equirate.torch.members", "TorchMembers"),
 }
@@ -447,12 +449,69 @@ class Learner:
         return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a model has learnt of the features before the play, in which something else takes their place.
+
+    Attributes
+    ----------
+    model
+        What plays.
+    X
+        What it has in the place of features, one row for each example; said of each row by what has not seen it.
+    serve
+        Gives members of the play the features back.
+    """
+
+    model: Model
+    X: Any
+    serve: Callable[[Members], Members]
+
+
+class Usual(NamedTuple):
+    """How long and with which steps a model plays where nothing else is said."""
+
+    n_rounds: int
+    theta_step: float | Sequence[float]
+    lambda_step: float | Sequence[float] | None
+    """None for the model's own (`Pace`)."""
+    record_every: int | None = None
+
+
+STEPS = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""
 
     adds_up: ClassVar[bool] = False
     """Whether its learner needs no more than sums over the rows, so that several processes can share them."""
+
+    @property
+    def usual(self) -> Usual:
+        """Rounds and steps of an estimator that was given none."""
+        return Usual(1000, STEPS, STEPS)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether features may be missing."""
+        return False
+
+    @property
+    def wants_referee(self) -> bool:
+        """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
+        return False
+
+    @property
+    def honest(self) -> bool:
+        """Whether what is seen of the rows is what would be seen of new ones, however well the model fits its own."""
+        return False
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
+        """Learn from the features before the play, where it does without them; None for a model that needs them."""
+        return None
 
     @property
     def can_descend(self) -> bool:
