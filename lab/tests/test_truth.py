@@ -215,6 +215,16 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [Found.of(one) for one in json.loads(numbers.read_text())] == found
 
 
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    chosen = CASES[:2]
+    first = truth.run(chosen[:1])
+    judged: list[Found] = []
+    both = truth.run(chosen, tell=judged.append, known=first)
+    assert [one.name for one in both] == [case.name for case in chosen]
+    assert [one.name for one in judged] == [chosen[1].name]
+    assert both[0] is first[0]
+
+
 def test_no_such_family() -> None:
     result = CliRunner().invoke(cli.app, ["truth", "--family", "cubic"])
     assert result.exit_code == 2
