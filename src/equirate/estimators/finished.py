@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
@@ -59,7 +60,7 @@ def finished(solution: Solution, model: Any, held: Held, told: Told | None = Non
             return plain
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     every = learner.every_sum()
-    if more is solution or (every is None and (held.apart is None or len(held.choose[0]) > REFIT)):
+    if more is solution or (every is None and (held.apart is None or peers().total(len(held.choose[0])) > REFIT)):
         return chooser
     return replace(chooser.joining(finishing(chooser, learner, told=told)), every=every)
 
@@ -71,7 +72,8 @@ def worse(one: Classifier, other: Classifier, solution: Solution, sample: Sample
     """
     given = [each.positive_probability(sample.X, sample.examples.columns) for each in (one, other)]
     predicted = np.stack(given, axis=1)
-    block = np.random.default_rng(0).permutation(len(sample)) % BLOCKS
+    first, total = peers().places(len(sample))
+    block = np.random.default_rng(0).permutation(total)[first : first + len(sample)] % BLOCKS
     try:
         whole = _difference(solution, sample, cells, predicted, np.ones(len(sample), dtype=bool))
         parts = [_difference(solution, sample, cells, predicted, block != k) for k in range(BLOCKS)]
@@ -86,7 +88,7 @@ def _difference(solution: Solution, sample: Sample, cells: Cells, predicted: Arr
     weights = np.where(kept, sample.examples.weights, 0.0)
     part = cells.weighing(weights)
     table = make_table(solution.judge.program, replace(sample.examples, weights=weights), part)
-    rates = snapped(table.rates(part.sums(predicted)))
+    rates = snapped(table.rates(part.sums_of_all(predicted)))
     objective, violations = values(table, rates, np.zeros((0, 2)), table.constants)
     merit = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
     return float(merit[0] - merit[1])

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..mixtures import Cut, best_index, judged, polish_weights, prices, shrink_weights
 from ..models.contract import Answered, Learner
 from ..problem.table import Table, make_table
@@ -154,6 +155,8 @@ def finishing(
     try:
         _answers(pool, rounds, until, told)
     except KeyboardInterrupt:
+        if peers().size > 1:  # the others are elsewhere
+            raise
         return Joined(pool.joined.snapshots, pool.joined.places, pool.joined.sums, True)
     return pool.joined
 
