@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
@@ -64,7 +65,7 @@ def finished(solution: Solution, model: Any, held: Held, told: Told | None = Non
             return chooser
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     every = learner.every_sum()
-    if every is None and (held.apart is None or len(held.choose[0]) > REFIT):
+    if every is None and (held.apart is None or peers().total(len(held.choose[0])) > REFIT):
         return chooser
     joined = finishing(chooser, learner, told=told, searching=searching)
     return replace(chooser.joining(joined), every=every)
@@ -95,7 +96,8 @@ def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cell
     None where some part cannot measure a rate, or a value is not finite.
     """
     predicted = np.stack([each.positive_probability(sample.X, sample.examples.columns) for each in mixtures], axis=1)
-    block = np.random.default_rng(0).permutation(len(sample)) % BLOCKS
+    first, total = peers().places(len(sample))
+    block = np.random.default_rng(0).permutation(total)[first : first + len(sample)] % BLOCKS
     merits = np.zeros((1 + BLOCKS, len(mixtures)))
     for k in range(1 + BLOCKS):
         weights = np.where(block == k - 1, 0.0, sample.examples.weights)
@@ -104,7 +106,7 @@ def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cell
             table = make_table(solution.judge.program, replace(sample.examples, weights=weights), part)
         except DataError:
             return None
-        rates = snapped(table.rates(part.sums(predicted)))
+        rates = snapped(table.rates(part.sums_of_all(predicted)))
         objective, violations = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
         merits[k] = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
     return merits if np.isfinite(merits).all() else None

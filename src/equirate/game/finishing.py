@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..mixtures import Cut, best_index, judged, polish_weights, prices, shrink_weights
 from ..models.contract import Answered, Learner
 from ..problem.table import Table, make_table
@@ -161,6 +162,8 @@ def finishing(
     try:
         _answers(pool, rounds, until, told, searching)
     except KeyboardInterrupt:
+        if peers().size > 1:  # the others are elsewhere
+            raise
         return replace(pool.joined, interrupted=True)
     return pool.joined
 

@@ -220,7 +220,8 @@ class Solution:
             raise AlgorithmError("finish() prices what the model is trained on: call it before on(), which judges")
         if self.problem.losses():
             return self
-        return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
+        with joined():
+            return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
 
     def played(self) -> Solution:
         """The same, with mixtures of the iterates of the play alone."""

@@ -335,10 +335,8 @@ class Answerer:
         seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
         return [Answered(self.learner.snapshot(), seen.sums)]
 
-    @property
-    def spent(self) -> bool:
-        """Whether no more answers are worth their time."""
-        return False
+    spent: bool = False
+    """Whether no more answers are worth their time."""
 
 
 class Pace(NamedTuple):
