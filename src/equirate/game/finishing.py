@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mixtures import Cut, best_index, judged, polish_weights, prices, shrink_weights
-from ..models.contract import Answered, Learner
+from ..models.contract import Answered, Fit, Learner
 from ..problem.table import Table, make_table
 
 if TYPE_CHECKING:
@@ -50,8 +50,7 @@ class Joined:
     snapshots: tuple[Any, ...]
     places: tuple[NDArray[np.intp], ...]
     sums: tuple[Array, ...]
-    searched: tuple[bool, ...]
-    """Which of them were looked for on the sample's own costs."""
+    fits: tuple[Fit, ...]
     interrupted: bool = False
 
     def __len__(self) -> int:
@@ -104,7 +103,7 @@ class Pool:
             (*known.snapshots, answered.snapshot),
             (*known.places, np.array(new)),
             (*known.sums, answered.sums[:, new]),
-            (*known.searched, answered.searched),
+            (*known.fits, answered.fit),
         )
 
     # -- mixtures --------------------------------------------------------------------------------

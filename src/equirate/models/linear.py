@@ -22,7 +22,7 @@ from .._core.threads import undisturbed
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Answered, Answerer, Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contract import Answered, Answerer, Array, Asked, Choice, Fit, Learner, Members, Model, Rows, Seen, Written
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
 from .directions import Directions
 
@@ -34,10 +34,12 @@ PRICES = 4
 """Costs that are answered at a time after the play; on more than `FEW_ROWS` rows, half of them."""
 FEW_ROWS = 5000
 """Rows up to which every improvement is sought."""
-EFFORT = 6e6
-"""Scores that are sorted for the answers after a play; three times as many for ratios."""
-LEAST_TRIED = 40
-"""Directions that are looked at on any data, however large."""
+EFFORT = 3e6
+"""Scores that are sorted for the answers after a play on few features; three times as many for ratios."""
+NARROW = 16
+"""Features up to which that is done: with more, what is found by searching fits the sample too closely."""
+LEAST_TRIED = 60
+"""Directions that are looked at on any data."""
 ANSWERS = 12
 """Answers over which that is spread."""
 ITERATIONS = 6
@@ -327,7 +329,8 @@ class LinearAnswerer(Answerer):
         if rows > FEW_ROWS:  # answers take longer, and data tell less small differences apart than they have
             self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
         standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)
-        effort = max(EFFORT, LEAST_TRIED * rows) * (3 if demanding else 1)
+        least = LEAST_TRIED * rows
+        effort = (max(EFFORT, least) if design.X.shape[1] <= NARROW else least) * (3 if demanding else 1)
         self.tried = effort / rows / ANSWERS if searching else 0.0
         centred, intercept = learner.standard is not None, learner.setting.intercept
         self.directions = Directions(design.X, design.trained, standard, intercept, effort, centred)
@@ -346,22 +349,22 @@ class LinearAnswerer(Answerer):
             cuts = np.quantile(scores, np.linspace(0, 1, THRESHOLDS)[1:-1]).astype(float)
             W = np.concatenate([plain, np.repeat(plain, len(cuts), axis=1)], axis=1)
             W[-1, 1:] = -cuts
-        return self._measured(W)
+        return self._measured(W, Fit.PLAIN)
 
     def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Regressions, and the best that was found for each of the costs."""
         W = known.with_intercept if isinstance(known, LinearMembers) else np.zeros((self.linear.X.shape[1] + 1, 0))
         fitted, found = self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried)
         answers = [self._measured(fitted)]
-        return [*answers, self._measured(found)._replace(searched=True)] if self.searching else answers
+        return [*answers, self._measured(found, Fit.SEARCHED)] if self.searching else answers
 
-    def _measured(self, W: Array) -> Answered:
+    def _measured(self, W: Array, fit: Fit = Fit.PRICED) -> Answered:
         learner = self.linear
         if learner.setting.radius is not None:  # decisions do not depend on the scale
             W = W * np.minimum(1.0, learner.setting.radius / np.maximum(np.sqrt((W**2).sum(0)), 1e-12))
         low = W.astype(learner.W.dtype)
         (sums,) = learner.rows.reduce(learner.design.sums(low))
-        return Answered(learner._shown(low), sums)
+        return Answered(learner._shown(low), sums, fit)
 
 
 @dataclass(frozen=True, eq=False)
