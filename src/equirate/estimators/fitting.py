@@ -11,6 +11,7 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
+from ..data.slices import Slice
 from ..data.splits import measurable, split_by_cell
 from ..game.classifiers import Classifier
 from ..game.loop import Progress
@@ -29,9 +32,14 @@ from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.solving import solve_on
 from ..judge.certify import certify, check_confidence
+from ..language.parity import attributes_in
 from ..mixtures import PENALTY
+from ..models import make_model
+from ..models.contract import Model, Prepared
+from ..models.derandomised import Derandomised
 from ..models.design import Standard
 from ..models.linear import Linear
+from ..models.plug_in import PlugIn
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, better, careful, measured, split, status_of
@@ -53,9 +61,10 @@ class Settings:
 
     algorithm: Any
     model: Any
-    n_rounds: int
-    theta_step: float | Sequence[float]
-    lambda_step: float | Sequence[float]
+    groups: Any
+    n_rounds: int | None
+    theta_step: float | Sequence[float] | None
+    lambda_step: float | Sequence[float] | None
     validation: float
     two_sets: bool
     confidence: float | None
@@ -70,6 +79,8 @@ class Settings:
     def of(cls, estimator: Any) -> Settings:
         """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
         settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+        if settings.validation and settings.made.wants_referee:
+            settings = replace(settings, two_sets=True)
         if not _number(settings.validation) or not 0 <= settings.validation < 1:
             raise EquirateError(
                 f"validation is a share of the data, at least 0 and below 1; got {settings.validation!r}"
@@ -92,6 +103,20 @@ class Settings:
         """Whether features are standardised inside the model."""
         return self.scale and is_linear(self.model)
 
+    @cached_property
+    def made(self) -> Model:
+        """The model itself, with groups looked up where that is asked for."""
+        model = make_model(self.model)
+        if self.groups is None:
+            return model
+        if not isinstance(model, PlugIn):
+            raise EquirateError(
+                'groups are looked up by plug-in rules: take model="trees" or a PlugIn, or RatePostprocessor for one '
+                f"threshold a group; the model is {self.model!r}"
+            )
+        names = [part.attributes if isinstance(part, Slice) else {part.name} for part in attributes_in(self.groups)]
+        return replace(model, groups=tuple(sorted(set().union(*names))))
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -111,7 +136,8 @@ class Parts:
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
         """Split into a part to train on, one to choose on and, for a confidence level, one to test on."""
         share, everything = settings.validation, slice(0, len(cells.of))
-        if share == 0:
+        honest = settings.made.honest
+        if share == 0 or (honest and settings.confidence is None and not settings.two_sets):
             return cls(None, everything, None, everything)
         shares = [1 - share, share] if settings.confidence is None else [1 - share, share / 2, share / 2]
         found = split_by_cell(cells, shares, seed)
@@ -119,8 +145,9 @@ class Parts:
             ends = np.cumsum([0, *map(len, found)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            honest = is_linear(settings.model) and len(found[0]) >= ENOUGH * width and not settings.two_sets
-            choose = slice(0, ends[2]) if honest else parts[1]
+            enough = peers().total(len(found[0])) >= ENOUGH * width
+            honest = honest or (is_linear(settings.model) and enough)
+            choose = slice(0, ends[2]) if honest and not settings.two_sets else parts[1]
             return cls(np.concatenate(found), parts[0], parts[1], choose, parts[2] if len(parts) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if settings.confidence is not None or settings.two_sets:
@@ -154,20 +181,36 @@ class Training:
     sample: Sample
     cells: Cells
     parts: Parts
+    prepared: Prepared | None = None
+    """What was learnt before the play, where something else takes the place of the features there."""
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, sample.X.shape[1], seed)
-        trained = np.zeros(len(sample))
-        rows = parts.train if parts.order is None else parts.order[parts.train]
-        trained[rows] = sample.examples.weights[rows]
         dtype = None
         if settings.standardised:  # single precision where a standardised linear model loses nothing by it
+            trained = np.zeros(len(sample))
+            rows = parts.train if parts.order is None else parts.order[parts.train]
+            trained[rows] = sample.examples.weights[rows]
             dtype = np.float32 if Standard.of(sample.X, trained).single else np.float64
+            del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
-        return cls(settings, problem, sample.arranged(parts.order, dtype), cells, parts)
+        sample = sample.arranged(parts.order, dtype)
+        prepared = None
+        if not is_linear(settings.model):
+            only = np.zeros(len(sample))
+            only[parts.train] = sample.examples.weights[parts.train]
+            prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
+        if prepared is None:
+            return cls(settings, problem, sample, cells, parts)
+        if settings.weight_scope != "both" and not cells.unweighted:
+            raise EquirateError(
+                f"weight_scope={settings.weight_scope!r} is not to be had with this model, whose rules weigh a row "
+                'once: use weight_scope="both", or model="linear"'
+            )
+        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared)
 
     @property
     def width(self) -> int:
@@ -191,9 +234,7 @@ class Training:
         options = Options(
             algorithm=settings.algorithm,
             model=self._model(),
-            n_rounds=settings.n_rounds,
-            theta_step=settings.theta_step,
-            lambda_step=settings.lambda_step,
+            **self._usual(),
             levels=levels,
             start=start,
             tolerance=settings.tolerance,
@@ -228,10 +269,25 @@ class Training:
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
-        model = self.settings.model
-        if not self.settings.standardised:
-            return model
-        return replace(Linear() if isinstance(model, str) else model, standardise=True)
+        if self.prepared is not None:
+            return self.prepared.model
+        model = self.settings.made
+        return replace(model, standardise=True) if self.settings.standardised and isinstance(model, Linear) else model
+
+    def _usual(self) -> dict[str, Any]:
+        """Rounds and steps: as given, or the model's own."""
+        usual = self.settings.made.usual._asdict()
+        given = {name: getattr(self.settings, name, None) for name in usual}
+        return {name: usual[name] if value is None else value for name, value in given.items()}
+
+    def served(self, classifier: Classifier) -> Classifier:
+        """A classifier that decides by the features, where it was made on what took their place."""
+        if self.prepared is None:
+            return classifier
+        members, serve = classifier.members, self.prepared.serve
+        if isinstance(members, Derandomised):
+            return replace(classifier, members=replace(members, base=serve(members.base)))
+        return replace(classifier, members=serve(members))
 
     def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""

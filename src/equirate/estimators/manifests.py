@@ -43,6 +43,7 @@ SURE = 1e-9
 
 _CONSTRAINTS = ListOf(TEXT, MOST_CONSTRAINTS)
 _STEPS = Either((NUMBER, ListOf(NUMBER, 1000, 1)))
+_VALUES = ListOf(SCALAR, 100_000)
 _SETTINGS: dict[str, Rule] = {
     "objective": TEXT,
     "constraints": _CONSTRAINTS,
@@ -51,14 +52,14 @@ _SETTINGS: dict[str, Rule] = {
     "cv": Either((NUMBER, OneOf(("prefit",)))),
     "refit": FLAG,
     "n_jobs": maybe(Whole(-(2**31), 2**31)),
-    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
+    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, _VALUES, MapOf(MapOf(Either((SCALAR, _VALUES))))))), 1))),
     "algorithm": OneOf(("auto", *ALGORITHMS)),
     "output": OneOf(("stochastic", "deterministic", "hashed")),
     "missing": OneOf(("refuse", "group")),
     "weight_scope": OneOf(("both", "objective", "constraints")),
-    "theta_step": _STEPS,
-    "lambda_step": _STEPS,
-    "n_rounds": COUNT,
+    "theta_step": maybe(_STEPS),
+    "lambda_step": maybe(_STEPS),
+    "n_rounds": maybe(COUNT),
     "validation": NUMBER,
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),
@@ -73,7 +74,7 @@ _SETTINGS: dict[str, Rule] = {
 """Settings by name; those that are not here have one plain value."""
 OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
-_OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
+OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 _COMMON: dict[str, Rule] = {
     "kind": Text(100),
     "settings": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}, {}),
@@ -93,15 +94,17 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
     always = [name for name, part in names.items() if part.default is part.empty]
     needed = {name: settings.pop(name) for name in (*always, "constraints")}
     own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
-    optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
-    optional |= {} if "model" in names else {"features": _FEATURES}
+    optional: dict[str, Rule] = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    if "model" not in names:
+        optional["features"] = _FEATURES
+        settings["output"] = OneOf(("stochastic", "hashed"))  # thresholds have no output of one member
     return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
 
 
 _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT), {"unconstrained": _OUTPUT}),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), {"unconstrained": OUTPUT}),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
     "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),
     "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
@@ -109,7 +112,7 @@ _CLASSIFIER: dict[str, Rule] = {
     "n_rounds": COUNT,
 }
 _POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": _OUTPUT}),
+    "outputs": Fields({"stochastic": OUTPUT}),
     "status": _STATUS,
     "evaluation": _EVALUATION,
 }

@@ -22,7 +22,7 @@ class Start:
     multipliers: Array
 
 
-_PER_ITERATE = (
+PER_ITERATE = (
     "rounds", "snapshots", "actives", "rates", "losses", "multipliers", "slacks", "lagrangian", "shares",
 )  # fmt: skip
 
@@ -83,7 +83,7 @@ class Record:
     def joining(self, snapshot: Any, places: NDArray[np.intp], fit: Fit) -> Record:
         """The same with further classifiers, some places of a snapshot; of a play, nothing is recorded for them."""
         made = replace(self, joined=dict(self.joined), fits=dict(self.fits))
-        for name in _PER_ITERATE:
+        for name in PER_ITERATE:
             setattr(made, name, list(getattr(self, name)))
         for start in range(0, len(places), self.count):
             some = slice(start, start + self.count)
@@ -103,7 +103,7 @@ class Record:
 
     def thin(self) -> None:
         """Forget every second iterate, but not the last."""
-        for name in _PER_ITERATE:
+        for name in PER_ITERATE:
             kept = getattr(self, name)[::-2]
             setattr(self, name, kept[::-1])
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Search, Weights, best_index, polish_weights, shrink_weights
@@ -126,19 +127,21 @@ class Solution:
 
     def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
         """Judge the same iterates on other data: mixtures made from the result are chosen there."""
-        return self.on_sample(Sample.of(X, y, attributes, sample_weight))
+        with joined():
+            return self.on_sample(Sample.of(X, y, attributes, sample_weight))
 
     def on_sample(self, sample: Sample, cells: Cells | None = None) -> Solution:
         """Judge the same iterates on a sample that is checked already; ``cells`` are its cells, where known."""
         judge = make_table(self.judge.program, sample.examples, cells)
         judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
         terms = self.problem.losses()
-        measure = self.learner.measurer(Rows.of(sample, judge.cells))
+        rows = Rows.of(sample, judge.cells)
+        measure = self.learner.measurer(rows)
         for start in range(0, len(self.iterates), _BLOCK):
             block = self.iterates[start : start + _BLOCK]
             members = self.members(block)
             t, c = np.array(block).T
-            judged[t, :, c] = judge.rates(measure(members)).T
+            judged[t, :, c] = judge.rates(*rows.reduce(measure(members))).T
             if terms:
                 lost[t, :, c] = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns)).T
         return replace(self, judge=judge, rates=judged, losses=lost, every=None)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,6 +47,12 @@ ITERATIONS = 6
 THRESHOLDS = 48
 """Thresholds of the logistic regression that are columns."""
 _BLOCK = 65536
+RESPONDS = (
+    "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
+    '"surrogate" or "slack_ratios"'
+)
+DECIDED = 1 << 20
+"""Rows of an array that are decided together, where there are more."""
 JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
@@ -75,6 +81,7 @@ class Linear(Model):
     penalty: float = 0.0
     spread: float = 0.0
     standardise: bool = False
+    adds_up: ClassVar[bool] = True
 
     @property
     def can_descend(self) -> bool:
@@ -110,6 +117,7 @@ class LinearLearner(Learner):
     def __init__(self, setting: Linear, rows: Rows, step: StepRule[Any], seeds: Sequence[int]) -> None:
         self.setting, self.rows, self.rule, self.names = setting, rows, step, rows.sample.names
         self.X = X = features(rows.X, len(rows))
+        rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
         self.standard = Standard.of(X, rows.trained.weights) if setting.standardise else None
         self.width = d = X.shape[1]
         width = d + setting.intercept
@@ -124,14 +132,14 @@ class LinearLearner(Learner):
     @contextmanager
     def expecting(self, rounds: int) -> Iterator[None]:
         """Compiled passes are used where the work is worth it, and have the threads to themselves."""
-        work = float(stored_values(self.X)) * self.W.shape[1] * rounds
+        work = float(self.rows.shared.total(stored_values(self.X))) * self.W.shape[1] * rounds
         with kernels.expecting(work), undisturbed(len(self.rows)):
             yield
 
     @cached_property
     def design(self) -> Design:
         """The rows arranged for the passes."""
-        return Design(self.X, self.rows.cells, self.rows.trained)
+        return Design(self.X, self.rows.cells, self.rows.trained, self.rows.shared.wide)
 
     @property
     def raw(self) -> NDArray[Any]:
@@ -141,11 +149,14 @@ class LinearLearner(Learner):
     def answer(self, asked: Asked) -> Seen:
         """Two matrix products in one pass over the features; or logistic regressions and one product."""
         if asked.respond:
+            if self.rows.shared.size > 1:
+                raise AlgorithmError(RESPONDS)
             self._respond(asked.costs)
             (sums,) = self.rows.reduce(self.design.sums(self.raw))
             return Seen(sums)
         seen, slope = self.design.sweep(self.raw, asked)
-        self.slope, *parts = self.rows.reduce(slope, *seen.parts())
+        slope, *parts = self.rows.reduce(slope, *seen.parts())
+        self.slope = slope.astype(self.W.dtype, copy=False)
         return seen.of_parts(parts)
 
     def advance(self, rate: Array) -> None:
@@ -270,6 +281,11 @@ class LinearLearner(Learner):
         V[: len(snapshot)] = snapshot
         self.W = V if self.standard is None else self.standard.standard(V)
 
+    def about(self) -> str:
+        """The setting, and the sums of the features over all rows."""
+        sums = self.rows.shared.total(np.asarray(self.X.sum(axis=0, dtype=float)).reshape(-1))
+        return f"{self.setting} {self.X.dtype} {' '.join(f'{value:.6e}' for value in sums)}"
+
     def state(self) -> LinearState:
         """Weights and steps."""
         return copy.deepcopy(LinearState(self.W, self.steps))
@@ -302,7 +318,7 @@ class LinearLearner(Learner):
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
         X = checked_features(rows.X, self.X.shape[1], self.names)
-        with kernels.expecting(stored_values(X) * JUDGED):
+        with kernels.expecting(rows.shared.total(stored_values(X)) * JUDGED):
             design = Design(X, rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:
@@ -411,6 +427,8 @@ class LinearMembers(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
         wanted, V = len(self.W) - self.intercept, self.with_intercept
+        if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
+            return np.concatenate([self.decide(X[k : k + DECIDED]) for k in range(0, len(X), DECIDED)])
         decided = decisions(checked_features(X, wanted, self.names, finite=False), V)
         if decided is None:  # features that are not finite are refused; scores may be infinite all the same
             return np.asarray(self.scores(X) > 0)
