@@ -22,12 +22,12 @@ from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
-from ..game.finishing import Told, finishing
+from ..game.finishing import ROUNDS, Told, finishing
 from ..game.loop import values
 from ..game.solution import Solution
 from ..mixtures import PENALTY
 from ..models import make_model
-from ..models.contract import Rows
+from ..models.contract import Fit, Rows
 from ..players.steps import ADAM
 from ..problem.table import make_table
 
@@ -37,6 +37,11 @@ REFIT = 5000
 """Rows up to which columns are also found on all of them."""
 FEW_FEATURES = 4
 """Features up to which columns that fit the sample closely are preferred."""
+ENOUGH_ROWS = 1000
+"""Training rows from which on the model fitted to the labels alone is preferred where it is as good."""
+ROOM = 0.005
+"""How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
+"""
 BLOCKS = 10
 """Parts of the held-out rows that are left out in turn, to see how much a difference varies."""
 NOISE = 1.0
@@ -45,10 +50,18 @@ NOISE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The rows that mixtures are chosen on and, where they are not among the training rows, those held out of them."""
+    """The rows that mixtures are chosen on, and those of them that no column was found on.
+
+    ``together`` says whether the first are more than the second: training and held-out rows.
+    """
 
     choose: tuple[Sample, Cells]
-    apart: tuple[Sample, Cells] | None
+    apart: tuple[Sample, Cells]
+
+    @property
+    def together(self) -> bool:
+        """Whether mixtures are chosen on training rows too."""
+        return len(self.choose[0]) > len(self.apart[0])
 
 
 def finished(solution: Solution, model: Any, held: Held, told: Told | None = None) -> Solution:
@@ -57,37 +70,53 @@ def finished(solution: Solution, model: Any, held: Held, told: Told | None = Non
     chooser = more.on_sample(*held.choose)
     if not more.record.joined:
         return chooser
-    searching = True
-    if held.apart is not None:
-        kept = _pool(more, *held.apart)
-        chooser, searching = replace(chooser, mixed=kept), kept is None
-        if kept == more.played().mixed:
-            return chooser
+    kept = _pool(more, *held.apart)
+    chooser = replace(chooser, mixed=kept.mixed)
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     every = learner.every_sum()
-    if every is None and (held.apart is None or peers().total(len(held.choose[0])) > REFIT):
+    few = held.together and peers().total(len(held.choose[0])) <= REFIT
+    if kept.mixed == more.played().mixed or not (few or every is not None):
         return chooser
-    joined = finishing(chooser, learner, told=told, searching=searching)
+    plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
+    joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
     return replace(chooser.joining(joined), every=every)
 
 
-def _pool(more: Solution, sample: Sample, cells: Cells) -> tuple[int, ...] | None:
-    """The columns to mix, as rows say that none of them has seen: all, the regressions alone, or those of the play.
+def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
+    """The columns to mix, as rows say that none of them has seen.
 
-    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky; the regressions
-    are few, and fit no sample closely. With few features the search is what finds the optimum, and there is little to
-    fit too closely. So these are preferred, unless others are better by more than the difference may be wrong.
+    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky. So columns that
+    fit less closely are preferred, unless others are better by more than the difference may be wrong: first the model
+    fitted to the labels alone (which is what there is to be had where no constraint binds), then those fitted to
+    prices, then all, then those of the play. With few features there is little to fit too closely, and the search is
+    what finds the optimum: there, all are preferred.
     """
-    pools = [more, more.regressed(), more.played()]
-    if (more.learner.width or 0) > FEW_FEATURES and more.regressed().iterates:
-        pools = [pools[1], pools[0], pools[2]]
+    every, priced, played = more, more.joined(Fit.PRICED), more.played()
+    pools = [every, priced, played]
+    if (more.learner.width or 0) > FEW_FEATURES:
+        plain = [more.joined(Fit.PLAIN)] if len(more.judge.examples) >= ENOUGH_ROWS else []
+        pools = [*plain, priced, every, played]
     pools = [pool for pool in pools if pool.iterates]
-    found = _merits([pool.polish(time_limit=0) for pool in pools], more, sample, cells)
+    mixtures = [pool.polish(time_limit=0) for pool in pools]
+    reached = [_merit(more, mixture) for mixture in mixtures]
+    closest = [merit for pool, merit in zip(pools, reached, strict=True) if pool is not every]
+    near = [k for k, merit in enumerate(reached) if merit <= min(closest) + ROOM]
+    found = _merits([mixtures[k] for k in near], more, sample, cells)
     if found is None:
-        return pools[0].mixed
-    by = found - found[:, :1]
-    error = np.sqrt((BLOCKS - 1) * np.var(by[1:], axis=0))
-    return pools[int(np.argmin(by[0] + NOISE * error))].mixed
+        return more
+    best = 0
+    for other in range(1, len(near)):
+        by = found[:, other] - found[:, best]
+        if by[0] < -NOISE * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
+            best = other
+    return pools[near[best]]
+
+
+def _merit(solution: Solution, mixture: Classifier) -> float:
+    """Objective and price of the violation on the rows that columns were found on; smaller is better."""
+    objective, violation = solution.value_of(mixture)
+    merit = solution.sign * objective + PENALTY * max(violation, 0.0)
+    return merit if np.isfinite(merit) else np.inf
 
 
 def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> Array | None:

@@ -253,10 +253,8 @@ class Training:
             elif settings.two_sets or parts.validation is None:
                 chooser = solution.finish(progress=told)
             else:
-                apart = None
-                if parts.choose != parts.validation:
-                    rows = twice(parts.validation, len(self.sample), len(sample))
-                    apart = sample.take(rows), cells.only(rows)
+                rows = twice(parts.validation, len(self.sample), len(sample))
+                apart = sample.take(rows), cells.only(rows)
                 held = Held((sample.take(choose), cells.only(choose)), apart)
                 chooser = finished(solution, self._model(), held, told)
         finally:

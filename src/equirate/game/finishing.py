@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .._core.peers import peers
 from ..mixtures import Cut, best_index, judged, polish_weights, prices, shrink_weights
-from ..models.contract import Answered, Learner
+from ..models.contract import Answered, Fit, Learner
 from ..problem.table import Table, make_table
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class Joined:
     snapshots: tuple[Any, ...]
     places: tuple[NDArray[np.intp], ...]
     sums: tuple[Array, ...]
-    searched: tuple[bool, ...]
-    """Which of them were looked for on the sample's own costs."""
+    fits: tuple[Fit, ...]
     interrupted: bool = False
 
     def __len__(self) -> int:
@@ -105,7 +104,7 @@ class Pool:
             (*known.snapshots, answered.snapshot),
             (*known.places, np.array(new)),
             (*known.sums, answered.sums[:, new]),
-            (*known.searched, answered.searched),
+            (*known.fits, answered.fit),
         )
 
     # -- mixtures --------------------------------------------------------------------------------

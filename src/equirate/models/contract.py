@@ -15,6 +15,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -301,14 +302,24 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Fit(IntEnum):
+    """How closely classifiers that join after the play fit the sample that they were found on."""
+
+    PLAIN = 0
+    """Whatever the problem: the model fitted to the labels."""
+    PRICED = 1
+    """Fitted to the prices of the problem."""
+    SEARCHED = 2
+    """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
+
+
 class Answered(NamedTuple):
     """Classifiers found after the play, side by side."""
 
     snapshot: Any
     sums: Array
     """(counts, classifiers)"""
-    searched: bool = False
-    """Whether they were looked for on the sample's own costs, which fits it more closely than a regression does."""
+    fit: Fit = Fit.PRICED
 
 
 class Answerer:

@@ -22,7 +22,7 @@ from .._core.threads import undisturbed
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Answered, Answerer, Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contract import Answered, Answerer, Array, Asked, Choice, Fit, Learner, Members, Model, Rows, Seen, Written
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
 from .directions import Directions
 from .sampled import SAMPLED, sampled
@@ -35,10 +35,12 @@ PRICES = 4
 """Costs that are answered at a time after the play; on more than `FEW_ROWS` rows, half of them."""
 FEW_ROWS = 5000
 """Rows up to which every improvement is sought."""
-EFFORT = 6e6
-"""Scores that are sorted for the answers after a play; three times as many for ratios."""
-LEAST_TRIED = 40
-"""Directions that are looked at on any data, however large."""
+EFFORT = 3e6
+"""Scores that are sorted for the answers after a play on few features; three times as many for ratios."""
+NARROW = 16
+"""Features up to which that is done: with more, what is found by searching fits the sample too closely."""
+LEAST_TRIED = 60
+"""Directions that are looked at on any data."""
 ANSWERS = 12
 """Answers over which that is spread."""
 ITERATIONS = 6
@@ -349,7 +351,8 @@ class LinearAnswerer(Answerer):
         if rows > FEW_ROWS:  # answers take longer, and data tell less small differences apart than they have
             self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
         standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)
-        effort = max(EFFORT, LEAST_TRIED * rows) * (3 if demanding else 1)
+        least = LEAST_TRIED * rows
+        effort = (max(EFFORT, least) if X.shape[1] <= NARROW else least) * (3 if demanding else 1)
         self.tried = effort / rows / ANSWERS if searching else 0.0
         centred, intercept = learner.standard is not None, learner.setting.intercept
         self.directions = Directions(X, cells, standard, intercept, effort, centred)
@@ -357,7 +360,7 @@ class LinearAnswerer(Answerer):
 
     def begin(self) -> Answered:
         """The logistic regression of the labels, at thresholds all over its scores."""
-        return self._measured(self._told(self._thresholds))
+        return self._measured(self._told(self._thresholds), Fit.PLAIN)
 
     def _thresholds(self) -> Array:
         search, plain = self.directions, self.directions.plain
@@ -374,7 +377,7 @@ class LinearAnswerer(Answerer):
         W = known.with_intercept if isinstance(known, LinearMembers) else np.zeros((self.linear.X.shape[1] + 1, 0))
         fitted, found = self._told(lambda: self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried))
         answers = [self._measured(fitted)]
-        return [*answers, self._measured(found)._replace(searched=True)] if self.searching else answers
+        return [*answers, self._measured(found, Fit.SEARCHED)] if self.searching else answers
 
     def _told(self, search: Callable[[], Any]) -> Any:
         """What a search finds; of several processes one searches, and the others are told."""
@@ -382,14 +385,14 @@ class LinearAnswerer(Answerer):
         found, self.spent = shared.first((search(), self.directions.effort <= 0) if shared.rank == 0 else None)
         return found
 
-    def _measured(self, W: Array) -> Answered:
+    def _measured(self, W: Array, fit: Fit = Fit.PRICED) -> Answered:
         """Measured on all rows."""
         learner = self.linear
         if learner.setting.radius is not None:  # decisions do not depend on the scale
             W = W * np.minimum(1.0, learner.setting.radius / np.maximum(np.sqrt((W**2).sum(0)), 1e-12))
         low = W.astype(learner.W.dtype)
         (sums,) = learner.rows.reduce(learner.design.sums(low))
-        return Answered(learner._shown(low), sums)
+        return Answered(learner._shown(low), sums, fit)
 
 
 @dataclass(frozen=True, eq=False)
