@@ -26,6 +26,8 @@ ROOMS = [
     "judge",
     "report",
     "estimators",
+    "torch",
+    "distributed",
     "datasets",
     "tables",
     "runs",
@@ -94,7 +96,7 @@ EXTRAS = (
     *("torch", "matplotlib", "pandas", "polars", "typer", "rich", "pyarrow", "numba", "lightgbm", "rapidfuzz"),
     *("altair", "jinja2", "markupsafe", "vl_convert", "xgboost"),
 )
-ROOMS_OF_EXTRAS = {"datasets", "tables", "runs", "cli"}
+ROOMS_OF_EXTRAS = {"torch", "datasets", "tables", "runs", "cli"}
 """Rooms that need an extra by what they are for, and that no other room imports."""
 
 

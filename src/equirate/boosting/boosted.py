@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, DataError
-from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Model, Pace, Rows, Seen
+from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Model, Rows, Seen, Usual
 from ..models.forest_members import ForestMembers, Piece
 from ..models.forests import Forest
 from ..players.steps import StepRule
@@ -48,7 +48,8 @@ class BoostedTrees(Model):
     settings
         Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
         ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
-        and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained ensemble.
+        and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained
+        ensemble.
 
     Examples
     --------
@@ -109,9 +110,9 @@ class BoostedTrees(Model):
         return True
 
     @property
-    def pace(self) -> Pace:
+    def usual(self) -> Usual:
         """Few rounds, each recorded: a tree is more than a step of a linear model."""
-        return Pace(ROUNDS, STEP, 0.01, record_every=2)
+        return Usual(ROUNDS, STEP, 0.01, record_every=2)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Bin the features and train the ensemble to begin with, once."""

@@ -5,12 +5,15 @@ In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classif
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import InfeasibleError
+from .._core.peers import peers
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import shifted
@@ -35,8 +38,8 @@ MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
 
 def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
     """The single iterate with the best objective among those whose violation, where it counts, is smallest."""
-    rates, losses = solution._of_iterates(solution.iterates)
-    objective, violations = solution._values(rates, losses)
+    rates, losses = solution.measured(solution.iterates)
+    objective, violations = solution.values(rates, losses)
     worst = np.maximum(violations if constrained else violations[:0], 0.0).max(axis=0, initial=0.0)
     worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
     good = worst <= max(float(worst.min()), tolerance)
@@ -45,8 +48,22 @@ def best_single(solution: Solution, tolerance: float, constrained: bool = True) 
     return solution._classifier(solution.iterates, weights, "best")
 
 
+class Watch:
+    """What callbacks that end a play remember, to be paused and to go on."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the line that is shown."""
+        own: Any = self  # a dataclass
+        return {each.name: copy.copy(getattr(self, each.name)) for each in fields(own) if each.name != "line"}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        for name, value in state.items():
+            setattr(self, name, copy.copy(value))
+
+
 @dataclass(eq=False)
-class Plateau:
+class Plateau(Watch):
     """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
 
     Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
@@ -80,7 +97,7 @@ class Plateau:
 
 
 @dataclass(eq=False)
-class LevelPlateaus:
+class LevelPlateaus(Watch):
     """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
 
     Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
@@ -155,9 +172,9 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
         return solution.value_of(classifier)
     cells = solution.judge.cells
     decided = classifier.members.decide(sample.X, sample.examples.columns)
-    rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
+    rates = solution.judge.rates(cells.sums_of_all(decided) @ classifier.weights[:, None])
     lost = np.full((len(solution.problem.losses()), 1), np.nan)
-    objective, violations = solution._values(rates, lost)
+    objective, violations = solution.values(rates, lost)
     sign = -1.0 if solution.problem.objective.sense == "maximize" else 1.0
     return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
@@ -211,7 +228,9 @@ def careful(
     parts, plain = split(problem), chooser.polish()
     played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
     probability = plain.positive_probability(on.X, on.examples.columns)
-    larger = np.sqrt(len(on) / len(test))  # errors on the part that is tested on, by its size alone
+    larger = np.sqrt(
+        peers().total(len(on)) / peers().total(len(test))
+    )  # errors on the part that is tested on, by its size alone
     errors = [larger * estimate(part.residual, on.examples, probability).error for part in parts]
 
     def with_margin(margin: float) -> Classifier | None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..data.slices import Slice
@@ -43,6 +44,7 @@ from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, better, careful, measured, split, status_of
 from .derandomising import derandomised
+from .finished import Held, finished
 from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
@@ -70,6 +72,7 @@ class Settings:
     weight_scope: str
     tolerance: float
     patience: int | None
+    finish: bool | None
     verbose: bool | ProgressLine
 
     @classmethod
@@ -88,6 +91,8 @@ class Settings:
             raise EquirateError("two_sets and confidence need held-out data: set validation to a share such as 0.4")
         if not _number(settings.tolerance) or not settings.tolerance >= 0:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
+        if settings.finish is not None and not isinstance(settings.finish, bool):
+            raise EquirateError(f"finish must be None, True or False; got {settings.finish!r}")
         whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not whole or settings.patience < 1):
             raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
@@ -140,8 +145,8 @@ class Parts:
             ends = np.cumsum([0, *map(len, found)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            honest = honest or (is_linear(settings.model) and len(found[0]) >= ENOUGH * width)
-            choose = slice(0, ends[2]) if honest and not settings.two_sets else parts[1]
+            enough = is_linear(settings.model) and peers().total(len(found[0])) >= ENOUGH * width
+            choose = slice(0, ends[2]) if (honest or enough) and not settings.two_sets else parts[1]
             return cls(np.concatenate(found), parts[0], parts[1], choose, parts[2] if len(parts) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if settings.confidence is not None or settings.two_sets:
@@ -183,16 +188,19 @@ class Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, sample.X.shape[1], seed)
-        trained = np.zeros(len(sample))
-        rows = parts.train if parts.order is None else parts.order[parts.train]
-        trained[rows] = sample.examples.weights[rows]
         dtype = None
         if settings.standardised:  # single precision where a standardised linear model loses nothing by it
+            trained = np.zeros(len(sample))
+            rows = parts.train if parts.order is None else parts.order[parts.train]
+            trained[rows] = sample.examples.weights[rows]
             dtype = np.float32 if Standard.of(sample.X, trained).single else np.float64
+            del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
         sample = sample.arranged(parts.order, dtype)
-        only = trained if parts.order is None else trained[parts.order]
-        prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
+        outside = np.ones(len(sample), dtype=bool)
+        outside[parts.train] = False
+        only = cells.weighing(np.where(outside, 0.0, cells.weights)) if outside.any() else cells
+        prepared = settings.made.prepared(sample, only, 0 if seed is None else seed)
         if prepared is None:
             return cls(settings, problem, sample, cells, parts)
         if settings.weight_scope != "both" and not cells.unweighted:
@@ -224,7 +232,7 @@ class Training:
         options = Options(
             algorithm=settings.algorithm,
             model=self._model(),
-            **self._pace(),
+            **self._usual(),
             levels=levels,
             start=start,
             tolerance=settings.tolerance,
@@ -235,12 +243,30 @@ class Training:
                 solution = _on_two_sets(problem, sample, cells, train, choose, options)
             else:
                 solution = solve_on(problem, sample.take(train), options, cells=cells.only(train))
+            told = None if line is None else line.finishing
+            if not self._finishes(solution):
+                chooser = solution
+                if parts.validation is not None and not settings.two_sets:
+                    chooser = solution.on_sample(sample.take(choose), cells.only(choose))
+            elif settings.two_sets or parts.validation is None:
+                chooser = solution.finish(progress=told)
+            else:
+                apart = None
+                if parts.choose != parts.validation:
+                    rows = twice(parts.validation, len(self.sample), len(sample))
+                    apart = sample.take(rows), cells.only(rows)
+                held = Held((sample.take(choose), cells.only(choose)), apart)
+                chooser = finished(solution, self._model(), held, told)
         finally:
             if line is not None:
                 line.end()
-        if settings.two_sets or parts.validation is None:
-            return solution, solution
-        return solution, solution.on_sample(sample.take(choose), cells.only(choose))
+        return solution, chooser
+
+    def _finishes(self, solution: Solution) -> bool:
+        """Whether further columns are wanted after the play: where that pays, unless the user says so."""
+        wish = self.settings.finish
+        pays = is_linear(self.settings.model) or solution.exact or self.settings.made.answers_cheaply
+        return pays if wish is None else bool(wish)
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
@@ -249,11 +275,12 @@ class Training:
         model = self.settings.made
         return replace(model, standardise=True) if self.settings.standardised and isinstance(model, Linear) else model
 
-    def _pace(self) -> dict[str, Any]:
-        """Rounds and steps: as given, or the model's own."""
-        pace = self.settings.made.pace._asdict()
-        given = {name: getattr(self.settings, name, None) for name in pace}
-        return {name: pace[name] if value is None else value for name, value in given.items()}
+    def _usual(self) -> dict[str, Any]:
+        """Rounds and steps: as given, or the model's usual ones; a network has a step of the multipliers of its own."""
+        made = self.settings.made
+        usual = made.usual._asdict() | ({"lambda_step": None} if made.has_own_steps else {})
+        given = {name: getattr(self.settings, name, None) for name in usual}
+        return {name: usual[name] if value is None else value for name, value in given.items()}
 
     def served(self, classifier: Classifier) -> Classifier:
         """A classifier that decides by the features, where it was made on what took their place."""
@@ -323,7 +350,7 @@ class Training:
 
         def cost(rates: Array) -> Array:
             lost = np.zeros((len(chooser.problem.losses()), rates.shape[1]))
-            objective, violations = chooser._values(rates, lost)
+            objective, violations = chooser.values(rates, lost)
             worst: Array = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
             return np.asarray(objective + PENALTY * worst)
 

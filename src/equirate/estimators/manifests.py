@@ -74,7 +74,7 @@ _SETTINGS: dict[str, Rule] = {
 """Settings by name; those that are not here have one plain value."""
 OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
-_OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
+OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 _COMMON: dict[str, Rule] = {
     "kind": Text(100),
     "settings": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}, {}),
@@ -104,7 +104,7 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
 _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT), {"unconstrained": _OUTPUT}),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), {"unconstrained": OUTPUT}),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
     "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),
     "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
@@ -112,7 +112,7 @@ _CLASSIFIER: dict[str, Rule] = {
     "n_rounds": COUNT,
 }
 _POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": _OUTPUT}),
+    "outputs": Fields({"stochastic": OUTPUT}),
     "status": _STATUS,
     "evaluation": _EVALUATION,
 }

@@ -7,6 +7,7 @@ numbers and reports of what was asked and what was achieved. This module is the 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -17,10 +18,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.peers import joined
 from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..data.examples import columns_of, fill_missing
-from ..data.sample import Sample
+from ..data.sample import Sample, given, same_everywhere
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
@@ -40,8 +42,8 @@ from .validating import validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
-
-
+_APART = ("objective", "constraints", "random_state", "verbose")
+"""Parameters that are told in another way, or that may differ between processes."""
 NO_PROBABILITY = (
     "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. "
     "predict_pmf(X) is the probability with which each label is predicted"
@@ -62,6 +64,13 @@ def _is_single(estimator: RateClassifier) -> bool:
     return len(members) == 1 and isinstance(members, LinearMembers)
 
 
+def _told(estimator: RateClassifier, asked: Problem) -> str:
+    """The problem and how it is to be solved, as text by which processes see that they do the same."""
+    settings = estimator.get_params(deep=False).items()
+    told = [f"{name}={value!r}" for name, value in settings if name not in _APART]
+    return re.sub(r" at 0x[0-9a-f]+", "", "\n".join([repr(asked), *told]))
+
+
 class RateClassifier(Judged):
     """Train a classifier for a function of rates, subject to constraints on others.
 
@@ -75,7 +84,8 @@ class RateClassifier(Judged):
         A name from `equirate.algorithms`, or ``"auto"``.
     model
         ``"linear"``, ``"trees"`` (boosted trees, by what measured best; `equirate.boosting`), a scikit-learn classifier
-        (used as an oracle), a list of classifiers, or a model of `equirate.models`.
+        (used as an oracle), a list of classifiers, a model of `equirate.models`, or a ``torch.nn.Module`` with one
+        score per example (see `equirate.torch.TorchModel`).
     groups
         None: predicting needs no attributes. An attribute (``attr("sex")`` or ``"sex"``) or several: they are looked up
         when predicting, which then needs ``sensitive_features``. For ``model="trees"`` and plug-ins.
@@ -85,10 +95,12 @@ class RateClassifier(Judged):
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Rounds of the game at most; by default as the model needs them (1,000 for a linear one).
+        Rounds of the game at most; by default as the model needs them (1,000 for a linear one). A network goes by its
+        epochs instead.
     theta_step, lambda_step
         Step sizes of model and multipliers; every pair is a configuration, all played side by side. By default those of
-        the model, four and four for a linear one.
+        the model, four and four for a linear one. A network has an optimiser and a step of its own, and is trained
+        once, unless steps of the multipliers are given.
     validation
         Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
         together, or on the held-out part alone where the model may fit its own too well (any model but a linear one
@@ -113,6 +125,10 @@ class RateClassifier(Judged):
         Violations up to this size count as met.
     patience
         Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+    finish
+        Whether classifiers that the play did not pass through are added after it, until no answer of the model improves
+        the best mixture (`Solution.finish`); where held-out rows say that they make it worse, they are left out. None:
+        where that pays, for linear models and for models whose answers are exact.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -171,6 +187,7 @@ class RateClassifier(Judged):
         missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
+        finish: bool | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -193,6 +210,7 @@ class RateClassifier(Judged):
         self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
+        self.finish = finish
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -206,13 +224,20 @@ class RateClassifier(Judged):
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
         ----------
         X
-            Features: numpy, pandas, polars or scipy.sparse, all numeric.
+            Features: numpy, pandas, polars or scipy.sparse, all numeric. Or `equirate.distributed.ParquetRows`, which
+            have everything else, too.
         y
             Labels with two values of any kind.
         sensitive_features
@@ -221,10 +246,14 @@ class RateClassifier(Judged):
         sample_weight
             Non-negative weights.
         """
-        training = self._training(X, y, sensitive_features, sample_weight)
-        with undisturbed(len(training.sample) if is_linear(self.model) else 0):
-            solution, chooser = training.play(start=self._continued(training.width))
-            self._keep(training, solution, training.choose(chooser))
+        with joined():
+            *everything, names = given(X, y, sensitive_features, sample_weight)
+            training = self._training(*everything)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            with undisturbed(len(training.sample) if is_linear(self.model) else 0):
+                solution, chooser = training.play(start=self._continued(training.width))
+                self._keep(training, solution, training.choose(chooser))
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
@@ -233,10 +262,11 @@ class RateClassifier(Judged):
         one_of(self, "output", OUTPUTS)
         one_of(self, "weight_scope", SCOPES)
         settings = Settings.of(self)
+        asked = Problem(self.objective, self.constraints)
+        same_everywhere(_told(self, asked), X, sensitive_features)
         features, checked_y = validated(self, X, y, reset=True, missing=settings.made.takes_missing)
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        asked = Problem(self.objective, self.constraints)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
@@ -441,8 +471,9 @@ class RateClassifier(Judged):
             ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
         """
         worker = clone(self)
-        training = worker._training(X, y, sensitive_features, sample_weight)
-        return trace(training, levels, None if test is None else worker._judged(*test))
+        with joined():
+            training = worker._training(X, y, sensitive_features, sample_weight)
+            return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)

@@ -1,12 +1,12 @@
 """Models: what the game can train, behind one contract (`contract`): costs per cell in, sums over cells out.
 
-`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`. To
-add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes any `Model` as it is.
+`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`.
+To add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes any `Model` as it is.
 """
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 from typing import Any
 
 from .._core.errors import AlgorithmError
@@ -37,22 +37,29 @@ __all__ = [
 
 NAMED = {"trees": ("equirate.boosting", "default_trees")}
 """Models by name that other rooms have: the module, imported only when the name is given, and what makes the model."""
+LATE = {("torch.nn.modules.module", "Module"): ("equirate.torch", "TorchModel")}
+"""Classes of extras that are models: known by name, so that nothing is imported before somebody uses one."""
 
 
 def make_model(model: Any) -> Model:
     """Turn what users give as ``model`` into a model.
 
-    ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, or a scikit-learn classifier whose
-    ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
+    ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
+    example, or a scikit-learn classifier whose ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
     """
     if isinstance(model, Model):
         return model
+    for kind in type(model).__mro__:
+        if (kind.__module__, kind.__name__) in LATE:
+            module, name = LATE[kind.__module__, kind.__name__]
+            made: Model = getattr(import_module(module), name)(model)
+            return made
     if isinstance(model, str):
         if model == "linear":
             return Linear()
         if model in NAMED:
             module, name = NAMED[model]
-            made: Model = getattr(importlib.import_module(module), name)()
+            made: Model = getattr(import_module(module), name)()
             return made
         raise AlgorithmError(
             f'the model must be "linear", "trees", a list of classifiers, or a classifier; got {model!r}'
@@ -62,6 +69,6 @@ def make_model(model: Any) -> Model:
     if hasattr(model, "fit") and hasattr(model, "predict"):
         return Oracle(model)
     raise AlgorithmError(
-        'the model must be "linear", "trees", a list of classifiers, a model of equirate.models or a scikit-learn '
-        f"classifier; got {type(model).__name__}"
+        'the model must be "linear", "trees", a list of classifiers, a model of equirate.models, a scikit-learn '
+        f"classifier or a torch.nn.Module; got {type(model).__name__}"
     )

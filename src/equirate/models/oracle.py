@@ -4,10 +4,10 @@ Minimising :math:`\sum_i c_i \hat y_i` is weighted classification: the target is
 weight is the cost's size. `equirate.solve` fits one for every answer, and measures it on the rows it was fitted to.
 
 An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are judged by classifiers that were
-trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier: all of
-them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities, the
-plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier is
-fitted again only where neither has anything new to say.
+trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier:
+all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities,
+the plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier
+is fitted again only where neither has anything new to say.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..data.cells import Cells
 from ..data.examples import to_numpy
 from ..data.sample import Sample
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Pace, Prepared, Rows, Seen, Written
+from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
 from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
 from .forest_members import ForestMembers
 from .forests import as_boosted
@@ -86,9 +86,9 @@ class Oracle(Model):
         return self.folds != 1 and fits_closely(self.estimator)
 
     @property
-    def pace(self) -> Pace:
+    def usual(self) -> Usual:
         """Rounds in which most answers come from the pool."""
-        return Pace(100, 0.1, (0.03, 0.1))
+        return Usual(100, 0.1, (0.03, 0.1))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Keep the features as they are: the estimator knows best."""

@@ -24,7 +24,7 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.sample import Sample
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Pace, Prepared, Rows, Seen, Written
+from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
 from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted
 from .posterior import Handed, Posterior, Signatures
@@ -69,9 +69,14 @@ class PlugIn(Model):
         return self.folds != 1
 
     @property
-    def pace(self) -> Pace:
+    def usual(self) -> Usual:
         """Few rounds: answers are exact, and multipliers that step are asked for ratios only."""
-        return Pace(300, 0.1, (0.01, 0.03, 0.1))
+        return Usual(300, 0.1, (0.01, 0.03, 0.1))
+
+    @property
+    def answers_cheaply(self) -> bool:
+        """An answer is a matrix product."""
+        return True
 
     @property
     def takes_missing(self) -> bool:

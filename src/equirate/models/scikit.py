@@ -27,6 +27,8 @@ from .plug_in import PlugIn
 
 MODELS: dict[str, type[Any]] = {"linear": Linear, "plug_in": PlugIn, "oracle": Oracle}
 """Models whose setting can be saved."""
+LATE_MODELS = {"torch": ("equirate.torch.model", "TorchModel")}
+"""Those of extras, which write (`plain`) and read (`read`) themselves: the module, imported late, and the class."""
 LEARNERS = {
     "LogisticRegression": "sklearn.linear_model",
     "RidgeClassifier": "sklearn.linear_model",
@@ -54,6 +56,10 @@ def plain_model(model: Any) -> Any:
     """What a user gave as ``model``, as plain data."""
     if isinstance(model, str):
         return model
+    late = late_model(model)
+    for name, place in LATE_MODELS.items():
+        if (type(late).__module__, type(late).__name__) == place:
+            return {name: plain(late.plain())}
     for name, kind in MODELS.items():
         if type(model) is kind:
             parts = {part.name: getattr(model, part.name) for part in fields(kind) if not _usual(part, model)}
@@ -88,6 +94,15 @@ def read_boosted(name: str, settings: Any) -> Any:
         raise FileError(f"the settings of {name} make no sense: {error}") from None
 
 
+def late_model(model: Any) -> Any:
+    """A model of an extra, also where the user gave what it is made of; None for all others."""
+    from . import LATE, make_model  # the package imports this module's neighbours
+
+    of_extra = any((kind.__module__, kind.__name__) in LATE for kind in type(model).__mro__)
+    made = make_model(model) if of_extra else model
+    return made if (type(made).__module__, type(made).__name__) in LATE_MODELS.values() else None
+
+
 def read_model(value: Any) -> Any:
     """Make what a user gave as ``model`` from plain data."""
     if value in ("linear", *NAMED):
@@ -97,6 +112,9 @@ def read_model(value: Any) -> Any:
     ((name, settings),) = value.items()
     if name in BOOSTED:
         return read_boosted(name, settings)
+    if name in LATE_MODELS:
+        module, kind = LATE_MODELS[name]
+        return getattr(importlib.import_module(module), kind).read(settings)
     if name not in MODELS:
         return read_learner(value)
     rule = record(MODELS[name])
