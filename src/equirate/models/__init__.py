@@ -59,8 +59,8 @@ def make_model(model: Any) -> Model:
             return Linear()
         if model in NAMED:
             module, name = NAMED[model]
-            made: Model = getattr(import_module(module), name)()
-            return made
+            named: Model = getattr(import_module(module), name)()
+            return named
         raise AlgorithmError(
             f'the model must be "linear", "trees", a list of classifiers, or a classifier; got {model!r}'
         )

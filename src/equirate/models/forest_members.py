@@ -56,8 +56,10 @@ class ForestMembers(Members):
         single = next((each.forest.single for each in found if each is not None), False)
         forests = []
         for classifier, each in zip(classifiers, found, strict=True):
-            same = None if each is not None else classifier.decision_function(np.zeros((1, 1)))
-            forests.append(Forest.constant(same, width, single) if each is None else each.forest)
+            if each is None:
+                forests.append(Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single))
+            else:
+                forests.append(each.forest)
         whole = Forest.joined(forests)
         return cls(whole, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 
