@@ -402,7 +402,14 @@ class ScoredMembers(Members):
             rows = lines(tuple(learned), width)[:, self.place]
             rows[-1] -= self.cuts
             return Written("linear", {"intercept": True}, {"coefficients": rows})
-        return ForestMembers.of_classifiers(learned, self.place, self.cuts, width).plain(width)
+        return self.forests(width).plain(width)
+
+    def forests(self, width: int | None = None) -> ForestMembers:
+        """The same as members of trees, where all classifiers are."""
+        learned = [each.classifier for each in self.fitted]
+        if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
+            raise AlgorithmError("not all of these classifiers are trees that are known here")
+        return ForestMembers.of_classifiers(learned, self.place, self.cuts, width or self.width or 1)
 
 
 def _logit(chance: Array) -> Array:
