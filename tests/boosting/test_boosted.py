@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.neighbors import KNeighborsClassifier
 
 import equirate as eq
-from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees
+from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
 
@@ -367,3 +367,49 @@ def test_an_interrupted_oracle_keeps_what_there_is() -> None:
 def test_probabilities_by_name_are_no_classifier_of_their_own() -> None:
     with pytest.raises(NotImplementedError):
         BoostedProbabilities().predict_proba(X)
+
+
+# -- handed over to the library ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begin", [0, 12])
+def test_a_single_ensemble_is_handed_over_to_lightgbm(begin: int) -> None:
+    holes = X.copy()
+    holes[::5, 0] = np.nan
+    holes[:, 2] = np.floor(np.abs(10 * holes[:, 2]))
+    model = BoostedTrees(begin=begin, categorical_feature=[2], **SMALL)
+    best = eq.solve(PROBLEM, holes, Y, PEOPLE, model=model, theta_step=0.3, lambda_step=0.01, n_rounds=20).best()
+    scores = to_lightgbm(best).predict(holes, raw_score=True)
+    np.testing.assert_allclose(scores, best.members.scores(holes)[:, 0], atol=1e-12)
+
+
+def test_a_single_ensemble_is_handed_over_to_xgboost() -> None:
+    import xgboost
+
+    best = eq.solve(
+        PROBLEM,
+        X,
+        Y,
+        PEOPLE,
+        model=BoostedTrees("xgboost", begin=8, **SMALL),
+        theta_step=0.3,
+        lambda_step=0.01,
+        n_rounds=20,
+    ).best()
+    scores = to_xgboost(best).predict(xgboost.DMatrix(X), output_margin=True)
+    np.testing.assert_allclose(scores, best.members.scores(X)[:, 0], atol=1e-5)
+    with pytest.raises(eq.AlgorithmError, match="use to_xgboost"):
+        to_lightgbm(best)
+
+
+def test_an_oracle_is_handed_over_with_its_threshold() -> None:
+    best = eq.solve(PROBLEM, X, Y, PEOPLE, model=lightgbm_classifier(), n_rounds=3).best()
+    np.testing.assert_array_equal(to_lightgbm(best).predict(X, raw_score=True) > 0, best.members.decide(X)[:, 0])
+
+
+def test_only_a_single_ensemble_is_handed_over() -> None:
+    mixture = eq.solve(PROBLEM, X, Y, PEOPLE, model="trees", n_rounds=10).polish()
+    with pytest.raises(eq.AlgorithmError, match="only a single ensemble"):
+        to_lightgbm(mixture)
+    with pytest.raises(eq.AlgorithmError, match="not all of these classifiers are trees"):
+        to_lightgbm(eq.solve(PROBLEM, X, Y, PEOPLE, model=RandomForestClassifier(5), n_rounds=2).best())

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,6 +50,7 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    trees = "trees"
     all = "all"
 
 
@@ -182,7 +183,7 @@ def bench(
         Part,
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
-            "growth: rows, slices, configurations, iterates."
+            "growth: rows, slices, configurations, iterates; trees: boosted trees on census data, by itself only."
         ),
     ] = Part.all,
     quick: Annotated[
@@ -198,8 +199,22 @@ def bench(
         Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+    splits: Annotated[int, typer.Option(min=0, help="trees: random splits; 0 shows what is measured already.")] = 5,
+    method: Annotated[list[str] | None, typer.Option(help="trees: a method; may be repeated. By default all.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="trees: acs or adult; may be repeated.")] = None,
+    attribute: Annotated[list[str] | None, typer.Option(help="trees: race or sex; may be repeated.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="trees: dp, tpr, odds, f1, precision or kl; may be repeated.")
+    ] = None,
+    level: Annotated[list[float] | None, typer.Option(help="trees: a level asked for; may be repeated.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="trees: folder of acs_income.parquet.")] = None,
 ) -> None:
     """Measure speed and quality beside other libraries, each installed in an environment of its own."""
+    if part is Part.trees:
+        asked = {"methods": method, "data": dataset, "attributes": attribute, "kinds": kind, "levels": level}
+        given = {name: tuple(values) for name, values in asked.items() if values}
+        _bench_trees({**given, "splits": splits, **({"rows": 3000} if quick else {})}, cache, data_dir, docs)
+        return
     from dataclasses import replace
 
     from . import benchmarks
@@ -220,6 +235,29 @@ def bench(
         typer.echo(f"Left out: {line}", err=True)
     places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+def _bench_trees(plan: dict[str, Any], cache: Path, data_dir: Path | None, docs: Path | None) -> None:
+    from .experiments import show
+    from .experiments.files import fill, write_text
+    from .trees import page
+    from .trees.runner import Plan, run
+
+    _check_page(docs)
+    try:
+        lines = run(Plan(**plan), cache / "trees", data_dir, lambda text: typer.echo(text, err=True))
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    made = [*page.tables(lines), page.cost(lines)]
+    show(made, sys.stdout)
+    for line in page.failed(lines):
+        typer.echo(f"Failed: {line}", err=True)
+    if docs is not None:
+        picture = docs.with_name("trees.svg")
+        write_text(picture, page.curves(lines))
+        text = "\n\n".join(table.markdown() for table in made)
+        fill(docs, f"![Error against the gap achieved on test rows]({picture.name})\n\n{text}")
 
 
 @app.command()

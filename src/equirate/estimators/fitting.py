@@ -265,7 +265,8 @@ class Training:
     def _finishes(self, solution: Solution) -> bool:
         """Whether further columns are wanted after the play: where that pays, unless the user says so."""
         wish = self.settings.finish
-        return (is_linear(self.settings.model) or solution.exact) if wish is None else bool(wish)
+        pays = is_linear(self.settings.model) or solution.exact or self.settings.made.answers_cheaply
+        return pays if wish is None else bool(wish)
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""

@@ -504,6 +504,11 @@ class Model:
         return Usual(1000, STEPS, STEPS)
 
     @property
+    def answers_cheaply(self) -> bool:
+        """Whether best responses cost so little that an estimator asks for more of them after the play."""
+        return False
+
+    @property
     def takes_missing(self) -> bool:
         """Whether features may be missing."""
         return False
