@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import equirate as eq
+from equirate.boosting import BoostedTrees
 from equirate.data.examples import Examples
 from equirate.estimators.fitting import Parts, Settings
 from equirate.problem.table import problem_cells
@@ -56,6 +57,6 @@ def test_thirty_training_examples_a_feature_are_trusted_in_the_choice():
     assert parts(400, 40, 10).choose == slice(0, 400)  # 300 to train on
 
 
-@pytest.mark.parametrize(("width", "settings"), [(11, {}), (10, {"two_sets": True}), (10, {"model": "plug_in"})])
+@pytest.mark.parametrize(("width", "settings"), [(11, {}), (10, {"two_sets": True}), (10, {"model": BoostedTrees()})])
 def test_fewer_a_feature_two_sets_or_another_model_choose_on_what_was_held_out(width, settings):
     assert parts(400, 40, width, **settings).choose == slice(300, 400)

@@ -2,6 +2,7 @@
 
 ``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
 ``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
+``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
 and ``equirate-lab datasets`` lists the data sets.
 """
 
@@ -274,6 +275,77 @@ def confidence(
         fill(docs, as_markdown(made))
 
 
+@app.command()
+def truth(
+    family: Annotated[
+        list[str] | None, typer.Option(help="A family of problems; may be repeated. By default all.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many problems to work on side by side.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="A JSON file for the numbers of every problem.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure how far from the optimum classifiers end, on problems whose optimum is known."""
+    from dataclasses import asdict
+
+    from . import truth as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill, write_json
+
+    _check_page(docs, "truth")
+    for name in family or ():
+        if name not in measured.FAMILIES:
+            raise typer.BadParameter(
+                f"there is no family {name!r}; there are {', '.join(measured.FAMILIES)}", param_hint="--family"
+            )
+    chosen = [case for case in measured.cases() if not family or case.template.family in family]
+    found = measured.run(chosen, jobs=jobs, tell=lambda one: typer.echo(str(one), err=True))
+    made = measured.make_tables(found)
+    show(made, sys.stdout)
+    if out is not None:
+        write_json(out, [asdict(one) for one in found])
+    if docs is not None:
+        fill(docs, as_markdown(made), "truth")
+
+
+@app.command("held-out")
+def held_out(
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A data set; may be repeated. By default all that are to be had.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="The Python of an environment with another version of equirate.")
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 5,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where jobs, results and what the other version answered go.")] = Path(
+        "build/held-out"
+    ),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure what classifiers keep on new rows, beside another version and logistic regression; and times."""
+    from . import held_out as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs, "held-out")
+    directory = None if data_dir is None else str(data_dir)
+    wanted = _known(dataset or [], measured.NAMES)
+    absent = {name: why for name in wanted or measured.NAMES if (why := measured.missing(name, directory))}
+    if absent and wanted:
+        _fail("\n".join(absent.values()))
+    for name in absent:
+        typer.echo(f"Left out: {name}, whose file is not here.", err=True)
+    names = tuple(name for name in wanted or measured.NAMES if name not in absent)
+    plan = measured.Plan(names, splits, data_dir=directory)
+    other = None if against is None else str(against)
+    made = measured.make_tables(measured.run(plan, out, other, tell=lambda line: typer.echo(line, err=True)))
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made), "held-out")
+
+
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
     for name in wanted:
         if name not in names:
@@ -283,13 +355,13 @@ def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
     return wanted
 
 
-def _check_page(docs: Path | None) -> None:
+def _check_page(docs: Path | None, name: str = "table") -> None:
     """Refuse a page without a place for tables before anything is computed."""
     from .experiments.files import check_page
 
     if docs is not None:
         try:
-            check_page(docs)
+            check_page(docs, name)
         except (OSError, ValueError) as error:
             raise typer.BadParameter(str(error), param_hint="--docs") from None
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..game.solution import Solution
 from ..judge.spread import column
@@ -95,8 +96,8 @@ class Part:
         beyond: Array,
     ) -> None:
         self.trial, self.solution, self.judge, self.test, self.beyond = trial, solution, solution.judge, test, beyond
-        self.larger = len(inside) / size
-        values = solution._values(rates, losses)
+        self.larger = peers().total(len(inside)) / size
+        values = solution.values(rates, losses)
         rows = self.judge.rows_from_rates(rates, losses)
         self.plain_start = shrink_weights(*values).weights
         picked = self._candidates(rows)
@@ -112,7 +113,7 @@ class Part:
         self.members: Members = members
         self.rates, self.losses = rates, losses
         self.rows = self.judge.rows_from_rates(rates, losses)
-        self.start = shrink_weights(*solution._values(rates, losses)).weights
+        self.start = shrink_weights(*solution.values(rates, losses)).weights
         self.near: list[Array] = []
         self._known: dict[int, tuple[Array, Array]] = {}
         self._gather(inside)
@@ -158,9 +159,9 @@ class Part:
         if len(inside) > ROWS:  # every so many: the rows are in no order that matters within a cell
             order = inside[np.argsort(trial.cells.of[inside], kind="stable")]
             used = np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
-            self.larger *= ROWS / len(inside)
         else:
             used = inside
+        self.larger *= peers().total(len(used)) / peers().total(len(inside))
         self.cells = trial.cells.only(used)
         X, examples = trial.sample.take(used).X, trial.sample.examples.take(used)
         decided = self.members.decide(X, examples.columns)
@@ -179,6 +180,8 @@ class Part:
             self.pairs[c] = weighed.T @ inside_c
             self.singles[c], self.squares[c] = weighed.sum(axis=0, dtype=float), (weights**2).sum()
             self.sums[c] = weights @ inside_c
+        gathered = (self.pairs, self.singles, self.squares, self.sums)
+        self.pairs, self.singles, self.squares, self.sums = (peers().total(part) for part in gathered)
 
     def _gradient(self, columns: _OnCells, residual: Residual) -> Array:
         return residual.gradient(np.clip(columns.rates @ self.last, 0.0, 1.0))
@@ -201,7 +204,7 @@ class Part:
         bent = self.judge.nonlinear
         if bent.any():
             mixed = [(part @ mu)[:, None] for part in (self.rates, self.losses)]
-            found[bent] = self.solution._values(*mixed)[1][bent, 0]
+            found[bent] = self.solution.values(*mixed)[1][bent, 0]
         return found
 
     def margins(self, share: float, more: Array | float = 0.0) -> Margins:

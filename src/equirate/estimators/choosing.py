@@ -1,11 +1,13 @@
-"""Choosing among recorded iterates: the best mixture so far, and the best one alone.
+"""Choosing among recorded iterates: for shifted constraints, with a margin that passes a test, or one alone.
 
 In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `fitting` calls this.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +26,8 @@ Array = NDArray[np.float64]
 
 def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
     """The single iterate with the best objective among those whose violation, where it counts, is smallest."""
-    rates, losses = solution._of_iterates(solution.iterates)
-    objective, violations = solution._values(rates, losses)
+    rates, losses = solution.measured(solution.iterates)
+    objective, violations = solution.values(rates, losses)
     worst = np.maximum(violations if constrained else violations[:0], 0.0).max(axis=0, initial=0.0)
     worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
     good = worst <= max(float(worst.min()), tolerance)
@@ -34,8 +36,22 @@ def best_single(solution: Solution, tolerance: float, constrained: bool = True) 
     return solution._classifier(solution.iterates, weights, "best")
 
 
+class Watch:
+    """What callbacks that end a play remember, to be paused and to go on."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the line that is shown."""
+        own: Any = self  # a dataclass
+        return {each.name: copy.copy(getattr(self, each.name)) for each in fields(own) if each.name != "line"}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        for name, value in state.items():
+            setattr(self, name, copy.copy(value))
+
+
 @dataclass(eq=False)
-class Plateau:
+class Plateau(Watch):
     """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
 
     Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
@@ -69,7 +85,7 @@ class Plateau:
 
 
 @dataclass(eq=False)
-class LevelPlateaus:
+class LevelPlateaus(Watch):
     """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
 
     Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
@@ -144,9 +160,9 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
         return solution.value_of(classifier)
     cells = solution.judge.cells
     decided = classifier.members.decide(sample.X, sample.examples.columns)
-    rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
+    rates = solution.judge.rates(cells.sums_of_all(decided) @ classifier.weights[:, None])
     lost = np.full((len(solution.problem.losses()), 1), np.nan)
-    objective, violations = solution._values(rates, lost)
+    objective, violations = solution.values(rates, lost)
     sign = -1.0 if solution.problem.objective.sense == "maximize" else 1.0
     return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.sample import Sample
@@ -85,14 +86,14 @@ def cross(training: Training, solution: Solution, chooser: Solution, seconds: fl
     """
     trial = trial_of(training, "approximate")
     plain, everybody = chooser.polish(), np.arange(len(trial.sample))
-    size, looked_at = len(everybody), _looked_at(trial, plain)
+    size, looked_at = peers().total(len(everybody)), _looked_at(trial, plain)
     of = _folds(training)
     if of is None:
         sample = trial.sample
         decided = plain.positive_probability(sample.X, sample.examples.columns)
         return Found(trial, everybody, decided, reasons=(TOO_FEW,))
     beyond, tight = trial.beyond(*looked_at, size), TIGHT * trial.reach(*looked_at, size)
-    parts = _played(training, solution, chooser, trial, of, beyond, tight, seconds)
+    parts = _played(training, solution, trial, of, beyond, tight, seconds)
     rows = np.concatenate([part.test for part in parts])
     without, walked = tested(parts, [part.plain for part in parts]), walk(trial, parts)
     mixture = None if walked is None else deployed(parts, walked.mixtures, training.problem, "cross-fitted")
@@ -121,7 +122,6 @@ def _looked_at(trial: Trial, plain: Classifier) -> tuple[Rows, Array]:
 def _played(
     training: Training,
     solution: Solution,
-    chooser: Solution,
     trial: Trial,
     of: NDArray[np.intp],
     beyond: Array,
@@ -138,17 +138,17 @@ def _played(
 
     def part(judged: Solution, chosen: Sequence[tuple[int, int]], rates: Array, losses: Array, k: int) -> Part:
         where = {"inside": everybody[of != k], "test": everybody[of == k]}
-        return Part(trial, judged, chosen, rates, losses, size=n, beyond=beyond, **where)
+        return Part(trial, judged, chosen, rates, losses, size=peers().total(n), beyond=beyond, **where)
 
-    honest = training.trusted(n - n // K)
+    honest = training.settings.trusted(n - n // K, training.width)
     options = replace(training.options(), n_rounds=solution.record.played)
     if training.batched:
         out = np.eye(K, dtype=bool) if honest else np.eye(K, dtype=bool) | np.roll(np.eye(K, dtype=bool), 1, axis=1)
-        folds = Folds(np.tile(of, copies), out, _worth_playing(chooser))
+        folds = Folds(np.tile(of, copies), out, _worth_playing(solution))
         played = solve_on(problem, sample, replace(options, levels=_levels(tight)), cells=cells, folds=folds)
         found = []
         for k, chosen in enumerate(_by_fold(played)):
-            rates, losses = played._of_iterates(chosen)
+            rates, losses = played.measured(chosen)
             if not honest:
                 rates = _rates_on(played, chosen, folds, sample, cells, (k + 1) % K)
             found.append(part(played, chosen, rates, losses, k))
@@ -160,7 +160,7 @@ def _played(
         train, choose = rows_of(~out_of_play), rows_of((of != k) if honest else of == (k + 1) % K)
         one = solve_on(problem, sample.take(train), replace(options, levels=-tight[None]), cells=cells.only(train))
         judged = one if honest else one.on_sample(sample.take(choose), cells.only(choose))
-        found.append(part(judged, judged.iterates, *judged._of_iterates(judged.iterates), k))
+        found.append(part(judged, judged.iterates, *judged.measured(judged.iterates), k))
     tell.end()
     return found
 
@@ -175,18 +175,19 @@ def _rates_on(
     played: Solution, chosen: Sequence[tuple[int, int]], folds: Folds, sample: Sample, cells: Cells, fold: int
 ) -> Array:
     """Rates of iterates on one fold alone."""
-    measure = played.learner.measurer(ModelRows.of(sample, folds.cells(cells)))
+    rows = ModelRows.of(sample, folds.cells(cells))
+    measure = played.learner.measurer(rows)
     others = np.arange(K)[None] != fold
     factors = folds.factors(cells, others)[:, :, 0]
-    sums = measure(played.members(chosen)).reshape(*factors.shape, len(chosen))
+    (found,) = rows.reduce(measure(played.members(chosen)))
+    sums = found.reshape(*factors.shape, len(chosen))
     return played.judge.rates((sums * factors[:, :, None]).sum(axis=1))
 
 
-def _worth_playing(chooser: Solution) -> tuple[int, ...]:
+def _worth_playing(plain: Solution) -> tuple[int, ...]:
     """Configurations for the `_levels`: those whose iterates make the best mixtures, without a margin and with one."""
-    count, iterates = len(chooser.configurations), chooser.iterates
-    rates, losses = chooser._of_iterates(iterates)
-    objective, violations = chooser._values(rates, losses)
+    count, iterates = len(plain.configurations), plain.iterates
+    objective, violations = plain.values(*plain.measured(iterates))
     of = np.array([c for _, c in iterates])
     score = np.zeros(count)
     for margin in (0.0, 0.02, 0.05):
@@ -245,14 +246,14 @@ def refuse_inexact(problem: Problem, examples: Examples) -> None:
         ) from None
 
 
-def _played_tighter(training: Training, solution: Solution, chooser: Solution, tight: Array) -> Solution:
+def _played_tighter(training: Training, solution: Solution, tight: Array) -> Solution:
     """Columns that keep a margin: a play for tighter constraints beside those as written, on the training part."""
     problem, sample, cells = scoped(training.problem, training.sample, training.cells, training.settings.weight_scope)
     parts = training.parts
     train, choose = (twice(part, len(training.sample), len(sample)) for part in (parts.train, parts.choose))
     options = replace(training.options(), n_rounds=solution.record.played, levels=_levels(tight))
     rows = sample.take(train)
-    everybody = Folds(np.zeros(len(rows), dtype=np.intp), np.zeros((1, 1), dtype=bool), _worth_playing(chooser))
+    everybody = Folds(np.zeros(len(rows), dtype=np.intp), np.zeros((1, 1), dtype=bool), _worth_playing(solution))
     played = solve_on(problem, rows, options, cells=cells.only(train), folds=everybody)
     return played.on_sample(sample.take(choose), cells.only(choose))
 
@@ -270,8 +271,8 @@ def holdout(training: Training, solution: Solution, chooser: Solution) -> Found:
     beyond = trial.beyond(looked_at, decided, len(rows))
     if training.batched:
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)
-        chooser = _played_tighter(training, solution, chooser, tight)
-    found = chooser._of_iterates(chooser.iterates)
+        chooser = _played_tighter(training, solution, tight)
+    found = chooser.measured(chooser.iterates)
     part = Part(trial, chooser, chooser.iterates, *found, inside=inside, test=rows, size=len(rows), beyond=beyond)
     without, walked = part.probability(part.plain), walk(trial, [part])
     mixture = None if walked is None else deployed([part], walked.mixtures, training.problem, "held out")

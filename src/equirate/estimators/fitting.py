@@ -11,6 +11,7 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
+from ..data.slices import Slice
 from ..data.splits import measurable, split_by_cell
 from ..game.classifiers import Classifier
 from ..game.loop import Progress
@@ -30,14 +33,20 @@ from ..game.solution import Solution, Status
 from ..game.solving import solve_on
 from ..judge.certification import Certification
 from ..judge.certify import check_confidence
+from ..language.parity import attributes_in
 from ..mixtures import PENALTY
+from ..models import make_model
+from ..models.contract import Model, Prepared
+from ..models.derandomised import Derandomised
 from ..models.design import Standard
 from ..models.linear import Linear
+from ..models.plug_in import PlugIn
 from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, better, measured, status_of
 from .derandomising import derandomised
+from .finished import Held, finished
 from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
@@ -56,9 +65,10 @@ class Settings:
 
     algorithm: Any
     model: Any
-    n_rounds: int
-    theta_step: float | Sequence[float]
-    lambda_step: float | Sequence[float]
+    groups: Any
+    n_rounds: int | None
+    theta_step: float | Sequence[float] | None
+    lambda_step: float | Sequence[float] | None
     validation: float
     two_sets: bool
     confidence: float | None
@@ -67,12 +77,15 @@ class Settings:
     weight_scope: str
     tolerance: float
     patience: int | None
+    finish: bool | None
     verbose: bool | ProgressLine
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
         """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
         settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+        if settings.validation and settings.made.wants_referee:
+            settings = replace(settings, two_sets=True)
         if not _number(settings.validation) or not 0 <= settings.validation < 1:
             raise EquirateError(
                 f"validation is a share of the data, at least 0 and below 1; got {settings.validation!r}"
@@ -83,6 +96,8 @@ class Settings:
             raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
         if not _number(settings.tolerance) or not settings.tolerance >= 0:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
+        if settings.finish is not None and not isinstance(settings.finish, bool):
+            raise EquirateError(f"finish must be None, True or False; got {settings.finish!r}")
         whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not whole or settings.patience < 1):
             raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
@@ -97,6 +112,26 @@ class Settings:
     def tested(self) -> float:
         """Share of the data that is kept for a test alone."""
         return TESTED if self.confidence is not None and self.confidence_method == "holdout" else 0.0
+
+    def trusted(self, examples: int, width: int) -> bool:
+        """Whether a model trained on so many examples may choose its mixture on them."""
+        few = isinstance(self.model, Thresholds) or self.made.honest
+        enough = is_linear(self.model) and peers().total(examples) >= ENOUGH * width
+        return bool(few or enough) and not self.two_sets
+
+    @cached_property
+    def made(self) -> Model:
+        """The model itself, with groups looked up where that is asked for."""
+        model = make_model(self.model)
+        if self.groups is None:
+            return model
+        if not isinstance(model, PlugIn):
+            raise EquirateError(
+                'groups are looked up by plug-in rules: take model="trees" or a PlugIn, or RatePostprocessor for one '
+                f"threshold a group; the model is {self.model!r}"
+            )
+        names = [part.attributes if isinstance(part, Slice) else {part.name} for part in attributes_in(self.groups)]
+        return replace(model, groups=tuple(sorted(set().union(*names))))
 
 
 @dataclass(frozen=True)
@@ -117,6 +152,7 @@ class Parts:
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
         """Split into a part to train on, one to choose on and, for the strict method of confidence, one to test on."""
         share, tested, everything = settings.validation, settings.tested, slice(0, len(cells.of))
+        share = 0.0 if settings.made.honest and not settings.two_sets else share
         if share == 0 and not tested:
             return cls(None, everything, None, everything)
         shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
@@ -126,7 +162,7 @@ class Parts:
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             test = parts.pop() if tested else None
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            choose = slice(0, ends[len(parts)]) if trusted(settings, len(found[0]), width) else parts[-1]
+            choose = slice(0, ends[len(parts)]) if settings.trusted(len(found[0]), width) else parts[-1]
             return cls(np.concatenate(found), parts[0], parts[1] if share else None, choose, test)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if tested or settings.two_sets:
@@ -162,6 +198,8 @@ class Training:
     sample: Sample
     cells: Cells
     parts: Parts
+    prepared: Prepared | None = None
+    """What was learnt before the play, where something else takes the place of the features there."""
     seed: int | None = None
 
     @classmethod
@@ -169,14 +207,28 @@ class Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
-        trained = np.zeros(len(sample))
-        rows = parts.train if parts.order is None else parts.order[parts.train]
-        trained[rows] = sample.examples.weights[rows]
         dtype = None
         if settings.standardised:  # single precision where a standardised linear model loses nothing by it
+            trained = np.zeros(len(sample))
+            rows = parts.train if parts.order is None else parts.order[parts.train]
+            trained[rows] = sample.examples.weights[rows]
             dtype = np.float32 if Standard.of(sample.X, trained).single else np.float64
+            del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
-        return cls(settings, problem, sample.arranged(parts.order, dtype), cells, parts, seed)
+        sample = sample.arranged(parts.order, dtype)
+        prepared = None
+        if not is_linear(settings.model):
+            only = np.zeros(len(sample))
+            only[parts.train] = sample.examples.weights[parts.train]
+            prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
+        if prepared is None:
+            return cls(settings, problem, sample, cells, parts, seed=seed)
+        if settings.weight_scope != "both" and not cells.unweighted:
+            raise EquirateError(
+                f"weight_scope={settings.weight_scope!r} is not to be had with this model, whose rules weigh a row "
+                'once: use weight_scope="both", or model="linear"'
+            )
+        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed)
 
     @property
     def width(self) -> int:
@@ -187,10 +239,6 @@ class Training:
     def batched(self) -> bool:
         """Whether the model is trained on several parts in one play at little cost."""
         return is_linear(self.settings.model) or isinstance(self.settings.model, Thresholds)
-
-    def trusted(self, examples: int) -> bool:
-        """Whether a model trained on so many examples may choose its mixture on them."""
-        return trusted(self.settings, examples, self.width)
 
     def held(self) -> dict[str, tuple[Sample, Cells]]:
         """The parts that classifiers are judged on, and their cells, by name."""
@@ -212,31 +260,56 @@ class Training:
                 solution = _on_two_sets(problem, sample, cells, train, choose, options)
             else:
                 solution = solve_on(problem, sample.take(train), options, cells=cells.only(train))
+            told = None if line is None else line.finishing
+            if not self._finishes(solution):
+                chooser = solution
+                if parts.validation is not None and not settings.two_sets:
+                    chooser = solution.on_sample(sample.take(choose), cells.only(choose))
+            elif settings.two_sets or parts.validation is None:
+                chooser = solution.finish(progress=told)
+            else:
+                apart = None
+                if parts.choose != parts.validation:
+                    rows = twice(parts.validation, len(self.sample), len(sample))
+                    apart = sample.take(rows), cells.only(rows)
+                held = Held((sample.take(choose), cells.only(choose)), apart)
+                chooser = finished(solution, self._model(), held, told)
         finally:
             if line is not None:
                 line.end()
-        if settings.two_sets or parts.validation is None:
-            return solution, solution
-        return solution, solution.on_sample(sample.take(choose), cells.only(choose))
+        return solution, chooser
 
     def options(self) -> Options:
         """How to play."""
         settings = self.settings
-        return Options(
-            algorithm=settings.algorithm,
-            model=self._model(),
-            n_rounds=settings.n_rounds,
-            theta_step=settings.theta_step,
-            lambda_step=settings.lambda_step,
-            tolerance=settings.tolerance,
-        )
+        return Options(algorithm=settings.algorithm, model=self._model(), **self._usual(), tolerance=settings.tolerance)
+
+    def _finishes(self, solution: Solution) -> bool:
+        """Whether further columns are wanted after the play: where that pays, unless the user says so."""
+        wish = self.settings.finish
+        return (is_linear(self.settings.model) or solution.exact) if wish is None else bool(wish)
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
-        model = self.settings.model
-        if not self.settings.standardised:
-            return model
-        return replace(Linear() if isinstance(model, str) else model, standardise=True)
+        if self.prepared is not None:
+            return self.prepared.model
+        model = self.settings.made
+        return replace(model, standardise=True) if self.settings.standardised and isinstance(model, Linear) else model
+
+    def _usual(self) -> dict[str, Any]:
+        """Rounds and steps: as given, or the model's own."""
+        usual = self.settings.made.usual._asdict()
+        given = {name: getattr(self.settings, name, None) for name in usual}
+        return {name: usual[name] if value is None else value for name, value in given.items()}
+
+    def served(self, classifier: Classifier) -> Classifier:
+        """A classifier that decides by the features, where it was made on what took their place."""
+        if self.prepared is None:
+            return classifier
+        members, serve = classifier.members, self.prepared.serve
+        if isinstance(members, Derandomised):
+            return replace(classifier, members=replace(members, base=serve(members.base)))
+        return replace(classifier, members=serve(members))
 
     def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
@@ -277,7 +350,7 @@ class Training:
 
         def cost(rates: Array) -> Array:
             lost = np.zeros((len(chooser.problem.losses()), rates.shape[1]))
-            objective, violations = chooser._values(rates, lost)
+            objective, violations = chooser.values(rates, lost)
             worst: Array = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
             return np.asarray(objective + PENALTY * worst)
 
@@ -302,15 +375,9 @@ def _on_two_sets(
     return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
 
 
-def trusted(settings: Settings, examples: int, width: int) -> bool:
-    """Whether a model's rates on the examples that it is trained on are trusted in the choice of a mixture."""
-    enough = isinstance(settings.model, Thresholds) or (is_linear(settings.model) and examples >= ENOUGH * width)
-    return enough and not settings.two_sets
-
-
 def _width(sample: Sample) -> int:
     """Number of features; scores in their place are one."""
-    return int(sample.X.shape[1]) if sample.X.ndim > 1 else 1
+    return int(sample.X.shape[1]) if np.ndim(sample.X) != 1 else 1
 
 
 def _number(value: Any) -> bool:

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from .._core.errors import EquirateError, FileError
 from .._core.rules import shown
+from ..game.classifiers import Classifier
 from . import files
 from .postprocessor import RatePostprocessor
 from .rate_classifier import RateClassifier
-from .saving import read_classifier, read_postprocessor
+from .saving import read_classifier, read_mixture, read_postprocessor
 
-KINDS = {
+KINDS: dict[str, tuple[type[Any], Callable[..., Any]]] = {
     "RateClassifier": (RateClassifier, read_classifier),
     "RatePostprocessor": (RatePostprocessor, read_postprocessor),
+    "Classifier": (Classifier, read_mixture),
 }
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
     """Open a `RateClassifier` or a `RatePostprocessor` that was saved with ``save``. Nothing in the file is executed.
 
     Whatever the file holds, only `FileError` is raised, and no more memory is taken than the file has bytes, and a
     little.
+
+    Parameters
+    ----------
+    path
+        The file.
+    module
+        For networks, of which a file has the tensors only: the module, or a function without arguments that makes it.
 
     Examples
     --------
@@ -33,11 +44,24 @@ def load(path: str | os.PathLike[str]) -> Any:
     equirate.FileError: cannot load no such file: there is no such file
     """
     try:
-        return restored(*files.read(path))
+        found = restored(*files.read(path))
     except EquirateError as error:
         raise FileError(f"cannot load {path!s}: {error}") from None
     except Exception as error:  # the rules let nothing through that is known to fail; whatever does is still refused
         raise FileError(f"cannot load {path!s}: it is damaged ({type(error).__name__}: {error})") from error
+    try:
+        return completed(found, module)
+    except EquirateError as error:
+        raise FileError(f"cannot load {path!s}: {error}") from None
+
+
+def completed(found: Any, module: Any) -> Any:
+    """Hand members what no file holds."""
+    if isinstance(found, Classifier):
+        return replace(found, members=found.members.completed(module))
+    if isinstance(found, RateClassifier):
+        found._outputs = {name: completed(output, module) for name, output in found._outputs.items()}
+    return found
 
 
 def restored(manifest: files.Manifest, arrays: files.Arrays) -> Any:

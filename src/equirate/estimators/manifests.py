@@ -44,6 +44,7 @@ SURE = 1e-9
 
 _CONSTRAINTS = ListOf(TEXT, MOST_CONSTRAINTS)
 _STEPS = Either((NUMBER, ListOf(NUMBER, 1000, 1)))
+_VALUES = ListOf(SCALAR, 100_000)
 _SETTINGS: dict[str, Rule] = {
     "objective": TEXT,
     "constraints": _CONSTRAINTS,
@@ -52,14 +53,14 @@ _SETTINGS: dict[str, Rule] = {
     "cv": Either((NUMBER, OneOf(("prefit",)))),
     "refit": FLAG,
     "n_jobs": maybe(Whole(-(2**31), 2**31)),
-    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
+    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, _VALUES, MapOf(MapOf(Either((SCALAR, _VALUES))))))), 1))),
     "algorithm": OneOf(("auto", *ALGORITHMS)),
     "output": OneOf(("stochastic", "deterministic", "hashed")),
     "missing": OneOf(("refuse", "group")),
     "weight_scope": OneOf(("both", "objective", "constraints")),
-    "theta_step": _STEPS,
-    "lambda_step": _STEPS,
-    "n_rounds": COUNT,
+    "theta_step": maybe(_STEPS),
+    "lambda_step": maybe(_STEPS),
+    "n_rounds": maybe(COUNT),
     "validation": NUMBER,
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),
@@ -78,7 +79,7 @@ OPTIONAL: dict[str, tuple[str, Rule]] = {
     "certification": ("certification_", record(Certification)),
 }
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
-_OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
+OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 _COMMON: dict[str, Rule] = {
     "kind": Text(100),
     "settings": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}, {}),
@@ -98,15 +99,17 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
     always = [name for name, part in names.items() if part.default is part.empty]
     needed = {name: settings.pop(name) for name in (*always, "constraints")}
     own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
-    optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
-    optional |= {} if "model" in names else {"features": _FEATURES}
+    optional: dict[str, Rule] = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    if "model" not in names:
+        optional["features"] = _FEATURES
+        settings["output"] = OneOf(("stochastic", "hashed"))  # thresholds have no output of one member
     return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
 
 
 _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, _OUTPUT), dict.fromkeys(_BESIDE, _OUTPUT)),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
     "evaluations": Fields(
         dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), dict.fromkeys(_BESIDE, MapOf(_EVALUATION, 20))
@@ -116,7 +119,7 @@ _CLASSIFIER: dict[str, Rule] = {
     "n_rounds": COUNT,
 }
 _POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": _OUTPUT}),
+    "outputs": Fields({"stochastic": OUTPUT}),
     "status": _STATUS,
     "evaluation": _EVALUATION,
 }

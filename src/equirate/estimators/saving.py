@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from .._core.errors import FileError
 from .._core.plain import plain
 from .._core.records import build
-from .._core.rules import ArrayOf, Rule, shown
+from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Rule, Text, shown
 from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
@@ -34,7 +34,7 @@ from ..models.thresholds import Given
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
-from .manifests import MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, SURE, manifest_rule
+from .manifests import MOST_CONSTRAINTS, MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, SURE, manifest_rule
 from .out_of_fold import name_of, unfrozen, used_as_given
 
 Plain = dict[str, Any]
@@ -212,6 +212,35 @@ def _scored_by(classifier: Classifier, scorer: Any) -> Classifier:
     return replace(classifier, members=replace(members, setting=replace(members.setting, scorer=scorer)))
 
 
+# -- mixtures by themselves -----------------------------------------------------------------------
+
+_MIXTURE = Fields(
+    {"kind": Text(100), "output": OUTPUT},
+    {"problem": Fields({"objective": TEXT, "constraints": ListOf(TEXT, MOST_CONSTRAINTS)})},
+)
+
+
+def plain_mixture(classifier: Classifier) -> tuple[Plain, Arrays]:
+    """A `Classifier` as JSON-ready data and arrays."""
+    arrays = Arrays()
+    manifest: Plain = {"kind": "Classifier"}
+    manifest["output"] = _plain_output("mixture", classifier, classifier.members.width or 0, arrays)
+    if classifier.problem is not None:
+        manifest["problem"] = _plain_problem(classifier.problem)
+    _MIXTURE.check(manifest, "the manifest")
+    return manifest, arrays
+
+
+def read_mixture(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> Classifier:
+    """Rebuild a `Classifier`."""
+    _MIXTURE.check(manifest, "the manifest")
+    written, left = manifest.get("problem"), dict(arrays)
+    problem = None if written is None else _read_problem(written)
+    found = _read_output("mixture", manifest["output"], left, problem)
+    _refuse_left(left)
+    return found
+
+
 # -- what both have -------------------------------------------------------------------------------
 
 
@@ -224,10 +253,7 @@ def _plain_head(estimator: Any) -> Plain:
     head = {
         "kind": type(estimator).__name__,
         "settings": {name: _plain_setting(name, value) for name, value in given.items()},
-        "problem": {
-            "objective": as_text(estimator.problem_.objective),
-            "constraints": [as_text(c) for c in estimator.problem_.constraints],
-        },
+        "problem": _plain_problem(estimator.problem_),
         "classes": _plain_labels(estimator.classes_),
         "notes": list(estimator.notes_),
     }
@@ -240,10 +266,9 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     manifest_rule(kind).check(manifest, "the manifest")
     problem, settings = manifest["problem"], manifest["settings"]
     for constraints in (problem["constraints"], settings["constraints"]):
-        if sum(map(len, constraints)) > MOST_LANGUAGE:
-            raise FileError(f"the constraints have more than {MOST_LANGUAGE} characters together")
+        _refuse_long(constraints)
     estimator = kind(**{name: _setting(name, value) for name, value in settings.items()})
-    estimator.problem_ = Problem(parse_objective(problem["objective"]), _constraints(problem["constraints"]))
+    estimator.problem_ = _read_problem(problem)
     estimator.classes_ = _labels(manifest["classes"])
     estimator._positive()  # refuses a positive label that is not among them
     for name, (attribute, _) in OPTIONAL.items():
@@ -263,6 +288,20 @@ def _certification(value: Mapping[str, Any], problem: Problem) -> Certification:
     return found
 
 
+def _plain_problem(problem: Problem) -> Plain:
+    return {"objective": as_text(problem.objective), "constraints": [as_text(c) for c in problem.constraints]}
+
+
+def _read_problem(problem: Plain) -> Problem:
+    _refuse_long(problem["constraints"])
+    return Problem(parse_objective(problem["objective"]), _constraints(problem["constraints"]))
+
+
+def _refuse_long(constraints: Iterable[str]) -> None:
+    if sum(map(len, constraints)) > MOST_LANGUAGE:
+        raise FileError(f"the constraints have more than {MOST_LANGUAGE} characters together")
+
+
 def _checked(estimator: Any, manifest: Plain) -> Plain:
     """The manifest as plain data, by the rules that `load` will apply."""
     found: Plain = plain(manifest)
@@ -279,7 +318,7 @@ def _plain_output(name: str, classifier: Classifier, width: int, arrays: Arrays)
     return {"kind": written.kind, "settings": written.settings, "origin": classifier.origin}
 
 
-def _read_output(name: str, output: Plain, left: Arrays, problem: Problem) -> Classifier:
+def _read_output(name: str, output: Plain, left: Arrays, problem: Problem | None) -> Classifier:
     """Rebuild one output; what it uses is taken from the arrays."""
     weights = _distribution(_taken(left, f"{name}.weights", ArrayOf("f", 1)), name)
     prefix = f"{name}.members."

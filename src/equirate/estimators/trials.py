@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify, opposed
@@ -124,14 +125,15 @@ class Trial:
             one = plain if exact is None else exact(residual.expr)
             reach = one.upper(self.confidence) - one.value
             found.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
-        return np.asarray(np.array(found) * np.sqrt(len(rows) / size))
+        return np.asarray(np.array(found) * np.sqrt(peers().total(len(rows)) / size))
 
     def reach(self, rows: Rows, probability: Array, size: int) -> Array:
         """How far the bound of each part reaches in a test of ``size`` rows, within what both sides of a gap leave."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
         judged = Judged.of([rate for part in self.parts for rate in part.rates()], examples, probability, cells=cells)
         one = [judged.estimate(part.residual) for part in self.parts]
-        found = np.array([each.upper(self.confidence) - each.value for each in one]) * np.sqrt(len(rows) / size)
+        smaller = np.sqrt(peers().total(len(rows)) / size)
+        found = np.array([each.upper(self.confidence) - each.value for each in one]) * smaller
         found = np.where(np.isfinite(found), found, 0.0)
         for j in range(len(one) - 1):
             if opposed(self.parts[j].residual, self.parts[j + 1].residual):

@@ -14,18 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.peers import peers
 from ..language.expressions import Expression
 from ..models.contract import Asked, Learner, Seen
 from ..players.model import ModelPlayer
 from ..players.multipliers import MultiplierPlayer, arguments
 from ..players.slack import SlackPlayer
 from ..problem.table import Table
+from .pausing import kept_by_peers
 from .record import Record, Start
 
 Array = NDArray[np.float64]
@@ -107,17 +109,20 @@ def play(
 
     ``table`` is what multipliers and slacks see, and what is recorded. ``training`` is what the model is trained on:
     the same by default; another table over the same rows (with other weights) makes the two-data-set game of Cotter
-    et al. (2019). ``start`` continues an earlier play. A progress callback that returns True ends the play; one that
-    returns an array of configurations ends theirs, and the others go on in a smaller batch.
+    et al. (2019). ``start`` continues an earlier play; one that ended with its process goes on by itself where
+    checkpoints are kept. A progress callback that returns True ends the play; one that returns an array of
+    configurations ends theirs, and the others go on in a smaller batch.
     """
     record = Record(rules.count)
     game = Game(table, table if training is None else training, learner, players, rules, record)
     if start is not None:
         game.start_from(start)
+    keeper = learner.keeper or kept_by_peers(game)
     try:
         # What diverges is dropped and named.
         with learner.expecting(rules.n_rounds), np.errstate(over="ignore", invalid="ignore"):
-            for t in range(1, rules.n_rounds + 1):
+            played = 0 if keeper is None else keeper.resume(game, progress)
+            for t in range(played + 1, rules.n_rounds + 1):
                 recorded = t % game.every == 0 or t == rules.n_rounds
                 if recorded:
                     game.drop_diverged(t)
@@ -125,18 +130,30 @@ def play(
                     break
                 game.round(t, recorded)
                 wish = progress(game.moment(t)) if recorded and progress is not None else None
-                if wish is True:
-                    break
                 if isinstance(wish, np.ndarray) and len(wish):
                     game.retire(wish, t)
-                if recorded and players.multipliers.settled(game.multipliers):
+                over = wish is True or (recorded and players.multipliers.settled(game.multipliers))
+                if keeper is not None:
+                    keeper.keep(game, progress, t, over or t == rules.n_rounds)
+                if over:
                     break
     except KeyboardInterrupt:
+        if peers().size > 1:  # the others are in other rounds
+            raise
         record.interrupted = True
     if not record.rounds and len(record.diverged) == rules.count:
         last = max(record.diverged.values())
         raise AlgorithmError(f"every configuration diverged by round {last}: take smaller steps")
     return record
+
+
+class Turn(NamedTuple):
+    """How a round begins: the multipliers, the slacks' answer, the multipliers of all rows, and what is asked."""
+
+    lam: Array
+    xi: Array
+    full: Array
+    asked: Asked
 
 
 class Game:
@@ -171,15 +188,25 @@ class Game:
 
     def round(self, t: int, recorded: bool) -> None:
         """Play one round."""
-        table, players, levels = self.table, self.players, self.levels
+        turn = self.begin(recorded)
+        self.end(turn, self.learner.answer(turn.asked), t, recorded)
+
+    def begin(self, recorded: bool) -> Turn:
+        """Let the slack answer the multipliers, and say what the model is asked."""
+        table, players = self.table, self.players
         lam = self.multipliers.lam
         self.slacks = players.slack.answer(self.slacks, table, lam)
         implied = self.multipliers.slacks
         xi = self.slacks.xi if implied is None else implied
         direct = players.slack.direct(self.slacks, table, lam)
         full = np.concatenate([lam, direct]) if len(direct) else lam
-        seen = self.learner.answer(self._asked(full, recorded))
-        rows = table.rows(seen.sums, levels)
+        return Turn(lam, xi, full, self._asked(full, recorded))
+
+    def end(self, turn: Turn, seen: Seen, t: int, recorded: bool) -> None:
+        """Let everybody learn from what was seen."""
+        table, players = self.table, self.players
+        lam, xi, full = turn.lam, turn.xi, turn.full
+        rows = table.rows(seen.sums, self.levels)
         learnt_from = rows if seen.bounds is None else self._bounded(seen.bounds, t)
         residual = self._residual(rows, xi)
         learnt = residual if learnt_from is rows else self._residual(learnt_from, xi)

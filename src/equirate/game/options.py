@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
+from ..models.contract import Pace
 from ..players.steps import Plain, StepRule, step_named
 from ..players.surrogates import Surrogate, surrogate_named
 from .algorithms import Algorithm
@@ -26,6 +27,8 @@ Steps = float | str | Sequence[float]
 Grid = list[dict[str, Any]]
 
 ROUNDS_DESCENT, ROUNDS_RESPONSE = 2000, 300
+LAMBDA_STEPS = (0.01, 0.1)
+"""Steps of the multipliers where nobody says otherwise, the model neither."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -37,7 +40,7 @@ class Options:
     n_rounds: int | None = None
     record_every: int | None = None
     theta_step: Steps = (0.01, 0.1)
-    lambda_step: Steps = (0.01, 0.1)
+    lambda_step: Steps | None = LAMBDA_STEPS
     slack_step: float | None = None
     step_rule: str | StepRule[Any] | None = None
     surrogate: str | Surrogate | None = None
@@ -50,10 +53,20 @@ class Options:
     tolerance: float = 1e-3
     progress: bool | Progress | None = None
 
-    def rounds(self, responds: bool) -> tuple[int, int]:
-        """Rounds to play, and how often to record one."""
+    def rounds(self, responds: bool, pace: Pace) -> tuple[int, int]:
+        """Rounds to play, and how often to record one; a model that is fed by batches knows how long by itself."""
         rounds = _count(self.n_rounds, "n_rounds", ROUNDS_RESPONSE if responds else ROUNDS_DESCENT)
-        return rounds, min(_count(self.record_every, "record_every", 1 if responds else 10), rounds)
+        if not responds:
+            rounds = pace.rounds or rounds
+        usual = 1 if responds else pace.record_every or 10
+        return rounds, min(_count(self.record_every, "record_every", usual), rounds)
+
+    def paced(self, pace: Pace) -> Options:
+        """The same with the model's own steps of the multipliers, where nobody has given others."""
+        step = self.lambda_step
+        if step is None:
+            step = LAMBDA_STEPS if pace.lambda_step is None else pace.lambda_step
+        return replace(self, lambda_step=step, step_rule=self.step_rule or pace.step_rule)
 
     def checked_tolerance(self) -> float:
         """The tolerance, which must not be negative."""
@@ -97,19 +110,29 @@ class Options:
         return self.bounds == "net"
 
     def configurations(
-        self, algorithm: Algorithm, n_constraints: int, theta: Callable[[], float], lam: Callable[[], float]
+        self,
+        algorithm: Algorithm,
+        n_constraints: int,
+        theta: Callable[[], float],
+        lam: Callable[[], float],
+        own_steps: bool = False,
     ) -> Grid:
-        """Every combination of the settings; ``theta`` and ``lam`` compute the theorems' steps."""
+        """Every combination of the settings; ``theta`` and ``lam`` compute the theorems' steps.
+
+        ``own_steps`` says that the model uses no step size of the game's.
+        """
         levels = None if self.levels is None else range(len(_levels(self.levels, n_constraints)))
         return _grid(
-            theta_step=_steps(self.theta_step, "theta_step", theta, algorithm.responds),
+            theta_step=_steps(self.theta_step, "theta_step", theta, algorithm.responds or own_steps),
             lambda_step=_steps(self.lambda_step, "lambda_step", lam, not algorithm.multipliers.takes_steps),
             level=levels,
             seed=_seeds(self.seeds),
         )
 
-    def rules(self, grid: Grid, rounds: int, every: int, n_constraints: int, two_sets: bool) -> Rules:
-        """The rules of the loop for these configurations."""
+    def rules(
+        self, grid: Grid, rounds: int, every: int, n_constraints: int, two_sets: bool, share: float = 1.0
+    ) -> Rules:
+        """The rules of the loop for these configurations; ``share`` is that of the examples seen in a round."""
         theta, lam = (np.array([setting.get(name, 1.0) for setting in grid]) for name in ("theta_step", "lambda_step"))
         slack = lam
         if self.slack_step is not None:
@@ -119,7 +142,7 @@ class Options:
             slack = np.full(len(grid), sizes[0])
         shifts = _levels(self.levels, n_constraints)
         levels = None if self.levels is None else np.array([shifts[setting["level"]] for setting in grid]).T
-        return Rules(rounds, every, theta, lam, slack, levels, two_sets)
+        return Rules(rounds, every, theta, share * lam, share * slack, levels, two_sets)
 
 
 def _count(value: int | None, name: str, default: int) -> int:

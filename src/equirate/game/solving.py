@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
+from .._core.peers import joined, peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
-from ..data.sample import Sample
+from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
 from ..models.contract import Rows
 from ..models.folds import Folds
@@ -37,7 +38,7 @@ Array = NDArray[np.float64]
 def solve(
     problem: Problem | Objective,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
     algorithm: str | Algorithm = "auto",
@@ -46,7 +47,7 @@ def solve(
     n_rounds: int | None = None,
     record_every: int | None = None,
     theta_step: Steps = (0.01, 0.1),
-    lambda_step: Steps = (0.01, 0.1),
+    lambda_step: Steps | None = None,
     slack_step: float | None = None,
     step_rule: str | StepRule[Any] | None = None,
     surrogate: str | Surrogate | None = None,
@@ -67,7 +68,7 @@ def solve(
     problem
         An objective, or a `Problem` with constraints.
     X, y
-        Features and labels (0/1, False/True or -1/1).
+        Features and labels (0/1, False/True or -1/1). Or only X, where that is an `equirate.distributed.ParquetRows`.
     attributes
         Columns for slices and baselines: data frame, dict of arrays, series or array. Columns of a data frame X
         serve too.
@@ -76,13 +77,15 @@ def solve(
     algorithm
         A name from `equirate.algorithms`, an `Algorithm`, or ``"auto"``.
     model
-        ``"linear"``, a list of classifiers, a scikit-learn classifier (an oracle), or a model of `equirate.models`.
+        ``"linear"``, a list of classifiers, a scikit-learn classifier (an oracle), a model of `equirate.models`, or a
+        ``torch.nn.Module`` with one score per example (see `equirate.torch.TorchModel`).
     n_rounds, record_every
         Rounds to play, and how often to record an iterate. By default 2000 and 10 for a model that descends, 300 and
         1 for one that best-responds.
     theta_step, lambda_step
         Step sizes of model and multipliers. Several values make a grid, played side by side. ``"theory"`` takes the
         theorems' constant steps (theta needs a ``Linear(radius=...)``). Steps of a player that takes none are not used.
+        By default the multipliers take 0.01 and 0.1; a network has one step of its own.
     slack_step
         Step size of a slack that descends; by default the multipliers'.
     step_rule
@@ -152,12 +155,16 @@ def solve(
         tolerance=tolerance,
         progress=progress,
     )
-    sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
-    problem = problem.expanded(sample.examples)
-    trained = None
-    if referee is not None:
-        sample, trained = _joined(sample, referee)
-    solution = solve_on(problem, sample, options, trained=trained)
+    with joined():
+        X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
+        same_everywhere(problem, X, attributes)
+        sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
+        sample = sample if names is None else replace(sample, names=names)
+        problem = problem.expanded(sample.examples)
+        trained = None
+        if referee is not None:
+            sample, trained = _joined(sample, referee)
+        solution = solve_on(problem, sample, options, trained=trained)
     _warn(solution)
     return solution
 
@@ -178,6 +185,11 @@ def solve_on(
     configuration is played once for each part of the rows that they name, all in one play.
     """
     model = make_model(options.model)
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear", or give one process a sample'
+        )
     chosen = choose(options.algorithm, problem, model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
@@ -188,7 +200,9 @@ def solve_on(
     if trained is not None:
         rows = Rows(sample, cells, cells.weighing(trained))
         training = make_table(program, replace(examples, weights=trained), rows.trained)
-    rounds, every = options.rounds(chosen.responds)
+    pace = model.pace(rows.trained)
+    options = options.paced(pace)
+    rounds, every = options.rounds(chosen.responds, pace)
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
     grid = options.configurations(
@@ -196,9 +210,11 @@ def solve_on(
         program.n_constraints,
         lambda: theory_theta(table, chosen, model, rounds, sample.X),
         lambda: theory_lambda(table, chosen, rounds),
+        model.has_own_steps,
     )
     grid = grid if folds is None else folds.repeated(grid)
-    rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None)
+    share = 1.0 if chosen.responds else pace.share
+    rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
     seeds = [setting["seed"] for setting in grid]
     if folds is None:
         learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
@@ -217,8 +233,10 @@ def solve_on(
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     losses, configurations = record.stacked("losses"), tuple(grid)
+    exact = model.exact or learner.every_sum() is not None
+    other = training if trained is not None else None
     return Solution(
-        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, model.exact
+        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, exact, other
     )
 
 

@@ -14,14 +14,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, FileError
+from .._core.peers import Peers, peers
 from .._core.rules import Fields, Rule, check_arrays
 from ..data.cells import Cells
 from ..data.sample import Sample, taken
@@ -76,13 +77,15 @@ class Rows:
     """The examples that a model is trained and measured on: the only thing that knows how many there are, and where.
 
     ``cells`` have the weights that rates are measured with, ``trained`` (the same cells) those that the model is
-    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Rows on
-    several machines are a subclass whose ``reduce`` adds up over all of them.
+    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Where several
+    processes share the rows, these are the ones that are here, and ``reduce`` adds up over all processes.
     """
 
     sample: Sample
     cells: Cells
     trained: Cells
+    shared: Peers = field(default_factory=peers, repr=False)
+    """The processes that had a part of the rows when these were put together."""
     _blocks: dict[int, list[Batch]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -124,8 +127,8 @@ class Rows:
         return self._blocks[size]
 
     def reduce(self, *parts: Array) -> tuple[Array, ...]:
-        """Add parts up over all machines; here there is one."""
-        return parts
+        """Add parts up over all processes, in one call: what is seen and the slope of a round go together."""
+        return self.shared.add(*parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +181,20 @@ class Asked:
             curvature += np.abs(coefficient.astype(dtype))[cells.of] * LOSSES[name].curvature(scores)
         return _weighed(curvature, cells)
 
+    def value(self, batch: Batch, scores: Scores) -> Array:
+        """What the slope is the gradient of, added up over the batch: one number per configuration."""
+        cells, dtype = batch.trained, scores.dtype
+        up, down = (np.take(part.astype(dtype), cells.of, axis=0) for part in (self.up, self.down))
+        value = up * self.surrogate.upper(scores) + down * self.surrogate.lower(scores)
+        for name, coefficient in self.losses.items():
+            value += coefficient.astype(dtype)[cells.of] * LOSSES[name].value(scores, _signs(cells, dtype))
+        return np.asarray(_weighed(value, cells).sum(axis=0), dtype=float)
+
+    def column(self, c: int) -> Asked:
+        """What one configuration is asked."""
+        losses = {name: coefficient[:, [c]] for name, coefficient in self.losses.items()}
+        return replace(self, up=self.up[:, [c]], down=self.down[:, [c]], losses=losses)
+
     def seen(self, batch: Batch, scores: Scores) -> Seen:
         """Sums over the cells of a batch, of everything that is wanted."""
         add = batch.cells.sums
@@ -202,8 +219,11 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
 KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
-    "plug_in": ("equirate.models.plug_in", "PlugInMembers"),
+    "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
+    "posterior": ("equirate.models.plug_in", "PlugInMembers"),
+    "forests": ("equirate.models.forest_members", "ForestMembers"),
     "derandomised": ("equirate.models.derandomised", "Derandomised"),
+    "torch": ("equirate.torch.members", "TorchMembers"),
 }
 """Kinds of members in files: the module, imported only when a file asks for it, and the class that reads it."""
 
@@ -251,6 +271,10 @@ class Members:
         """Return some of the classifiers."""
         raise NotImplementedError
 
+    def completed(self, module: Any) -> Members:
+        """The same with what no file holds: the constructor of a network's module; others need nothing."""
+        return self
+
     def plain(self, width: int) -> Written:
         """Write themselves, for data with so many features; those that only pickle could keep refuse."""
         raise FileError(f"{type(self).__name__} cannot be saved without pickle")
@@ -266,7 +290,10 @@ class Members:
         if written.kind not in KINDS:
             raise FileError(f"members of the kind {written.kind[:60]!r} are not known to this equirate: upgrade it")
         module, name = KINDS[written.kind]
-        reader: type[Members] = getattr(importlib.import_module(module), name)
+        try:
+            reader: type[Members] = getattr(importlib.import_module(module), name)
+        except ImportError as error:
+            raise FileError(f"its members are of the kind {written.kind!r}: {error}") from None
         reader.settings_rule.check(written.settings, f"the settings of the {written.kind} members")
         inside = reader.nested
         own = {name: array for name, array in written.arrays.items() if not inside or not name.startswith(inside)}
@@ -274,11 +301,82 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Answered(NamedTuple):
+    """Classifiers found after the play, side by side."""
+
+    snapshot: Any
+    sums: Array
+    """(counts, classifiers)"""
+    searched: bool = False
+    """Whether they were looked for on the sample's own costs, which fits it more closely than a regression does."""
+
+
+class Answerer:
+    """Answers costs after the play as well as the model can: each answer is one more column.
+
+    This one asks the learner for its best responses; a model that can do better has one of its own.
+    """
+
+    gain: float = 1e-5
+    """What counts as an improvement, of the objective or of the violation."""
+    patience: int = 3
+    """Answers without an improvement after which nothing more is expected."""
+
+    def __init__(self, learner: Learner, count: int) -> None:
+        self.learner, self.width = learner, count
+
+    def begin(self) -> Answered | None:
+        """Classifiers to begin with, whatever the costs; None for none."""
+        return None
+
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
+        """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
+        nothing = np.zeros_like(costs)
+        seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
+        return [Answered(self.learner.snapshot(), seen.sums)]
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more answers are worth their time."""
+        return False
+
+
+class Pace(NamedTuple):
+    """How a model that is fed by batches wants to be played."""
+
+    rounds: int | None = None
+    """Rounds of the game, where the model knows by itself how long to train."""
+    record_every: int | None = None
+    """Rounds from one exact measurement to the next, where nobody says otherwise."""
+    share: float = 1.0
+    """Share of the examples that the model sees in a round: steps of slacks and multipliers are multiplied by it."""
+    lambda_step: float | None = None
+    """A step of the multipliers, for all the examples, where nobody says otherwise."""
+    step_rule: StepRule[Any] | None = None
+    """How slacks and multipliers step, where nobody says otherwise."""
+
+
+class Keeper(Protocol):
+    """Keeps a play on disk, so that one that was killed can go on; ``game`` is the loop's `Game`."""
+
+    def resume(self, game: Any, progress: Any) -> int:
+        """Bring a game to where it was kept, and return the round: 0 where nothing was kept."""
+        ...
+
+    def keep(self, game: Any, progress: Any, t: int, last: bool) -> None:
+        """Round ``t`` was played: keep the game, if it is time to."""
+        ...
+
+
 class Learner:
     """Parameters of all configurations of a model, joined with the rows."""
 
+    width: int | None = None
+    """How many features there are, where the model knows."""
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
+    keeper: Keeper | None = None
+    """Keeps the play on disk, where the model is asked to."""
 
     def expecting(self, rounds: int) -> AbstractContextManager[None]:
         """A context to play so many rounds in, for learners that prepare for the amount of work."""
@@ -300,6 +398,10 @@ class Learner:
         """Begin where an earlier play's snapshot was taken, where the model can."""
         raise AlgorithmError(f"{type(self).__name__} cannot continue an earlier play: only linear models can")
 
+    def about(self) -> str:
+        """What tells the data behind this learner from others: a state of others is not to go on from."""
+        return type(self).__name__
+
     def state(self) -> Any:
         """Everything that the next round depends on, to go on from exactly here."""
         return self.snapshot()
@@ -320,6 +422,18 @@ class Learner:
         """Sums of every classifier that the model can be (counts, classifiers), where they are few; else None."""
         return None
 
+    def every_snapshot(self, chosen: NDArray[np.intp]) -> Any:
+        """Some of the classifiers of `every_sum` side by side, as a snapshot."""
+        raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
+
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
+        """What answers costs after the play; ``count`` configurations were played to the end.
+
+        ``demanding`` problems (with ratios) are worth more work. Where not ``searching``, nothing is looked for that
+        fits the sample more closely than a regression does.
+        """
+        return Answerer(self, count)
+
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Turn recorded iterates into classifiers."""
         raise NotImplementedError
@@ -335,9 +449,69 @@ class Learner:
         return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a model has learnt of the features before the play, in which something else takes their place.
+
+    Attributes
+    ----------
+    model
+        What plays.
+    X
+        What it has in the place of features, one row for each example; said of each row by what has not seen it.
+    serve
+        Gives members of the play the features back.
+    """
+
+    model: Model
+    X: Any
+    serve: Callable[[Members], Members]
+
+
+class Usual(NamedTuple):
+    """How long and with which steps a model plays where nothing else is said."""
+
+    n_rounds: int
+    theta_step: float | Sequence[float]
+    lambda_step: float | Sequence[float] | None
+    """None for the model's own (`Pace`)."""
+    record_every: int | None = None
+
+
+STEPS = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""
+
+    adds_up: ClassVar[bool] = False
+    """Whether its learner needs no more than sums over the rows, so that several processes can share them."""
+
+    @property
+    def usual(self) -> Usual:
+        """Rounds and steps of an estimator that was given none."""
+        return Usual(1000, STEPS, STEPS)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether features may be missing."""
+        return False
+
+    @property
+    def wants_referee(self) -> bool:
+        """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
+        return False
+
+    @property
+    def honest(self) -> bool:
+        """Whether what is seen of the rows is what would be seen of new ones, however well the model fits its own."""
+        return False
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
+        """Learn from the features before the play, where it does without them; None for a model that needs them."""
+        return None
 
     @property
     def can_descend(self) -> bool:
@@ -348,6 +522,15 @@ class Model:
     def exact(self) -> bool:
         """Whether a best response is one: only then does the game's Lagrangian bound the optimum."""
         return False
+
+    @property
+    def has_own_steps(self) -> bool:
+        """Whether the model has an optimiser of its own, so that the game's step size for it is not used."""
+        return False
+
+    def pace(self, cells: Cells) -> Pace:
+        """How the model wants to be played when it is trained on examples with these cells and weights."""
+        return Pace()
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Join with the rows and make the parameters of ``count`` configurations."""

@@ -8,7 +8,7 @@ deterministic"). Which bin has which member is found by `estimators.derandomisin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -73,6 +73,10 @@ class Derandomised(Members):
         if list(indices) != [0]:
             raise AlgorithmError(f"there is one classifier here; asked for {list(indices)}")
         return self
+
+    def completed(self, module: Any) -> Members:
+        """Complete the members."""
+        return replace(self, base=self.base.completed(module))
 
     def plain(self, width: int) -> Written:
         """Write the members, and what cuts them up."""

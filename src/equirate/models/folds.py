@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..players.steps import StepRule
 from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
@@ -57,7 +58,7 @@ class Folds:
         return Cells(
             of,
             cells.weights,
-            np.bincount(of, weights=cells.weights, minlength=folds * len(cells)).astype(float),
+            peers().total(np.bincount(of, weights=cells.weights, minlength=folds * len(cells)).astype(float)),
             np.repeat(cells.labels, folds),
             {name: np.repeat(inside, folds) for name, inside in cells.members.items()},
             {name: np.repeat(values, folds) for name, values in cells.baselines.items()},
@@ -87,7 +88,7 @@ class FoldedLearner(Learner):
 
     def __init__(self, inner: Learner, factors: Array, parts: NDArray[np.intp]) -> None:
         self.inner, self.factors, self.parts = inner, factors, parts
-        self.budget = inner.budget
+        self.budget, self.width = inner.budget, inner.width
 
     @cached_property
     def _own(self) -> Array:

@@ -1,0 +1,35 @@
+"""PyTorch networks: as a model of `equirate.solve` and `equirate.RateClassifier`, and in a training loop of one's own.
+
+`TorchModel` (or the ``torch.nn.Module`` itself) is a model like any other. `RateGame` is the game without a model: the
+user's loop asks it for a loss. `StratifiedSampler` puts rare cells into every batch. Needs the extra ``torch``.
+"""
+
+from __future__ import annotations
+
+try:
+    import safetensors
+    import torch
+except ModuleNotFoundError as error:
+    if error.name not in ("torch", "safetensors"):
+        raise
+    raise ImportError(
+        f"equirate.torch needs {error.name}, which is not installed: pip install 'equirate[torch]'", name=error.name
+    ) from error
+
+from .files import load_checkpoint, save, save_checkpoint
+from .game import RateGame
+from .members import TorchMembers
+from .model import TorchModel
+from .sampling import StratifiedSampler
+
+__all__ = [
+    "RateGame",
+    "StratifiedSampler",
+    "TorchMembers",
+    "TorchModel",
+    "load_checkpoint",
+    "save",
+    "save_checkpoint",
+]
+
+del safetensors, torch  # here to be missed early; `equirate.torch.torch` is nobody's name

@@ -1,0 +1,76 @@
+"""Files: a mixture of networks as one file without code, and checkpoints of training loops of one's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .._core.errors import FileError
+from ..estimators import files
+from ..estimators.saving import plain_mixture
+from ..game.classifiers import Classifier
+from .keeping import read_tensors, write_tensors
+
+
+def save(classifier: Classifier, path: str | os.PathLike[str]) -> None:
+    """Save a classifier that `RateGame.finish` made: tensors, weights and its problem, no code.
+
+    ``equirate.load(path, module=constructor)`` opens it.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, torch, equirate as eq
+    >>> from equirate.torch import RateGame, save
+    >>> game = RateGame(eq.maximize(eq.g_mean()), [0, 1, 0, 1])
+    >>> module, X = torch.nn.Linear(1, 1), torch.tensor([[0.0], [3.0], [1.0], [4.0]])
+    >>> for _ in range(20):
+    ...     loss = game(module(X)[:, 0], torch.arange(4))
+    ...     game.step()
+    >>> classifier = game.finish(module, X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(classifier, f"{folder}/mixture.equirate")
+    ...     again = eq.load(f"{folder}/mixture.equirate", module=lambda: torch.nn.Linear(1, 1))
+    >>> bool((again.positive_probability(X) == classifier.positive_probability(X)).all())
+    True
+    """
+    if not isinstance(classifier, Classifier):
+        raise FileError(f"save takes a classifier, such as RateGame.finish makes; got {type(classifier).__name__}")
+    files.write(path, *plain_mixture(classifier))
+
+
+def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
+    """Write the ``state_dict()`` of everything that has one into a file, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file; one that is there is replaced in one step, so that a process that is killed leaves the old or the new.
+    parts
+        By name: anything with ``state_dict``, and plain values and tensors. The random numbers of torch are kept too.
+    """
+    import torch
+
+    kept = {name: part.state_dict() if hasattr(part, "state_dict") else part for name, part in parts.items()}
+    write_tensors(Path(path), {"parts": kept, "random": torch.get_rng_state()})
+
+
+def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any] | None:
+    """Bring everything to where `save_checkpoint` kept it; None where there is no such file yet.
+
+    Parts with ``load_state_dict`` are loaded; all of them are returned by name.
+    """
+    import torch
+
+    if not Path(path).exists():
+        return None
+    state = read_tensors(Path(path))
+    if not isinstance(state, dict) or not isinstance(state.get("parts"), dict):
+        raise FileError(f"{path} was not written by save_checkpoint")
+    found: dict[str, Any] = state["parts"]
+    for name, part in parts.items():
+        if name not in found:
+            raise FileError(f"{path} holds no {name!r}, but {', '.join(map(repr, found))}")
+        part.load_state_dict(found[name])
+    torch.set_rng_state(state["random"])
+    return found

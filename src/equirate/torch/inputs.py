@@ -1,0 +1,240 @@
+"""What a module is fed with: arrays, tensors, sparse matrices, a ``Dataset`` or a ``DataLoader``, by row numbers.
+
+In: features as users have them. Out: `Inputs`, which give the module's inputs for some rows on its device; and scores,
+checked to be one per example.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+
+from .._core.errors import AlgorithmError, DataError
+from ..data.examples import to_numpy
+from ..data.features import feature_names, features, refuse_infinite
+
+Rows = NDArray[np.int64]
+
+
+class Inputs:
+    """Inputs of a module for any rows, in any order."""
+
+    n: int
+
+    def take(self, rows: Rows) -> Any:
+        """The inputs of some rows, on the module's device."""
+        raise NotImplementedError
+
+    def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:
+        """The inputs of some rows in blocks, with their row numbers."""
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            yield self.take(part), part
+
+
+class Tensors(Inputs):
+    """Rows of one tensor."""
+
+    def __init__(self, X: torch.Tensor, device: torch.device, dtype: torch.dtype) -> None:
+        self.X, self.device, self.n = X, device, len(X)
+        self.dtype = dtype if X.is_floating_point() else X.dtype
+
+    def take(self, rows: Rows) -> torch.Tensor:
+        """Pick the rows where they are, then move them."""
+        picked = self.X[torch.from_numpy(rows).to(self.X.device)]
+        return picked.to(self.device, self.dtype)
+
+    def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:
+        """All rows in order need not be picked."""
+        if len(rows) != self.n or (rows[1:] < rows[:-1]).any():
+            yield from super().blocks(rows, size)
+            return
+        for start in range(0, self.n, size):
+            yield self.X[start : start + size].to(self.device, self.dtype), rows[start : start + size]
+
+
+class SparseRows(Inputs):
+    """Rows of a sparse matrix, made dense batch by batch."""
+
+    def __init__(self, X: Any, device: torch.device, dtype: torch.dtype) -> None:
+        self.X, self.device, self.dtype, self.n = X, device, dtype, X.shape[0]
+
+    def take(self, rows: Rows) -> torch.Tensor:
+        """Pick, fill up, move."""
+        return torch.from_numpy(self.X[rows].toarray()).to(self.device, self.dtype)
+
+
+class Items(Inputs):
+    """Items of a data set, put together as a loader does; of pairs, the first part is what the module takes."""
+
+    def __init__(self, data: Any, device: torch.device, dtype: torch.dtype) -> None:
+        self.data, self.device, self.dtype, self.n = data, device, dtype, len(data)
+
+    def take(self, rows: Rows) -> Any:
+        """Ask for each item."""
+        if hasattr(self.data, "__getitems__"):
+            items = self.data.__getitems__(rows.tolist())
+        else:
+            items = [self.data[int(row)] for row in rows]
+        batch = default_collate([item[0] if isinstance(item, (tuple, list)) else item for item in items])
+        return moved(batch, self.device, self.dtype)
+
+
+class Loaded(Inputs):
+    """What a loader of the user's gives: (inputs, row numbers), in its own order and batches."""
+
+    def __init__(self, loader: Any, n: int, device: torch.device, dtype: torch.dtype) -> None:
+        self.loader, self.device, self.dtype, self.n = loader, device, dtype, n
+
+    def take(self, rows: Rows) -> Any:
+        """Not to be had."""
+        raise AlgorithmError("a DataLoader gives rows in its own order: give its Dataset where rows are picked")
+
+    def batches(self) -> Iterator[tuple[Any, Rows]]:
+        """One pass of the loader, with row numbers that are checked."""
+        for given in self.loader:
+            if not isinstance(given, (tuple, list)) or len(given) != 2:
+                raise DataError(
+                    "a DataLoader for equirate yields pairs (inputs, index), with index the row numbers of y; got "
+                    f"{_shape(given)}"
+                )
+            index = checked_index(given[1], self.n)
+            yield moved(given[0], self.device, self.dtype), index
+
+    def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:
+        """A whole pass; refuses one that leaves out rows or gives them twice."""
+        times = np.zeros(self.n, dtype=np.int64)
+        for inputs, index in self.batches():
+            times[index] += 1
+            yield inputs, index
+        if (times > 1).any():
+            raise DataError(f"the loader gave row {int(np.argmax(times > 1))} twice in one pass: each row comes once")
+        absent = rows[times[rows] == 0]
+        if len(absent):
+            raise DataError(
+                f"the loader ended after {int((times > 0).sum())} of {self.n} rows (row {int(absent[0])} is missing): "
+                "exact rates need a pass over all of them; leave drop_last=False, and sample without replacement"
+            )
+
+
+def inputs_of(X: Any, n: int, device: torch.device, dtype: torch.dtype, whole: bool = False) -> Inputs:
+    """Make inputs of whatever holds features; ``whole`` keeps whole numbers (an embedding's) as they are."""
+    if isinstance(X, DataLoader):
+        return Loaded(X, n, device, dtype)
+    if isinstance(X, IterableDataset):
+        raise DataError("an IterableDataset has no row numbers: give a Dataset, or a DataLoader of (inputs, index)")
+    if isinstance(X, Dataset):
+        return Items(X, device, dtype)
+    if isinstance(X, torch.Tensor):
+        if X.is_floating_point() and not bool(torch.isfinite(X).all()):
+            raise DataError("X has NaN or infinite values: fill them or drop those examples")
+        return Tensors(X, device, dtype)
+    if sp.issparse(X):
+        return SparseRows(features(X), device, dtype)
+    array = to_numpy(X)
+    if array.dtype.kind not in "biuf":
+        array = features(X)  # says which columns are no numbers
+    if array.dtype.kind == "f" and array.ndim == 2:
+        refuse_infinite(array, feature_names(X))
+    elif array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise DataError("X has NaN or infinite values: fill them or drop those examples")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # an array that must not be written to: nobody does
+        tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if whole and array.dtype.kind in "iu":
+        return Tensors(tensor.long(), device, dtype)
+    return Tensors(tensor.to(dtype), device, dtype)
+
+
+def moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    """Tensors of a batch on a device; floats in the module's precision."""
+    if isinstance(batch, torch.Tensor):
+        return batch.to(device, dtype if batch.is_floating_point() else batch.dtype)
+    if isinstance(batch, Mapping):
+        return {name: moved(part, device, dtype) for name, part in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        return [moved(part, device, dtype) for part in batch]
+    return batch
+
+
+def called(module: Any, inputs: Any) -> Any:
+    """What a module answers: parts by name or by place are its arguments."""
+    if isinstance(inputs, Mapping):
+        return module(**inputs)
+    return module(*inputs) if isinstance(inputs, (tuple, list)) else module(inputs)
+
+
+def one_score(output: Any, count: int, device: torch.device) -> torch.Tensor:
+    """One score per example of what a module answered; refuses other shapes and another device."""
+    shape = tuple(output.shape) if isinstance(output, torch.Tensor) else None
+    if shape is None or shape not in ((count,), (count, 1)):
+        raise AlgorithmError(
+            f"the module must give one score per example, of shape ({count},) or ({count}, 1); got {_shape(output)}. "
+            "Of two logits, return the second minus the first; of an output object, its logits"
+        )
+    if output.device.type != device.type:
+        raise AlgorithmError(
+            f"the module's scores are on the device {output.device}, the data on {device}: move the module with "
+            f".to({str(device)!r}), or give its device"
+        )
+    scores: torch.Tensor = output.reshape(count)
+    return scores
+
+
+def checked_index(index: Any, n: int) -> Rows:
+    """Row numbers as an array; refuses what is no number, is out of range or comes twice."""
+    array = index.detach().cpu().numpy() if isinstance(index, torch.Tensor) else np.asarray(index)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise DataError(
+            f"index must be the row numbers of y, whole numbers of shape (batch,); got {array.dtype} of shape "
+            f"{array.shape}"
+        )
+    rows = array.astype(np.int64, copy=False)
+    if len(rows) and (rows.min() < 0 or rows.max() >= n):
+        wrong = int(rows[(rows < 0) | (rows >= n)][0])
+        raise DataError(f"index has row {wrong}, but y has {n} rows (0 to {n - 1}): give places in y, not other ids")
+    if len(rows) > 1:
+        ordered = np.sort(rows)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]]
+        if len(twice):
+            raise DataError(f"index has row {int(twice[0])} twice in one batch: sample without replacement")
+    return rows
+
+
+def device_of(module: torch.nn.Module, device: Any = None) -> torch.device:
+    """Where to train: as given, or where the module's parameters are."""
+    if device is not None:
+        return torch.device(device)
+    found = {parameter.device for parameter in module.parameters()}
+    if len(found) > 1:
+        raise AlgorithmError(
+            f"the module's parameters are on several devices ({', '.join(sorted(map(str, found)))}): move it to one, "
+            "or train it in a loop of your own with equirate.torch.RateGame"
+        )
+    place = found.pop() if found else torch.device("cpu")
+    if place.type == "meta":
+        raise AlgorithmError("the module is on the device 'meta', which holds no numbers: make it on a real one")
+    return place
+
+
+def dtype_of(module: torch.nn.Module) -> torch.dtype:
+    """Precision of the module's parameters."""
+    return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+
+
+def embeds(module: torch.nn.Module) -> bool:
+    """Whether the module looks whole numbers up."""
+    return any(isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag)) for part in module.modules())
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"shape {tuple(value.shape)}"
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, (tuple, list)) else type(value).__name__

@@ -1,0 +1,289 @@
+"""The networks of a run, joined with the rows: the game's side of training on batches.
+
+A round is `answer`, which says what is seen of the predictions and keeps what was asked, and `advance`, which takes the
+optimisers' steps on the batches of the round. What is seen are the latest predictions of all rows (`Ledger`); in a
+recorded round all rows are scored, and what is seen is exact.
+
+`step` is one batch: forward, slope, backward, `joined` (gradients of several machines, added up: here nothing), move.
+All machines draw the same batches of all rows and train on those rows of a batch that are theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError
+from .._core.seeds import stream
+from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Rows, Seen
+from .adjusting import adjusted, partners
+from .inputs import Loaded, device_of, dtype_of, embeds, inputs_of
+from .keeping import Checkpoints
+from .ledger import Ledger
+from .members import BLOCK, TorchMembers, made_by, members_of
+from .network import Network
+from .sampling import Batches, Strata
+from .snapshots import Shelf, Snapshot, size_of
+
+if TYPE_CHECKING:
+    from .model import TorchModel
+
+Index = NDArray[np.int64]
+
+
+class TorchLearner(Learner):
+    """One network per configuration; all of them are fed with the same batches."""
+
+    def __init__(self, setting: TorchModel, rows: Rows, seeds: Sequence[int]) -> None:
+        self.setting, self.rows = setting, rows
+        made = [made_by(setting.module, seed) for seed in seeds]
+        self.device = device_of(made[0], setting.device)
+        self.inputs = inputs_of(rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]))
+        self.strata = setting.strata(rows.trained)
+        self.every = setting.batches(self.strata)
+        self.feed = self._feed(seeds[0])
+        factors = self.strata.factors(len(rows)) if not isinstance(self.inputs, Loaded) else self._loaded_factors()
+        self.trained = rows.trained.weighing(rows.trained.weights * factors)
+        """Cells with the weight of each row times the rows that it stands for in a batch."""
+        self.measured = np.flatnonzero(rows.cells.weights > 0)
+        self.apart = Batches(self._apart(), stream("batches", seeds[0] + 1)) if self._two_sets else None
+        epoch = self.strata.batches / self.every
+        keep = None if not setting.averaging else math.exp(-1 / max(setting.averaging * epoch, 1e-9))
+        optimizer = setting.optimizer or _adam(setting.learning_rate)
+        amp = setting.amp if isinstance(setting.amp, torch.dtype) else torch.bfloat16 if setting.amp else None
+        self.networks = [
+            Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep) for module in made
+        ]
+        self.ledger = Ledger(rows.cells, len(made))
+        self.shelf = Shelf(setting.memory, setting.folder)
+        self.budget = self.shelf.budget(len(made) * size_of(made[0].state_dict()))
+        self.steps = 0
+        self.asked: list[Asked] = []
+        self.pairs = partners(rows.trained) if setting.logit_adjusted else None
+        self._random = torch.Generator().manual_seed(int(stream("network", seeds[0]).integers(2**62))).get_state()
+        self.keeper: Checkpoints | None = None
+        if setting.checkpoint is not None:
+            self.keeper = Checkpoints(setting.checkpoint, self)
+        self.failed = ""
+
+    # -- a round --------------------------------------------------------------------------------------
+
+    def answer(self, asked: Asked) -> Seen:
+        """Keep what is asked, and say what is seen: exactly in a recorded round, else by the latest predictions."""
+        if not self.ledger.complete or not self.setting.remember:
+            self._look(averaged=False)
+        self.asked = [adjusted(asked.column(c), self.rows.trained, self.pairs) for c in range(len(self.networks))]
+        if asked.respond:
+            for _ in range(max(self.strata.batches // self.every, 1)):
+                self.advance(np.ones(len(self.networks)))
+        if not (asked.recorded or asked.bounded or asked.respond):
+            (sums,) = self.rows.reduce(self.ledger.estimate())
+            return Seen(sums)
+        scores = self._look(averaged=asked.recorded)
+        seen = asked.seen(Batch(None, self.rows.cells, self.rows.trained, slice(None)), scores)
+        return seen.of_parts(self.rows.reduce(*seen.parts()))
+
+    def advance(self, rate: Array) -> None:
+        """Train on the batches of a round; the steps are the optimisers' own."""
+        with self._own_random():
+            for _ in range(self.every):
+                self.step(*next(self.feed))
+                if self.apart is not None and self.setting.remember:
+                    self._measure(self.apart.take())
+                if self.steps % self.strata.batches == 0:
+                    for network in self.networks:
+                        network.end_epoch()
+        for network in self.networks:
+            network.end_round()
+
+    def step(self, inputs: Any, index: Index) -> None:
+        """One batch: forward, slope, backward, move, and remember what was predicted."""
+        self.steps += 1
+        batch = Batch(None, self.rows.cells, self.trained.take(index), index)
+        for c, network in enumerate(self.networks):
+            if not network.finite:
+                continue
+            scores = network.forward(inputs, len(index))
+            shown = scores.detach().float().cpu().numpy()
+            if not np.isfinite(shown.sum()):
+                self._stopped(c)
+                continue
+            network.backward(scores, self.asked[c].slope(batch, shown[:, None])[:, 0])
+            self.joined(network)
+            network.move()
+            if self.setting.remember:
+                self.ledger.remember(c, index, shown > 0)
+
+    def joined(self, network: Network) -> None:
+        """Add gradients up over machines; here there is one."""
+
+    def _stopped(self, c: int) -> None:
+        """A network's scores are NaN: the others go on; if there is none, say where it happened."""
+        self.networks[c].finite = False
+        epoch = (self.steps - 1) // self.strata.batches + 1
+        self.failed = f"step {self.steps} (epoch {epoch})"
+        if any(network.finite for network in self.networks):
+            return
+        kept = "" if self.keeper is None else f"; {self.keeper.said()}"
+        raise AlgorithmError(
+            f"the network's scores became NaN or infinite at {self.failed}: take a smaller learning rate, scale the "
+            f"features, or clip the gradients in the optimiser{kept}"
+        )
+
+    # -- measuring ------------------------------------------------------------------------------------
+
+    def _look(self, averaged: bool) -> NDArray[np.float64]:
+        """Score all rows that count exactly: (rows, configurations); others keep 0."""
+        found = np.zeros((len(self.rows), len(self.networks)))
+        average = averaged and bool(self.setting.averaging)
+        for c, network in enumerate(self.networks):
+            found[self.measured, c] = network.measure(self.inputs, self.measured, BLOCK, average)
+        if not average or not self.ledger.complete:
+            self.ledger.replace(found > 0)
+        return found
+
+    def _measure(self, rows: Index) -> None:
+        """Look at a batch of rows that are not trained on."""
+        for c, network in enumerate(self.networks):
+            scores = network.measure(self.inputs, rows, BLOCK, averaged=False)
+            self.ledger.remember(c, rows, scores > 0)
+
+    # -- batches --------------------------------------------------------------------------------------
+
+    @property
+    def _two_sets(self) -> bool:
+        """Whether rows are measured that are not trained on."""
+        return bool(((self.rows.trained.weights == 0) & (self.rows.cells.weights > 0)).any())
+
+    def _apart(self) -> Strata:
+        """Batches of the rows that are measured only: once through while the others are trained on once."""
+        held = self.rows.cells.weighing(np.where(self.rows.trained.weights > 0, 0.0, self.rows.cells.weights))
+        size = math.ceil(int((held.weights > 0).sum()) / self.strata.batches)
+        return Strata.of(held, size, 0)
+
+    def _feed(self, seed: int) -> Iterator[tuple[Any, Index]]:
+        if isinstance(self.inputs, Loaded):
+            if self.setting.checkpoint is not None:
+                raise AlgorithmError(
+                    "a checkpoint needs arrays or a Dataset in the place of a DataLoader, whose own place is not known"
+                )
+            self.batches = None
+            return self._loaded(self.inputs)
+        self.batches = Batches(self.strata, stream("batches", seed))
+        return self._drawn(self.batches)
+
+    def _drawn(self, batches: Batches) -> Iterator[tuple[Any, Index]]:
+        while True:
+            rows = batches.take()
+            yield self.inputs.take(rows), rows
+
+    def _loaded(self, inputs: Loaded) -> Iterator[tuple[Any, Index]]:
+        while True:
+            empty = True
+            for batch, rows in inputs.batches():
+                empty = False
+                yield batch, rows
+            if empty:
+                raise AlgorithmError(
+                    "the loader gave no batch: it must be one that can be gone through again and again"
+                )
+
+    def _loaded_factors(self) -> Array:
+        """Rows that each row of a loader's batch stands for."""
+        loader: Any = self.inputs.loader  # type: ignore[attr-defined]  # these inputs are a loader's
+        return np.full(len(self.rows), len(self.rows) / (loader.batch_size or self.strata.size))
+
+    # -- the rest of the contract -----------------------------------------------------------------------
+
+    @contextmanager
+    def _own_random(self) -> Iterator[None]:
+        """Dropout draws from the run's own numbers, so that a run repeats itself and disturbs nobody."""
+        outside = torch.get_rng_state()
+        torch.set_rng_state(self._random)
+        try:
+            yield
+        finally:
+            self._random = torch.get_rng_state()
+            torch.set_rng_state(outside)
+
+    def snapshot(self) -> Snapshot:
+        """Copy the parameters that decide."""
+        return self.shelf.put([network.shown() for network in self.networks])
+
+    def start_from(self, snapshot: Snapshot) -> None:
+        """Take parameters over."""
+        states = snapshot.states()
+        if len(states) != len(self.networks):
+            raise AlgorithmError(
+                f"cannot continue: the earlier play has {len(states)} networks, this one {len(self.networks)}"
+            )
+        for network, state in zip(self.networks, states, strict=True):
+            network.module.load_state_dict(state)
+
+    def state(self) -> dict[str, Any]:
+        """Networks, optimisers, ledger, batches and random numbers."""
+        return {
+            "networks": [network.state() for network in self.networks],
+            "ledger": self.ledger.state(),
+            "batches": None if self.batches is None else self.batches.state(),
+            "apart": None if self.apart is None else self.apart.state(),
+            "random": self._random.clone(),
+            "steps": self.steps,
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Take everything over."""
+        for network, own in zip(self.networks, state["networks"], strict=True):
+            network.resume(own)
+        self.ledger.resume(state["ledger"])
+        for stream_, own in ((self.batches, state["batches"]), (self.apart, state["apart"])):
+            if stream_ is not None:
+                stream_.resume(own)
+        self._random, self.steps = state["random"].clone(), state["steps"]
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other networks."""
+        self.networks = [self.networks[c] for c in columns]
+        self.ledger.keep(columns)
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Networks whose scores and parameters are numbers."""
+        return np.array([network.finite and _is_finite(network) for network in self.networks], dtype=bool)
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """The recorded networks."""
+        return self._members([(snapshots[t], c) for t, c in chosen])
+
+    def average(self, snapshots: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
+        """The network with averaged parameters: a sensible one where all are from one run."""
+        states = [snapshots[t].states()[c] for t, c in chosen]
+        mean = {
+            name: sum((w * state[name].double() for w, state in zip(weights, states, strict=True)), torch.zeros(())).to(
+                tensor.dtype
+            )
+            if tensor.is_floating_point()
+            else tensor
+            for name, tensor in states[-1].items()
+        }
+        return self._members([mean])
+
+    def _members(self, states: Sequence[Any]) -> TorchMembers:
+        return members_of(self.networks[0].module, states, self.device)
+
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
+        """Score the rows and add up; exact where the rows are here."""
+        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X)))[0]
+
+
+def _adam(rate: float) -> Callable[[Any], Any]:
+    return lambda parameters: torch.optim.Adam(parameters, lr=rate)
+
+
+def _is_finite(network: Network) -> bool:
+    return all(bool(torch.isfinite(p).all()) for p in network.module.parameters())

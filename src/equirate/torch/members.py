@@ -1,0 +1,197 @@
+"""Networks as members of a mixture: one architecture, several sets of parameters.
+
+In: a module (or its constructor) and state dicts. Out: `TorchMembers`, which decide, and write themselves as plain
+arrays. A file holds tensors and their names, never code: whoever opens one hands the constructor back.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.func import functional_call
+
+from .._core.errors import AlgorithmError, DataError, FileError
+from .._core.rules import TEXT, ArrayOf, Fields, ListOf, OneOf, Rule
+from ..data.sample import count_rows
+from ..models.contract import Members, Written
+from .inputs import called, device_of, dtype_of, embeds, inputs_of, one_score
+from .snapshots import Snapshot, State
+
+Scores = NDArray[Any]
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+        *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+    )
+}
+"""Types of parameters that files hold; half precision is written in single, which loses nothing."""
+MOST_PARAMETERS = 3000
+BLOCK = 8192
+"""Rows that are scored at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class TorchMembers(Members):
+    """Networks of one architecture.
+
+    Attributes
+    ----------
+    module
+        The architecture: a module whose own parameters do not matter, or None for members from a file to which nobody
+        has handed the constructor yet.
+    states
+        A state dict for each classifier, or where to find it: (snapshot, place).
+    """
+
+    module: torch.nn.Module | None
+    states: tuple[State | tuple[Snapshot, int], ...]
+    device: str = "cpu"
+    block: int = BLOCK
+    settings_rule: ClassVar[Rule] = Fields(
+        {"names": ListOf(TEXT, MOST_PARAMETERS, 1), "types": ListOf(OneOf(tuple(DTYPES)), MOST_PARAMETERS, 1)}
+    )
+    array_rules: ClassVar[Mapping[str, Rule]] = {}
+    nested: ClassVar[str] = "state."
+
+    def __len__(self) -> int:
+        """Count the networks."""
+        return len(self.states)
+
+    def state(self, k: int) -> State:
+        """The parameters of a network."""
+        found = self.states[k]
+        return found if isinstance(found, dict) else found[0].states()[found[1]]
+
+    def scores(self, X: Any, attributes: Any = None) -> Scores:
+        """Scores of new examples (examples, networks)."""
+        module, n = self._module(), count_rows(X)
+        device, dtype = torch.device(self.device), dtype_of(module)
+        inputs = inputs_of(X, n, device, dtype, embeds(module))
+        found = np.empty((n, len(self)), dtype=np.float64 if dtype == torch.float64 else np.float32)
+        rows = np.arange(n)
+        for k in range(len(self)):
+            state = {name: tensor.to(device) for name, tensor in self.state(k).items()}
+
+            def answer(*args: Any, state: State = state, **named: Any) -> Any:
+                return functional_call(module, state, args, named)
+
+            found[:, k] = scored(answer, inputs, rows, self.block, device)
+        if not np.isfinite(found).all():
+            raise DataError("the network's scores of these examples are NaN or infinite")
+        return found
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Predict 1 where the score is above 0."""
+        return np.asarray(self.scores(X) > 0)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some networks."""
+        return replace(self, states=tuple(self.states[k] for k in indices))
+
+    def completed(self, module: Any) -> Members:
+        """Hand the module, or its constructor, to members that were read from a file."""
+        if module is None:
+            raise FileError(
+                "it holds a network, of which files have the tensors only: hand its constructor back, "
+                "equirate.load(path, module=...), a function (or class) without arguments that makes the module"
+            )
+        made = made_by(module)
+        own = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in made.state_dict().items()}
+        for k in range(len(self)):
+            written = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in self.state(k).items()}
+            wrong = [name for name in {**own, **written} if own.get(name) != written.get(name)]
+            if wrong:
+                raise FileError(
+                    f"the module is not the one that was saved: its {wrong[0]!r} is {_kind(own.get(wrong[0]))}, in "
+                    f"the file {_kind(written.get(wrong[0]))}"
+                )
+        return replace(self, module=made.eval())
+
+    def _module(self) -> torch.nn.Module:
+        if self.module is None:
+            raise AlgorithmError("this network has no module: load its file with equirate.load(path, module=...)")
+        return self.module
+
+    def plain(self, width: int) -> Written:
+        """Write the parameters, those of one name together."""
+        states = [self.state(k) for k in range(len(self))]
+        names = list(states[0])
+        types = [str(states[0][name].dtype).removeprefix("torch.") for name in names]
+        strange = [kind for kind in types if kind not in DTYPES]
+        if strange:
+            raise FileError(f"parameters of the type {strange[0]} cannot be saved")
+        arrays = {
+            f"{self.nested}{number}": np.stack([_numpy(state[name]) for state in states])
+            for number, name in enumerate(names)
+        }
+        return Written("torch", {"names": names, "types": types}, arrays)
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the parameters; the module is still to be handed over (`completed`)."""
+        names, types = settings["names"], settings["types"]
+        wanted = [f"{cls.nested}{number}" for number in range(len(names))]
+        if len(types) != len(names) or len(set(names)) != len(names) or set(arrays) != set(wanted):
+            raise FileError("the names, types and tensors of a network do not fit together")
+        counts = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
+        if len(counts) != 1 or not min(counts):
+            raise FileError("the tensors of a network are not of the same number of networks")
+        for place in wanted:
+            ArrayOf("fiub", None).check(arrays[place], f"the array {place!r} of the network")
+        states = []
+        for k in range(counts.pop()):
+            read = {
+                name: torch.from_numpy(np.array(arrays[place][k])).to(DTYPES[kind])
+                for name, place, kind in zip(names, wanted, types, strict=True)
+            }
+            states.append(read)
+        return cls(None, tuple(states))
+
+
+def scored(answer: Any, inputs: Any, rows: Any, block: int, device: torch.device) -> NDArray[Any]:
+    """Scores of rows by a module (or a function like one), without gradients; in the order of ``rows``."""
+    found = np.empty(inputs.n, dtype=np.float64)
+    with torch.inference_mode():
+        for batch, index in inputs.blocks(rows, block):
+            found[index] = one_score(called(answer, batch), len(index), device).float().cpu().numpy()
+    return found[rows] if len(rows) < inputs.n else found
+
+
+def made_by(module: Any, seed: int | None = None) -> torch.nn.Module:
+    """A module of one's own: a copy, or what a constructor makes (of random numbers by a seed)."""
+    if isinstance(module, torch.nn.Module):
+        return copy.deepcopy(module)
+    if not callable(module):
+        raise AlgorithmError(
+            f"the module must be a torch.nn.Module, or a function without arguments that makes one; got {module!r}"
+        )
+    make: Callable[[], Any] = module
+    with torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed)
+        made = make()
+    if not isinstance(made, torch.nn.Module):
+        raise AlgorithmError(f"the module's constructor made a {type(made).__name__}, not a torch.nn.Module")
+    return made
+
+
+def members_of(module: torch.nn.Module, states: Sequence[Any], device: Any = None) -> TorchMembers:
+    """Members with a module's architecture."""
+    place = device_of(module, device)
+    return TorchMembers(copy.deepcopy(module).eval(), tuple(states), str(place))
+
+
+def _numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    whole = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    return np.asarray(whole.cpu().numpy())
+
+
+def _kind(found: tuple[tuple[int, ...], torch.dtype] | None) -> str:
+    return "missing" if found is None else f"{str(found[1]).removeprefix('torch.')} of shape {found[0]}"

@@ -1,0 +1,222 @@
+"""`TorchModel`: the setting of a network as a model of the game."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .._core.errors import AlgorithmError
+from .._core.rules import FLAG, Either, Fields, Number, OneOf, Rule, Whole, maybe
+from ..data.cells import Cells
+from ..models.contract import Learner, Model, Pace, Rows, Usual
+from ..players.steps import Plain, StepRule
+from .learner import TorchLearner
+from .sampling import Strata, check_size
+
+LEAST_STEPS = 2000
+"""Steps of the optimiser that training takes at least where nobody says how many epochs."""
+EPOCHS = 20
+MEASURED = 200
+"""Steps of the optimiser from one exact pass over the data to the next, at least: a pass costs as much as a few."""
+LAMBDA_REACH = 10.0
+"""How far a violation of 1 would move its multiplier in a whole run, where nobody gives their step."""
+
+
+@dataclass(frozen=True, eq=False)
+class TorchModel(Model):
+    """A PyTorch network as a model: any module with one score per example, trained on batches.
+
+    A round of the game is a few batches: the multipliers see the latest prediction of every row, and move once. Every
+    so often all rows are scored, and the network is recorded with exact rates; the mixture is made of what was
+    recorded.
+
+    Parameters
+    ----------
+    module
+        The module, which is copied and never changed, or a function without arguments that makes one (then each of
+        ``seeds`` has its own first parameters). It takes a batch of inputs and gives one score per example, of shape
+        (batch,) or (batch, 1); the prediction is 1 where the score is above 0.
+    optimizer
+        From parameters to a ``torch.optim`` optimiser, such as ``lambda p: torch.optim.SGD(p, lr=0.1)``. By default
+        Adam with ``learning_rate``. The steps are the optimiser's: ``theta_step`` is not used.
+    learning_rate
+        Of the default optimiser.
+    scheduler
+        From an optimiser to a schedule of its learning rate, which takes a step at the end of every epoch.
+    batch_size
+        Rows of a batch; None for all rows at once.
+    epochs
+        Passes over the rows. By default 20, or as many as make 2,000 steps. This, and not ``n_rounds``, says how long.
+    every
+        Batches in a round, after which slacks and multipliers take a step; ``"epoch"`` for one step an epoch. By
+        default an eighth of an epoch, but at most 8. The multipliers' step (``lambda_step``, by default 10 over the
+        epochs) is for a whole epoch, and each round takes its share of it, so that the batch size does not change how
+        fast they move.
+    rare
+        A cell (label and groups) is rare where a batch is expected to have fewer of its rows; about so many of each
+        are put into every batch, up to a quarter of it, with weights that keep the gradient unbiased. 0 for plain
+        batches.
+    averaging
+        Record the parameters' average over so many epochs (with weights that fade) in the place of the parameters; 0
+        for no average.
+    remember
+        Let the multipliers see the latest prediction of every row (a byte each). If False they see nothing but exact
+        passes, and move only then.
+    device
+        Where to train; by default where the module is.
+    amp
+        Score in lower precision: True for bfloat16, or a ``torch.dtype``.
+    compiled
+        Train what ``torch.compile`` makes of the module: True, a backend, or a dict of its options.
+    logit_adjusted
+        Shift scores by costs instead of weighing examples by them (Narasimhan and Menon 2021), for networks that fit
+        their training data whatever the weights: use it with held-out rows for the multipliers (``referee`` in
+        `equirate.solve`, ``two_sets=True`` in `equirate.RateClassifier`).
+    checkpoint
+        A folder to keep the whole run in; the same call with the same data goes on from there, wherever it was stopped.
+    memory, folder
+        Bytes of memory that recorded networks may take, and where they go if 16 of them would take more: by default a
+        temporary folder.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, equirate as eq
+    >>> from equirate.torch import TorchModel
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2)).astype(np.float32)
+    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> def network():
+    ...     return torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+    >>> problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.3])
+    >>> solution = eq.solve(problem, X, y, model=TorchModel(network, learning_rate=0.01, batch_size=64, epochs=60))
+    >>> solution.status.feasible
+    True
+    """
+
+    module: Any
+    optimizer: Callable[[Any], Any] | None = None
+    learning_rate: float = 1e-3
+    scheduler: Callable[[Any], Any] | None = None
+    batch_size: int | None = 256
+    epochs: int | None = None
+    every: int | str | None = None
+    rare: int = 4
+    averaging: float = 0.0
+    remember: bool = True
+    device: str | torch.device | None = None
+    amp: bool | torch.dtype = False
+    compiled: bool | str | dict[str, Any] = False
+    logit_adjusted: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    memory: float = 500e6
+    folder: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.module is not None and not isinstance(self.module, torch.nn.Module) and not callable(self.module):
+            raise AlgorithmError(
+                "the module of TorchModel must be a torch.nn.Module, or a function without arguments that makes one; "
+                f"got {self.module!r}"
+            )
+        for name in ("batch_size", "epochs"):
+            if getattr(self, name) is not None:
+                check_size(getattr(self, name), f"{name} of TorchModel")
+        if self.every is not None and self.every != "epoch":
+            check_size(self.every, "every of TorchModel")
+        if not self.learning_rate > 0 or not self.averaging >= 0 or not self.rare >= 0:
+            raise AlgorithmError(
+                "learning_rate must be positive, averaging and rare must not be negative; got "
+                f"{self.learning_rate!r}, {self.averaging!r} and {self.rare!r}"
+            )
+
+    @property
+    def can_descend(self) -> bool:
+        """By its optimiser."""
+        return True
+
+    @property
+    def has_own_steps(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
+    def usual(self) -> Usual:
+        """Its own steps, and epochs in place of rounds (`pace`)."""
+        return Usual(1000, 0.1, None)
+
+    def strata(self, cells: Cells) -> Strata:
+        """How batches are made of rows with these cells."""
+        size = len(cells.of) if self.batch_size is None else self.batch_size
+        return Strata.of(cells, size, self.rare)
+
+    def batches(self, strata: Strata) -> int:
+        """Batches in a round."""
+        if self.every == "epoch":
+            return strata.batches
+        if self.every is not None:
+            return int(self.every)
+        if not self.remember:
+            return max(strata.batches, MEASURED)
+        return min(max(strata.batches // 8, 1), 8)
+
+    def pace(self, cells: Cells) -> Pace:
+        """Rounds from epochs; an exact pass every epoch, but not more often than every 200 steps."""
+        strata = self.strata(cells)
+        every = self.batches(strata)
+        epochs = self.epochs
+        if epochs is None:
+            epochs = max(EPOCHS, math.ceil(LEAST_STEPS / strata.batches))
+        rounds = max(math.ceil(epochs * strata.batches / every), 1)
+        recorded = max(math.ceil(max(strata.batches, MEASURED) / every), 1)
+        recorded = min(recorded, max(rounds // 10, 1))
+        share = min(every / strata.batches, 1.0)
+        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, Plain())
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Make the networks."""
+        if self.module is None:
+            raise AlgorithmError(
+                "this TorchModel was read from a file, which holds neither module nor optimiser: set "
+                "model=TorchModel(module, ...) to fit again"
+            )
+        return TorchLearner(self, rows, seeds)
+
+    # -- files ---------------------------------------------------------------------------------------
+
+    def plain(self) -> dict[str, Any]:
+        """The settings that are numbers and words; module, optimiser and schedule are the user's code."""
+        found = {name: getattr(self, name) for name in PLAIN}
+        found["device"] = None if self.device is None else str(self.device)
+        found["amp"] = str(self.amp).removeprefix("torch.") if isinstance(self.amp, torch.dtype) else self.amp
+        found["compiled"] = bool(self.compiled)
+        return found
+
+    @classmethod
+    def read(cls, settings: dict[str, Any]) -> TorchModel:
+        """Make a model of settings from a file; it decides, but cannot be trained before it has a module."""
+        PLAIN_RULE.check(settings, "the settings of the network")
+        amp = settings["amp"]
+        return cls(None, **{**settings, "amp": getattr(torch, amp) if isinstance(amp, str) else amp})
+
+
+_PRECISIONS = OneOf(("bfloat16", "float16"))
+PLAIN: dict[str, Rule] = {
+    "learning_rate": Number(0),
+    "batch_size": maybe(Whole(1)),
+    "epochs": maybe(Whole(1)),
+    "every": maybe(Either((Whole(1), OneOf(("epoch",))))),
+    "rare": Whole(0),
+    "averaging": Number(0),
+    "remember": FLAG,
+    "device": maybe(OneOf(("cpu", "cuda", "mps", "xpu"))),
+    "amp": Either((FLAG, _PRECISIONS)),
+    "compiled": FLAG,
+    "logit_adjusted": FLAG,
+    "memory": Number(0),
+}
+PLAIN_RULE = Fields(PLAIN)
+"""Settings that files hold."""

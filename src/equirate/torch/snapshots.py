@@ -1,0 +1,121 @@
+"""Snapshots: the parameters of networks at one moment, in memory or, where they are large, in safetensors files.
+
+In: state dicts of tensors. Out: `Snapshot`, which gives them back. What is on disk goes when nobody holds the snapshot
+any more, unless it belongs to a checkpoint.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save
+
+from .._core.atomic import write_whole
+from .._core.errors import FileError
+
+State = dict[str, torch.Tensor]
+MANY = 16
+"""Snapshots that memory must have room for; with less they go to disk."""
+
+
+def copied(state: State) -> State:
+    """A state dict of one's own, on the processor; tensors that are one in the module are two here."""
+    return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in state.items()}
+
+
+def size_of(state: State) -> int:
+    """Bytes of a state dict."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+
+
+class Snapshot:
+    """State dicts of some networks, one per configuration."""
+
+    def __init__(self, nbytes: int, load: Callable[[], list[State]], path: Path | None = None) -> None:
+        self.nbytes, self._load, self.path = nbytes, load, path
+        self.kept: Path | None = None
+        """The file of a checkpoint that has it."""
+
+    def states(self) -> list[State]:
+        """The state dicts."""
+        return self._load()
+
+
+def in_memory(states: Sequence[State]) -> Snapshot:
+    """Keep them as they are."""
+    kept = list(states)
+    return Snapshot(sum(map(size_of, kept)), lambda: kept)
+
+
+def in_file(path: Path, nbytes: int, temporary: bool = False) -> Snapshot:
+    """Those in a file that `write` wrote; a temporary one is removed with the snapshot."""
+    snapshot = Snapshot(nbytes, lambda: read(path), path)
+    if temporary:
+        weakref.finalize(snapshot, path.unlink, missing_ok=True)
+    return snapshot
+
+
+def write(path: Path, states: Sequence[State]) -> None:
+    """Write state dicts as one safetensors file, whole or not at all."""
+    write_whole(path, [save({f"{c}.{name}": t for c, state in enumerate(states) for name, t in state.items()})])
+
+
+def read(path: Path) -> list[State]:
+    """Read state dicts back."""
+    try:
+        tensors = load_file(path)
+    except Exception as error:
+        raise FileError(f"the snapshot {path} cannot be read: {error}") from None
+    states: dict[int, State] = {}
+    for name, tensor in tensors.items():
+        number, _, rest = name.partition(".")
+        states.setdefault(int(number), {})[rest] = tensor
+    return [states[c] for c in sorted(states)]
+
+
+class Shelf:
+    """Where the snapshots of a run are kept: in memory if there is room for many, else in a folder.
+
+    Parameters
+    ----------
+    memory
+        Bytes that snapshots may take in memory.
+    folder
+        Where larger ones go; by default a temporary folder that goes with the shelf.
+    """
+
+    def __init__(self, memory: float, folder: Any = None) -> None:
+        self.memory, self.folder = memory, None if folder is None else Path(folder)
+        self._own: Any = None
+        self._count = 0
+
+    def on_disk(self, nbytes: int) -> bool:
+        """Whether snapshots of a size go to disk."""
+        return nbytes * MANY > self.memory
+
+    def budget(self, nbytes: int) -> float:
+        """Bytes that the snapshots of a run may take, in memory or on disk; with more, every second one is left out."""
+        return max(MANY * 4 * nbytes, 1.0) if self.on_disk(nbytes) else self.memory
+
+    def put(self, states: Sequence[State]) -> Snapshot:
+        """Keep copies of state dicts."""
+        kept = [copied(state) for state in states]
+        nbytes = sum(map(size_of, kept))
+        if not self.on_disk(nbytes):
+            return in_memory(kept)
+        self._count += 1
+        path = self._place() / f"snapshot-{self._count:06d}.safetensors"
+        write(path, kept)
+        return in_file(path, nbytes, temporary=True)
+
+    def _place(self) -> Path:
+        if self.folder is None:
+            self._own = tempfile.TemporaryDirectory(prefix="equirate-", ignore_cleanup_errors=True)
+            self.folder = Path(self._own.name)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self.folder
