@@ -50,6 +50,7 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    machines = "machines"
     all = "all"
 
 
@@ -182,7 +183,8 @@ def bench(
         Part,
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
-            "growth: rows, slices, configurations, iterates."
+            "growth: rows, slices, configurations, iterates; machines: several processes, Parquet files, kills (not "
+            "among all)."
         ),
     ] = Part.all,
     quick: Annotated[
@@ -198,6 +200,7 @@ def bench(
         Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+    rows: Annotated[int | None, typer.Option(min=0, help="machines: rows of the big file; 0 for none.")] = None,
 ) -> None:
     """Measure speed and quality beside other libraries, each installed in an environment of its own."""
     from dataclasses import replace
@@ -207,6 +210,9 @@ def bench(
     from .experiments import show
 
     _check_page(docs)
+    if part is Part.machines:
+        _machines(quick, again, rows, cache / ("machines-quick" if quick else "machines"), docs)
+        return
     settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
     parts = benchmarks.PARTS if part is Part.all else (part.value,)
     try:
@@ -311,6 +317,23 @@ def held_out(
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made), "held-out")
+
+
+def _machines(quick: bool, again: bool, rows: int | None, folder: Path, docs: Path | None) -> None:
+    """Measure what a fit costs over several processes and from Parquet files, and kill some of its processes."""
+    from dataclasses import replace
+
+    from . import machines
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    settings = machines.Settings.quick() if quick else machines.Settings()
+    settings = settings if rows is None else replace(settings, big_file=rows)
+    results = machines.measure(folder, settings, again=again, tell=lambda line: typer.echo(line, err=True))
+    made = machines.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:
