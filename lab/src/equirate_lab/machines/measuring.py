@@ -6,6 +6,7 @@ not measured again unless asked for.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -85,7 +86,8 @@ def alone(name: str, job: dict[str, Any], folder: Path, processes: int = 0, rest
     with open(folder / "log.txt", "w") as log:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
-    return read_json(out)
+    answer: dict[str, Any] | None = read_json(out)
+    return answer
 
 
 def _rounds(folder: Path, settings: Settings, tell: Tell) -> list[dict[str, Any]]:
@@ -152,21 +154,19 @@ def _kills(folder: Path, settings: Settings, tell: Tell) -> dict[str, Any]:
 
 def _dask(folder: Path, settings: Settings, tell: Tell) -> dict[str, Any]:
     """The same on a local Dask cluster of two workers."""
-    import dask.dataframe as dd
     import pandas as pd
-    from distributed import Client, LocalCluster
 
     import equirate as eq
     import equirate.distributed as eqd
 
     from .jobs import digest, estimator, table
 
+    dd, distributed = (importlib.import_module(name) for name in ("dask.dataframe", "distributed"))  # without types
     X, y, group = table(settings.kill_rows, 8, 0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")).assign(group=group, y=y), npartitions=4)
     rng, found = random.Random(2), []
-    started: Any = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    connected: Any = Client  # without types
-    with started as cluster, connected(cluster) as client:
+    started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    with started as cluster, distributed.Client(cluster) as client:
 
         def fit(restarts: int) -> str:
             made = estimator(settings.kill_rounds)
