@@ -101,6 +101,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
         moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
         mixture = chooser.for_problem(Problem(chooser.problem.objective, moved)).polish()
         found.append(replace(mixture, notes={}))
+    served = [training.served(classifier) for classifier in found]
     judged: dict[str, tuple[Sample, Cells | None]] = dict(training.held())
     if test is not None:
         judged["test"] = test, None
@@ -115,9 +116,9 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
                 constraints_on=constraints,
                 cells=cells,
             )
-            for classifier in found
+            for classifier in (served if name == "test" else found)
         )
-    return Frontier(tuple(map(float, steps)), values, tuple(found), repr(problem.objective))
+    return Frontier(tuple(map(float, steps)), values, tuple(served), repr(problem.objective))
 
 
 def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -219,7 +220,9 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
 KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
-    "plug_in": ("equirate.models.plug_in", "PlugInMembers"),
+    "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
+    "posterior": ("equirate.models.plug_in", "PlugInMembers"),
+    "forests": ("equirate.models.forest_members", "ForestMembers"),
     "derandomised": ("equirate.models.derandomised", "Derandomised"),
     "torch": ("equirate.torch.members", "TorchMembers"),
 }
@@ -299,12 +302,24 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Fit(IntEnum):
+    """How closely classifiers that join after the play fit the sample that they were found on."""
+
+    PLAIN = 0
+    """Whatever the problem: the model fitted to the labels."""
+    PRICED = 1
+    """Fitted to the prices of the problem."""
+    SEARCHED = 2
+    """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
+
+
 class Answered(NamedTuple):
     """Classifiers found after the play, side by side."""
 
     snapshot: Any
     sums: Array
     """(counts, classifiers)"""
+    fit: Fit = Fit.PRICED
 
 
 class Answerer:
@@ -325,11 +340,11 @@ class Answerer:
         """Classifiers to begin with, whatever the costs; None for none."""
         return None
 
-    def answer(self, costs: Array, known: Members) -> Answered:
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
         nothing = np.zeros_like(costs)
         seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
-        return Answered(self.learner.snapshot(), seen.sums)
+        return [Answered(self.learner.snapshot(), seen.sums)]
 
     spent: bool = False
     """Whether no more answers are worth their time."""
@@ -365,10 +380,14 @@ class Keeper(Protocol):
 class Learner:
     """Parameters of all configurations of a model, joined with the rows."""
 
+    width: int | None = None
+    """How many features there are, where the model knows."""
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
     """Keeps the play on disk, where the model is asked to."""
+    alike: bool = True
+    """Whether the state is the same on every process that shares the rows, so that one can keep it for all."""
 
     def expecting(self, rounds: int) -> AbstractContextManager[None]:
         """A context to play so many rounds in, for learners that prepare for the amount of work."""
@@ -418,10 +437,11 @@ class Learner:
         """Some of the classifiers of `every_sum` side by side, as a snapshot."""
         raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
 
-    def answerer(self, count: int, demanding: bool) -> Answerer:
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
         """What answers costs after the play; ``count`` configurations were played to the end.
 
-        ``demanding`` problems (with ratios) are worth more work.
+        ``demanding`` problems (with ratios) are worth more work. Where not ``searching``, nothing is looked for that
+        fits the sample more closely than a regression does.
         """
         return Answerer(self, count)
 
@@ -436,8 +456,41 @@ class Learner:
         )
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """Return a function that gives the sums of the decisions of members on other rows."""
-        return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
+        """Return a function that gives the sums of the decisions of members on other rows, of all processes."""
+        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns)))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a model has learnt of the features before the play, in which something else takes their place.
+
+    Attributes
+    ----------
+    model
+        What plays.
+    X
+        What it has in the place of features, one row for each example; said of each row by what has not seen it.
+    serve
+        Gives members of the play the features back.
+    """
+
+    model: Model
+    X: Any
+    serve: Callable[[Members], Members]
+
+
+class Usual(NamedTuple):
+    """How long and with which steps a model plays where nothing else is said."""
+
+    n_rounds: int
+    theta_step: float | Sequence[float]
+    lambda_step: float | Sequence[float] | None
+    """None for the model's own (`Pace`)."""
+    record_every: int | None = None
+
+
+STEPS = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 
 
 @dataclass(frozen=True)
@@ -446,6 +499,35 @@ class Model:
 
     adds_up: ClassVar[bool] = False
     """Whether its learner needs no more than sums over the rows, so that several processes can share them."""
+
+    @property
+    def usual(self) -> Usual:
+        """Rounds and steps of an estimator that was given none."""
+        return Usual(1000, STEPS, STEPS)
+
+    @property
+    def answers_cheaply(self) -> bool:
+        """Whether best responses cost so little that an estimator asks for more of them after the play."""
+        return False
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether features may be missing."""
+        return False
+
+    @property
+    def wants_referee(self) -> bool:
+        """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
+        return False
+
+    @property
+    def honest(self) -> bool:
+        """Whether what is seen of the rows is what would be seen of new ones, however well the model fits its own."""
+        return False
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
+        """Learn from the features before the play, where it does without them; None for a model that needs them."""
+        return None
 
     @property
     def can_descend(self) -> bool:
