@@ -179,8 +179,7 @@ def _rates_on(
     measure = played.learner.measurer(rows)
     others = np.arange(K)[None] != fold
     factors = folds.factors(cells, others)[:, :, 0]
-    (found,) = rows.reduce(measure(played.members(chosen)))
-    sums = found.reshape(*factors.shape, len(chosen))
+    sums = measure(played.members(chosen)).reshape(*factors.shape, len(chosen))
     return played.judge.rates((sums * factors[:, :, None]).sum(axis=1))
 
 
@@ -233,6 +232,10 @@ class _Teller:
 
 def refuse_inexact(problem: Problem, examples: Examples) -> None:
     """Refuse, before training, what the strict method has no exact bounds for."""
+    if peers().size > 1:
+        raise EquirateError(
+            'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
+        )
     constraints = [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
     try:
         Decisions.check(examples, None)

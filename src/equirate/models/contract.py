@@ -493,6 +493,15 @@ STEPS = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 
 
+def refuse_apart(model: Model) -> None:
+    """Refuse a model that must see all rows, where several processes share them."""
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear" or a network, or give one process a sample'
+        )
+
+
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""

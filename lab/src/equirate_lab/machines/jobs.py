@@ -40,7 +40,7 @@ def table(rows: int, columns: int, seed: int) -> tuple[Any, Any, Any]:
     return X, (score > 0.5).astype(np.int8), np.where(group, "a", "b")
 
 
-def played(*given: Any, rounds: int) -> dict[str, float]:
+def played(*given: Any, rounds: int, every: int = EVERY) -> dict[str, float]:
     """Seconds of a round, by the clock and of this process's own time."""
     clock, own = [], []
 
@@ -48,8 +48,8 @@ def played(*given: Any, rounds: int) -> dict[str, float]:
         clock.append(time.perf_counter())
         own.append(time.process_time())
 
-    eq.solve(PROBLEM, *given, n_rounds=rounds, record_every=EVERY, theta_step=STEPS, lambda_step=STEPS, progress=told)
-    between = [np.diff(times) / EVERY for times in (clock, own)]
+    eq.solve(PROBLEM, *given, n_rounds=rounds, record_every=every, theta_step=STEPS, lambda_step=STEPS, progress=told)
+    between = [np.diff(times) / every for times in (clock, own)]
     return {
         "clock": float(np.median(between[0])),
         "least": float(between[0].min()),
@@ -107,7 +107,7 @@ def from_file(job: dict[str, Any]) -> dict[str, Any]:
 
     def work() -> dict[str, Any]:
         if not job["fit"]:
-            return dict(played(rows, rounds=job["rounds"]))
+            return dict(played(rows, rounds=job["rounds"], every=job["every"]))
         classifier = eq.RateClassifier(PROBLEM.objective, PARITY, n_rounds=job["rounds"], random_state=0).fit(rows)
         return {"objective": classifier.status_.objective}
 
@@ -125,7 +125,7 @@ def from_memory(job: dict[str, Any]) -> dict[str, Any]:
         X[:, k] = file.column(name).to_numpy()
     y, group = (file.column(name).to_numpy() for name in ("y", "group"))
     del file
-    return _watched(lambda: dict(played(X, y, {"group": group.astype(str)}, rounds=job["rounds"])))
+    return _watched(lambda: dict(played(X, y, {"group": group.astype(str)}, rounds=job["rounds"], every=job["every"])))
 
 
 def _watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:

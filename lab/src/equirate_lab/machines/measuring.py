@@ -39,7 +39,7 @@ class Settings:
     """Rows of the file whose rounds are timed against memory."""
     big_file: int = 30_000_000
     """Rows of the file that is fitted; 0 for none."""
-    file_rounds: int = 15
+    file_rounds: int = 6
     kills: int = 10
     kill_rows: int = 8000
     kill_rounds: int = 400
@@ -65,7 +65,7 @@ def measure(
     for part in parts:
         if again or part not in results:
             results[part] = globals()[f"_{part}"](folder, settings, tell)
-            write_json(kept, results)
+            write_json(kept, {**(read_json(kept) or {}), part: results[part]})
     return results
 
 
@@ -109,7 +109,8 @@ def _files(folder: Path, settings: Settings, tell: Tell) -> list[dict[str, Any]]
             continue
         path = folder / f"{rows}.parquet"
         tell(f"a file of {rows:,} rows")
-        job = {"path": str(path), "scratch": str(folder), "columns": settings.columns, "rounds": settings.file_rounds}
+        job = {"path": str(path), "scratch": str(folder), "columns": settings.columns}
+        job.update(rounds=settings.file_rounds, every=2)
         try:
             alone("write", {**job, "rows": rows}, folder)
             for name in jobs:
