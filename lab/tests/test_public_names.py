@@ -9,7 +9,7 @@ import equirate_lab
 import pytest
 
 import equirate
-from equirate import datasets
+from equirate import datasets, distributed
 
 LAB = Path(equirate_lab.__file__).parent
 MODULES: dict[str, ModuleType] = {
@@ -17,6 +17,7 @@ MODULES: dict[str, ModuleType] = {
     "equirate.algorithms": equirate.algorithms,
     "equirate.baselines": equirate.baselines,
     "equirate.datasets": datasets,
+    "equirate.distributed": distributed,
     "equirate.mixtures": equirate.mixtures,
     "equirate.models": equirate.models,
 }

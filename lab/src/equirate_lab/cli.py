@@ -51,6 +51,7 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    machines = "machines"
     trees = "trees"
     all = "all"
 
@@ -184,7 +185,8 @@ def bench(
         Part,
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
-            "growth: rows, slices, configurations, iterates; trees: boosted trees on census data, by itself only."
+            "growth: rows, slices, configurations, iterates; trees: boosted trees on census data, by itself only; "
+            "machines: several processes, Parquet files and kills, by itself only."
         ),
     ] = Part.all,
     quick: Annotated[
@@ -200,6 +202,7 @@ def bench(
         Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+    rows: Annotated[int | None, typer.Option(min=0, help="machines: rows of the big file; 0 for none.")] = None,
     splits: Annotated[int, typer.Option(min=0, help="trees: random splits; 0 shows what is measured already.")] = 5,
     method: Annotated[list[str] | None, typer.Option(help="trees: a method; may be repeated. By default all.")] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="trees: acs or adult; may be repeated.")] = None,
@@ -223,6 +226,9 @@ def bench(
     from .experiments import show
 
     _check_page(docs)
+    if part is Part.machines:
+        _machines(quick, again, rows, cache / ("machines-quick" if quick else "machines"), docs)
+        return
     settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
     parts = benchmarks.PARTS if part is Part.all else (part.value,)
     try:
@@ -382,6 +388,23 @@ def held_out(
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made), "held-out")
+
+
+def _machines(quick: bool, again: bool, rows: int | None, folder: Path, docs: Path | None) -> None:
+    """Measure what a fit costs over several processes and from Parquet files, and kill some of its processes."""
+    from dataclasses import replace
+
+    from . import machines
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    settings = machines.Settings.quick() if quick else machines.Settings()
+    settings = settings if rows is None else replace(settings, big_file=rows)
+    results = machines.measure(folder, settings, again=again, tell=lambda line: typer.echo(line, err=True))
+    made = machines.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:

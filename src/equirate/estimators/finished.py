@@ -61,7 +61,7 @@ class Held:
     @property
     def together(self) -> bool:
         """Whether mixtures are chosen on training rows too."""
-        return len(self.choose[0]) > len(self.apart[0])
+        return bool(peers().total(len(self.choose[0]) - len(self.apart[0])) > 0)
 
 
 def finished(solution: Solution, model: Any, held: Held, told: Told | None = None) -> Solution:
@@ -94,7 +94,7 @@ def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
     every, priced, played = more, more.joined(Fit.PRICED), more.played()
     pools = [every, priced, played]
     if (more.learner.width or 0) > FEW_FEATURES:
-        plain = [more.joined(Fit.PLAIN)] if len(more.judge.examples) >= ENOUGH_ROWS else []
+        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
         pools = [*plain, priced, every, played]
     pools = [pool for pool in pools if pool.iterates]
     mixtures = [pool.polish(time_limit=0) for pool in pools]

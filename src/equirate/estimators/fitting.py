@@ -36,7 +36,7 @@ from ..judge.certify import check_confidence
 from ..language.parity import attributes_in
 from ..mixtures import PENALTY
 from ..models import make_model
-from ..models.contract import Model, Prepared
+from ..models.contract import Model, Prepared, refuse_apart
 from ..models.derandomised import Derandomised
 from ..models.design import Standard
 from ..models.linear import Linear
@@ -205,6 +205,7 @@ class Training:
     @classmethod
     def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
+        refuse_apart(settings.made)
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
         dtype = None

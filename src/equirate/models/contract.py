@@ -386,6 +386,8 @@ class Learner:
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
     """Keeps the play on disk, where the model is asked to."""
+    alike: bool = True
+    """Whether the state is the same on every process that shares the rows, so that one can keep it for all."""
 
     def expecting(self, rounds: int) -> AbstractContextManager[None]:
         """A context to play so many rounds in, for learners that prepare for the amount of work."""
@@ -454,8 +456,8 @@ class Learner:
         )
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """Return a function that gives the sums of the decisions of members on other rows."""
-        return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
+        """Return a function that gives the sums of the decisions of members on other rows, of all processes."""
+        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns)))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,6 +491,15 @@ class Usual(NamedTuple):
 
 STEPS = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
+def refuse_apart(model: Model) -> None:
+    """Refuse a model that must see all rows, where several processes share them."""
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear" or a network, or give one process a sample'
+        )
 
 
 @dataclass(frozen=True)

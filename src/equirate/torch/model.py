@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -17,6 +17,7 @@ from ..models.contract import Learner, Model, Pace, Rows, Usual
 from ..players.steps import Plain, StepRule
 from .learner import TorchLearner
 from .sampling import Strata, check_size
+from .sharing import of_all_rows
 
 LEAST_STEPS = 2000
 """Steps of the optimiser that training takes at least where nobody says how many epochs."""
@@ -98,6 +99,7 @@ class TorchModel(Model):
     True
     """
 
+    adds_up: ClassVar[bool] = True
     module: Any
     optimizer: Callable[[Any], Any] | None = None
     learning_rate: float = 1e-3
@@ -150,6 +152,7 @@ class TorchModel(Model):
 
     def strata(self, cells: Cells) -> Strata:
         """How batches are made of rows with these cells."""
+        cells = of_all_rows(cells)
         size = len(cells.of) if self.batch_size is None else self.batch_size
         return Strata.of(cells, size, self.rare)
 
