@@ -72,7 +72,10 @@ _SETTINGS: dict[str, Rule] = {
     "pos_label": SCALAR,
 }
 """Settings by name; those that are not here have one plain value."""
-OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
+OPTIONAL: dict[str, tuple[str, Rule]] = {
+    "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
+    "salt": ("salt_", Whole(0, 2**63)),
+}
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
 OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 _COMMON: dict[str, Rule] = {
