@@ -145,8 +145,9 @@ class Parts:
             ends = np.cumsum([0, *map(len, found)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            enough = is_linear(settings.model) and peers().total(len(found[0])) >= ENOUGH * width
-            choose = slice(0, ends[2]) if (honest or enough) and not settings.two_sets else parts[1]
+            enough = peers().total(len(found[0])) >= ENOUGH * width
+            honest = honest or (is_linear(settings.model) and enough)
+            choose = slice(0, ends[2]) if honest and not settings.two_sets else parts[1]
             return cls(np.concatenate(found), parts[0], parts[1], choose, parts[2] if len(parts) > 2 else None)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if settings.confidence is not None or settings.two_sets:
@@ -197,10 +198,11 @@ class Training:
             del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
         sample = sample.arranged(parts.order, dtype)
-        outside = np.ones(len(sample), dtype=bool)
-        outside[parts.train] = False
-        only = cells.weighing(np.where(outside, 0.0, cells.weights)) if outside.any() else cells
-        prepared = settings.made.prepared(sample, only, 0 if seed is None else seed)
+        prepared = None
+        if not is_linear(settings.model):
+            only = np.zeros(len(sample))
+            only[parts.train] = sample.examples.weights[parts.train]
+            prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
         if prepared is None:
             return cls(settings, problem, sample, cells, parts)
         if settings.weight_scope != "both" and not cells.unweighted:
@@ -251,10 +253,8 @@ class Training:
             elif settings.two_sets or parts.validation is None:
                 chooser = solution.finish(progress=told)
             else:
-                apart = None
-                if parts.choose != parts.validation:
-                    rows = twice(parts.validation, len(self.sample), len(sample))
-                    apart = sample.take(rows), cells.only(rows)
+                rows = twice(parts.validation, len(self.sample), len(sample))
+                apart = sample.take(rows), cells.only(rows)
                 held = Held((sample.take(choose), cells.only(choose)), apart)
                 chooser = finished(solution, self._model(), held, told)
         finally:
@@ -276,9 +276,8 @@ class Training:
         return replace(model, standardise=True) if self.settings.standardised and isinstance(model, Linear) else model
 
     def _usual(self) -> dict[str, Any]:
-        """Rounds and steps: as given, or the model's usual ones; a network has a step of the multipliers of its own."""
-        made = self.settings.made
-        usual = made.usual._asdict() | ({"lambda_step": None} if made.has_own_steps else {})
+        """Rounds and steps: as given, or the model's own."""
+        usual = self.settings.made.usual._asdict()
         given = {name: getattr(self.settings, name, None) for name in usual}
         return {name: usual[name] if value is None else value for name, value in given.items()}
 

@@ -101,8 +101,7 @@ class RateClassifier(Judged):
         epochs instead.
     theta_step, lambda_step
         Step sizes of model and multipliers; every pair is a configuration, all played side by side. By default those of
-        the model, four and four for a linear one. A network has an optimiser and a step of its own, and is trained
-        once, unless steps of the multipliers are given.
+        the model, four and four for a linear one; a network has an optimiser of its own, and is trained once.
     validation
         Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
         together, or on the held-out part alone where the model may fit its own too well (any model but a linear one

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..mixtures import Cut, best_index, judged, polish_weights, prices, shrink_weights
-from ..models.contract import Answered, Learner
+from ..models.contract import Answered, Fit, Learner
 from ..problem.table import Table, make_table
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Joined:
     snapshots: tuple[Any, ...]
     places: tuple[NDArray[np.intp], ...]
     sums: tuple[Array, ...]
+    fits: tuple[Fit, ...]
     interrupted: bool = False
 
     def __len__(self) -> int:
@@ -68,7 +70,7 @@ class Pool:
     chosen: list[tuple[int, int]]
     """Where each column is: (snapshot, place)."""
     snapshots: list[Any]
-    joined: Joined = field(default_factory=lambda: Joined((), (), ()))
+    joined: Joined = field(default_factory=lambda: Joined((), (), (), ()))
     cuts: list[Cut] = field(default_factory=list)
 
     @classmethod
@@ -99,7 +101,10 @@ class Pool:
         self.snapshots.append(answered.snapshot)
         known = self.joined
         self.joined = Joined(
-            (*known.snapshots, answered.snapshot), (*known.places, np.array(new)), (*known.sums, answered.sums[:, new])
+            (*known.snapshots, answered.snapshot),
+            (*known.places, np.array(new)),
+            (*known.sums, answered.sums[:, new]),
+            (*known.fits, answered.fit),
         )
 
     # -- mixtures --------------------------------------------------------------------------------
@@ -143,28 +148,32 @@ def finishing(
     rounds: int = ROUNDS,
     time_limit: float | None = None,
     told: Told | None = None,
+    searching: bool = True,
 ) -> Joined:
     """Find the classifiers that improve the best mixture of a solution, on the data that it is judged on.
 
-    ``learner`` answers, and is joined with those data; by default the one that played.
+    ``learner`` answers, and is joined with those data; by default the one that played. Where not ``searching``, with
+    regressions alone.
     """
     learner = solution.learner if learner is None else learner
     pool = Pool.of(solution, learner)
     until = np.inf if time_limit is None else time.monotonic() + time_limit
     try:
-        _answers(pool, rounds, until, told)
+        _answers(pool, rounds, until, told, searching)
     except KeyboardInterrupt:
-        return Joined(pool.joined.snapshots, pool.joined.places, pool.joined.sums, True)
+        if peers().size > 1:  # the others are elsewhere
+            raise
+        return replace(pool.joined, interrupted=True)
     return pool.joined
 
 
-def _answers(pool: Pool, rounds: int, until: float, told: Told | None) -> None:
+def _answers(pool: Pool, rounds: int, until: float, told: Told | None, searching: bool) -> None:
     solution, learner = pool.solution, pool.learner
     every = learner.every_sum()
     if every is not None:
         _listed(pool, every)
         return
-    answerer = learner.answerer(len(solution.record.actives[-1]), solution.judge.program.has_ratios)
+    answerer = learner.answerer(len(solution.record.actives[-1]), solution.judge.program.has_ratios, searching)
     pool.join(answerer.begin())
     mixtures = [pool.polished(start) for start in pool.begin()]
     training = _training(solution)
@@ -177,7 +186,8 @@ def _answers(pool: Pool, rounds: int, until: float, told: Told | None) -> None:
         ]
         multipliers = _several(priced, smooth, answerer.width)
         known = learner.members(pool.snapshots, pool.near(multipliers, mixtures))
-        pool.join(answerer.answer(training.coefficients(multipliers), known))
+        for answered in answerer.answer(training.coefficients(multipliers), known):
+            pool.join(answered)
         mixtures = [pool.polished(mu) for mu in mixtures]
         now = min(map(pool.value, mixtures))
         gain = answerer.gain

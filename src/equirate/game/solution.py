@@ -21,7 +21,7 @@ from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Search, Weights, best_index, polish_weights, shrink_weights
-from ..models.contract import Learner, Members, Rows
+from ..models.contract import Fit, Learner, Members, Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
@@ -77,13 +77,16 @@ class Solution:
     """The table of what the model is trained on, where that is other data than the multipliers see."""
     every: Array | None = None
     """Sums of every classifier that the model can be, on the judging data, where they are known."""
+    mixed: tuple[int, ...] | None = None
+    """The recorded rounds that are mixed; None for all."""
 
     # -- values ----------------------------------------------------------------------------------
 
     @cached_property
     def iterates(self) -> list[tuple[int, int]]:
-        """Every recorded iterate: (recorded round, configuration)."""
-        return [(t, int(c)) for t, active in enumerate(self.record.actives) for c in active]
+        """Every iterate that is mixed: (recorded round, configuration)."""
+        rounds = range(len(self.record.actives)) if self.mixed is None else self.mixed
+        return [(t, int(c)) for t in rounds for c in self.record.actives[t]]
 
     def values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
         """Minimised objective and signed violations (split constraints) of classifiers, in the user's own terms.
@@ -217,29 +220,36 @@ class Solution:
             raise AlgorithmError("finish() prices what the model is trained on: call it before on(), which judges")
         if self.problem.losses():
             return self
-        return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
+        with joined():
+            return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
 
     def played(self) -> Solution:
-        """The same with the iterates of the play alone."""
-        T = self.record.recorded
-        return replace(self, record=self.record.played_only(), rates=self.rates[:T], losses=self.losses[:T], every=None)
+        """The same, with mixtures of the iterates of the play alone."""
+        return replace(self, mixed=tuple(range(self.record.recorded)))
+
+    def joined(self, fit: Fit) -> Solution:
+        """The same, with mixtures of what joined after the play and fits the sample no more closely than ``fit``."""
+        return replace(self, mixed=tuple(t for t, found in sorted(self.record.fits.items()) if found <= fit))
 
     def joining(self, joined: Joined) -> Solution:
         """The same with further classifiers, found on the data that this solution is judged on."""
-        record, rates, losses = self.record, [self.rates], [self.losses]
-        if joined.interrupted:
-            record = replace(record, interrupted=True)
-        for snapshot, places, sums in zip(joined.snapshots, joined.places, joined.sums, strict=True):
-            before = len(record.rounds)
-            record = record.joining(snapshot, places)
-            found, count = self.judge.rates(sums), record.count
-            for k in range(len(record.rounds) - before):
-                wide = np.full((1, len(found), count), np.nan)
-                some = found[:, k * count : (k + 1) * count]
-                wide[0, :, : some.shape[1]] = some
-                rates.append(wide)
-                losses.append(np.full((1, *self.losses.shape[1:]), np.nan))
-        return replace(self, record=record, rates=np.concatenate(rates), losses=np.concatenate(losses))
+        record = replace(self.record, interrupted=self.record.interrupted or joined.interrupted)
+        before, count, rates = len(record.rounds), record.count, [self.rates]
+        for k, (snapshot, places) in enumerate(zip(joined.snapshots, joined.places, strict=True)):
+            record = record.joining(snapshot, places, joined.fits[k])
+            found = self.judge.rates(joined.sums[k])
+            for start in range(0, found.shape[1], count):
+                some = found[:, start : start + count]
+                rates.append(np.pad(some, ((0, 0), (0, count - some.shape[1])), constant_values=np.nan)[None])
+        losses = np.full((len(record.rounds) - before, *self.losses.shape[1:]), np.nan)
+        mixed = None if self.mixed is None else (*self.mixed, *range(before, len(record.rounds)))
+        return replace(
+            self,
+            record=record,
+            rates=np.concatenate(rates),
+            losses=np.concatenate([self.losses, losses]),
+            mixed=mixed,
+        )
 
     # -- classifiers -----------------------------------------------------------------------------
 
@@ -356,7 +366,7 @@ class Solution:
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks."""
-        alive = sorted({c for _, c in self.iterates})
+        alive = sorted({int(c) for active in self.record.actives[: self.record.recorded] for c in active})
         parts = [(self.measured(chosen), weights) for chosen, weights in map(self._shares, alive)]
         rates, losses = (np.stack([part[k] @ weights for part, weights in parts], axis=1) for k in (0, 1))
         return alive[best_index(*self.values(rates, losses))]
@@ -371,7 +381,8 @@ class Solution:
     def _of(self, configuration: int) -> list[tuple[int, int]]:
         if not 0 <= configuration < len(self.configurations):
             raise AlgorithmError(f"there is no configuration {configuration}: there are {len(self.configurations)}")
-        chosen = [(t, c) for t, c in self.iterates if c == configuration and t < self.record.recorded]
+        record = self.record
+        chosen = [(t, configuration) for t in range(record.recorded) if configuration in record.actives[t]]
         if not chosen:
             raise AlgorithmError(f"configuration {configuration} diverged before anything was recorded: see the status")
         return chosen
@@ -498,7 +509,8 @@ class Solution:
         if every is not None:
             rows = table.rows(every)
         else:
-            t, configuration = np.array([(t, c) for t, c in self.iterates if t < record.recorded]).T
+            played = [(t, c) for t in range(record.recorded) for c in record.actives[t]]
+            t, configuration = np.array(played).T
             rates = record.stacked("rates")[t, :, configuration].T
             rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
         return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())

@@ -15,6 +15,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -301,12 +302,24 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Fit(IntEnum):
+    """How closely classifiers that join after the play fit the sample that they were found on."""
+
+    PLAIN = 0
+    """Whatever the problem: the model fitted to the labels."""
+    PRICED = 1
+    """Fitted to the prices of the problem."""
+    SEARCHED = 2
+    """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
+
+
 class Answered(NamedTuple):
     """Classifiers found after the play, side by side."""
 
     snapshot: Any
     sums: Array
     """(counts, classifiers)"""
+    fit: Fit = Fit.PRICED
 
 
 class Answerer:
@@ -327,16 +340,14 @@ class Answerer:
         """Classifiers to begin with, whatever the costs; None for none."""
         return None
 
-    def answer(self, costs: Array, known: Members) -> Answered:
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
         nothing = np.zeros_like(costs)
         seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
-        return Answered(self.learner.snapshot(), seen.sums)
+        return [Answered(self.learner.snapshot(), seen.sums)]
 
-    @property
-    def spent(self) -> bool:
-        """Whether no more answers are worth their time."""
-        return False
+    spent: bool = False
+    """Whether no more answers are worth their time."""
 
 
 class Pace(NamedTuple):
@@ -369,6 +380,8 @@ class Keeper(Protocol):
 class Learner:
     """Parameters of all configurations of a model, joined with the rows."""
 
+    width: int | None = None
+    """How many features there are, where the model knows."""
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
@@ -422,10 +435,11 @@ class Learner:
         """Some of the classifiers of `every_sum` side by side, as a snapshot."""
         raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
 
-    def answerer(self, count: int, demanding: bool) -> Answerer:
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
         """What answers costs after the play; ``count`` configurations were played to the end.
 
-        ``demanding`` problems (with ratios) are worth more work.
+        ``demanding`` problems (with ratios) are worth more work. Where not ``searching``, nothing is looked for that
+        fits the sample more closely than a regression does.
         """
         return Answerer(self, count)
 
@@ -468,7 +482,8 @@ class Usual(NamedTuple):
 
     n_rounds: int
     theta_step: float | Sequence[float]
-    lambda_step: float | Sequence[float]
+    lambda_step: float | Sequence[float] | None
+    """None for the model's own (`Pace`)."""
     record_every: int | None = None
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,6 @@ TRIED = 16
 """Directions that are tried at a time for each of the costs."""
 FAN = 64
 """Directions all around, where there are two features."""
-
-
-class Best(NamedTuple):
-    """For each of several costs, the best found."""
-
-    weights: Array
-    """(features and intercept, costs), for the features as given."""
-    values: Array
 
 
 @dataclass(eq=False)
@@ -106,9 +98,8 @@ class Directions:
         for a in range(0, units.shape[1], size):
             some = slice(a, a + size)
             scores = np.asarray(self.X @ V[:, some].astype(self.X.dtype))
-            values[some], shifts[some] = (
-                _sorted_out(scores, spread) if self.intercept else self._fixed(scores, V[:, some], spread)
-            )
+            found = _sorted_out(scores, spread) if self.intercept else self._fixed(scores, V[:, some], spread)
+            values[some], shifts[some] = found
         self.effort -= self.rows * units.shape[1]
         return values, shifts
 
@@ -120,26 +111,30 @@ class Directions:
 
     # -- answers ---------------------------------------------------------------------------------
 
-    def answer(self, costs: Array, known: Array, iterations: int, tried: float) -> Best:
-        """The best classifier found for each of the costs, from the known and what lies near them.
+    def answer(self, costs: Array, known: Array, iterations: int, tried: float) -> tuple[Array, Array]:
+        """Regressions for each of the costs, and the best classifier found: of these, the known and what lies near.
+
+        Both are columns: the regressions fit the sample less closely than what is best on it.
 
         ``iterations`` are those of the logistic regressions; about ``tried`` directions are looked at.
         """
         begin = np.concatenate([self.plain, known], axis=1)
         found = _Found.of(self, self.unit(begin), costs)
-        if iterations:
-            size = np.sqrt((self.unscaled(self.plain) ** 2).sum())
-            start = np.vstack([self.raw(found.units), found.shifts]) * max(size, 1e-3)
-            found = found.joined(_Found.of(self, self.unit(self.logistic.fit(costs, start, iterations)), costs))
+        size = np.sqrt((self.unscaled(self.plain) ** 2).sum())
+        start = np.vstack([self.raw(found.units), found.shifts]) * max(size, 1e-3)
+        units = self.unit(self.logistic.fit(costs, start, iterations))
+        fitted = _Found.of(self, units, costs)
+        regressed = fitted.weights(self)
+        found.take(fitted)
         if self.X.shape[1] == 2:
             angles = np.linspace(0, 2 * np.pi, FAN, endpoint=False) + self.rng.random() * np.pi / FAN
-            found = found.joined(_Found.of(self, np.stack([np.cos(angles), np.sin(angles)]), costs))
+            found.take(_Found.of(self, np.stack([np.cos(angles), np.sin(angles)]), costs))
         radius = np.full(costs.shape[1], 0.3)
         for _ in range(int(tried // (TRIED * costs.shape[1]))):
             if self.effort <= 0 or (radius < 1e-3).all():
                 break
             radius = self._search(found, costs, radius)
-        return Best(np.vstack([self.raw(found.units), found.shifts]), found.values)
+        return regressed, found.weights(self)
 
     def _search(self, found: _Found, costs: Array, radius: Array) -> Array:
         """One batch of directions near the best ones; what is better for any of the costs is kept."""
@@ -183,10 +178,9 @@ class _Found:
         self.units[:, better] = other.units[:, better]
         self.values[better], self.shifts[better] = other.values[better], other.shifts[better]
 
-    def joined(self, other: _Found) -> _Found:
-        """The better of two."""
-        self.take(other)
-        return self
+    def weights(self, directions: Directions) -> Array:
+        """For the features as given, with the intercepts."""
+        return np.vstack([directions.raw(self.units), self.shifts])
 
 
 def _sorted_out(scores: NDArray[Any], costs: Array) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ import torch
 from .._core.errors import AlgorithmError
 from .._core.rules import FLAG, Either, Fields, Number, OneOf, Rule, Whole, maybe
 from ..data.cells import Cells
-from ..models.contract import Learner, Model, Pace, Rows
+from ..models.contract import Learner, Model, Pace, Rows, Usual
 from ..players.steps import Plain, StepRule
 from .learner import TorchLearner
 from .sampling import Strata, check_size
@@ -142,6 +142,11 @@ class TorchModel(Model):
     def has_own_steps(self) -> bool:
         """Yes."""
         return True
+
+    @property
+    def usual(self) -> Usual:
+        """Its own steps, and epochs in place of rounds (`pace`)."""
+        return Usual(1000, 0.1, None)
 
     def strata(self, cells: Cells) -> Strata:
         """How batches are made of rows with these cells."""

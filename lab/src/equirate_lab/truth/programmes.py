@@ -172,7 +172,7 @@ def level_set(posed: Posed, reach: Reach) -> Truth:
 # -- functions of two rates -----------------------------------------------------------------------
 
 
-def plane(posed: Posed, reach: Reach, fine: int = 200) -> Truth:
+def plane(posed: Posed, reach: Reach, fine: int = 100) -> Truth:
     """A function that rises with one rate and falls with another: the largest first for many values of the second."""
     ((_, curve),) = posed.objective.terms
     up, down = curve.parts
