@@ -1,8 +1,9 @@
 """The command line: arguments only. Every command is one function that hands its arguments to the package.
 
 ``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
-``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab truth`` how far from the optimum classifiers
-end, ``equirate-lab held-out`` what they keep on new rows, and ``equirate-lab datasets`` lists the data sets.
+``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
+``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
+and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
@@ -274,6 +275,38 @@ def coverage(
 
     _check_page(docs)
     results = measured.run(samples, seed, jobs=jobs, tell=lambda line: typer.echo(line, err=True))
+    made = measured.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
+
+
+@app.command()
+def confidence(
+    samples: Annotated[int, typer.Option(min=1, help="Samples of each problem (twice as many for some).")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    problem: Annotated[
+        list[str] | None, typer.Option(help="Begin of a problem's name; may be repeated. By default all.")
+    ] = None,
+    fresh: Annotated[int, typer.Option(min=1000, help="Fresh rows to judge on.")] = 200_000,
+    out: Annotated[
+        Path, typer.Option(help="Where every sample goes; a run that was interrupted goes on there.")
+    ] = Path("build/confidence"),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure how often what is certified holds on new data, how often that can be had, and at what price."""
+    from . import confidence as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
+    chosen = [each for each in measured.PROBLEMS if not problem or each.name.startswith(tuple(problem))]
+    if not chosen:
+        raise typer.BadParameter(
+            f"no problem begins with that; there are {'; '.join(each.name for each in measured.PROBLEMS)}",
+            param_hint="--problem",
+        )
+    results = measured.run(samples, seed, out, chosen, fresh, tell=lambda line: typer.echo(line, err=True))
     made = measured.make_tables(results)
     show(made, sys.stdout)
     if docs is not None:

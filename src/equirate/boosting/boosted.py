@@ -48,7 +48,8 @@ class BoostedTrees(Model):
     settings
         Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
         ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
-        and others. The step size is the game's (``theta_step``); ``learning_rate`` is the unconstrained ensemble's.
+        and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained
+        ensemble.
 
     Examples
     --------

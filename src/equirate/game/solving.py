@@ -18,6 +18,7 @@ from ..data.features import features, stacked
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
 from ..models.contract import Rows
+from ..models.folds import Folds
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
@@ -169,12 +170,19 @@ def solve(
 
 
 def solve_on(
-    problem: Problem, sample: Sample, options: Options, *, cells: Cells | None = None, trained: Array | None = None
+    problem: Problem,
+    sample: Sample,
+    options: Options,
+    *,
+    cells: Cells | None = None,
+    trained: Array | None = None,
+    folds: Folds | None = None,
 ) -> Solution:
     """Solve a problem on a sample that is checked already, its constraints written out for the groups in the data.
 
     ``cells`` are those of the sample, where they are known. ``trained`` are the weights that the model is trained with,
-    where they differ from those that rates are measured with (the game on two data sets).
+    where they differ from those that rates are measured with (the game on two data sets). With ``folds`` every
+    configuration is played once for each part of the rows that they name, all in one play.
     """
     model = make_model(options.model)
     if peers().size > 1 and not model.adds_up:
@@ -204,9 +212,14 @@ def solve_on(
         lambda: theory_lambda(table, chosen, rounds),
         model.has_own_steps,
     )
+    grid = grid if folds is None else folds.repeated(grid)
     share = 1.0 if chosen.responds else pace.share
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
-    learner = model.bind(rows, rules.count, chosen.model.rule, [setting["seed"] for setting in grid])
+    seeds = [setting["seed"] for setting in grid]
+    if folds is None:
+        learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
+    else:
+        learner = folds.bind(model, rows, [setting["fold"] for setting in grid], chosen.model.rule, seeds)
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:

@@ -4,10 +4,10 @@ Minimising :math:`\sum_i c_i \hat y_i` is weighted classification: the target is
 weight is the cost's size. `equirate.solve` fits one for every answer, and measures it on the rows it was fitted to.
 
 An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are judged by classifiers that were
-trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a
-classifier: all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has
-probabilities, the plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for.
-The classifier is fitted again only where neither has anything new to say.
+trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier:
+all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities,
+the plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier
+is fitted again only where neither has anything new to say.
 """
 
 from __future__ import annotations
