@@ -9,13 +9,14 @@ import equirate_lab
 import pytest
 
 import equirate
-from equirate import datasets
+from equirate import boosting, datasets
 
 LAB = Path(equirate_lab.__file__).parent
 MODULES: dict[str, ModuleType] = {
     "equirate": equirate,
     "equirate.algorithms": equirate.algorithms,
     "equirate.baselines": equirate.baselines,
+    "equirate.boosting": boosting,
     "equirate.datasets": datasets,
     "equirate.mixtures": equirate.mixtures,
     "equirate.models": equirate.models,

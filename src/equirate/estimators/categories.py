@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from .._core.errors import DataError
-from ..data.examples import is_missing
+from ..data.slices import is_missing
 
 MOST = 100_000
 """Categories of one column at most: a column with more tells rows apart, and nothing else."""
