@@ -9,13 +9,14 @@ import equirate_lab
 import pytest
 
 import equirate
-from equirate import datasets, distributed
+from equirate import boosting, datasets, distributed
 
 LAB = Path(equirate_lab.__file__).parent
 MODULES: dict[str, ModuleType] = {
     "equirate": equirate,
     "equirate.algorithms": equirate.algorithms,
     "equirate.baselines": equirate.baselines,
+    "equirate.boosting": boosting,
     "equirate.datasets": datasets,
     "equirate.distributed": distributed,
     "equirate.mixtures": equirate.mixtures,

@@ -524,6 +524,10 @@ class Model:
         """Whether features may be missing."""
         return False
 
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """The model told that some columns of the features are codes of categories; None where it takes none."""
+        return None
+
     @property
     def wants_referee(self) -> bool:
         """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
