@@ -219,10 +219,8 @@ class _Teller:
         if k:
             self.each = (time.monotonic() - self.began) / k
         if self.shown:
-            left = (
-                f"about {(K - k) * self.each:.0f} s" if k else f"about {K * self.each:.0f} s, as long as the first took"
-            )
-            text = f"confidence: training {k + 1} of {K}, each without one fold ({left} to go)"
+            left = f"about {(K - k) * self.each:.0f} s to go"
+            text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
             print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:

@@ -355,16 +355,8 @@ class RateClassifier(Judged):
 
     def _tell(self) -> None:
         """Warn, from where the user called `fit`, of what was not reached."""
-        status = self.status_
-        for said, text in (
-            (
-                not status.feasible,
-                f"the constraints are not met: largest violation {status.violation:.4g}; see report() and status_",
-            ),
-            (status.certified is False, next((line for line in status.advice if line.startswith("not certified")), "")),
-        ):
-            if said:
-                warnings.warn(text, NotSolvedWarning, stacklevel=4)
+        for text in self.status_.warnings():
+            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from .problems import PROBLEMS, Data, Population, Problem
 CONFIDENCE, POWER = 0.95, 0.8
 FRESH = 200_000
 METHODS = ("plain", "cross", "holdout")
-FAST: dict[str, Any] = {"n_rounds": 200, "theta_step": 0.1, "lambda_step": (0.03, 0.1)}
+FAST: dict[str, Any] = {"n_rounds": 200, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "finish": False}
 """Settings of every fit: cheap, and the same for all methods."""
 BLOCK = 20
 """Samples of each problem before it is the next one's turn."""
