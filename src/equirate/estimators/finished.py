@@ -23,13 +23,16 @@ from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
 from ..game.finishing import ROUNDS, Told, finishing
+from ..game.infeasible import shifted
 from ..game.loop import values
 from ..game.solution import Solution
 from ..mixtures import PENALTY
 from ..models import make_model
 from ..models.contract import Fit, Rows
 from ..players.steps import ADAM
+from ..problem.problem import Problem
 from ..problem.table import make_table
+from .choosing import split
 
 Array = NDArray[np.float64]
 
@@ -42,6 +45,8 @@ ENOUGH_ROWS = 1000
 ROOM = 0.005
 """How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
 """
+ALONG = 5
+"""Levels of a frontier that columns are found for, at most."""
 BLOCKS = 10
 """Parts of the held-out rows that are left out in turn, to see how much a difference varies."""
 NOISE = 1.0
@@ -64,22 +69,42 @@ class Held:
         return bool(peers().total(len(self.choose[0]) - len(self.apart[0])) > 0)
 
 
-def finished(solution: Solution, model: Any, held: Held, told: Told | None = None) -> Solution:
-    """Finish a solution of the training rows, and judge it where mixtures are chosen."""
-    more = solution.finish(progress=told)
+def finished(
+    solution: Solution, model: Any, held: Held, levels: Array | None = None, told: Told | None = None
+) -> Solution:
+    """Finish a solution of the training rows, and judge it where mixtures are chosen.
+
+    ``levels`` are those of a frontier: columns are found for some of them, and all of these are kept.
+    """
+    more = for_levels(solution, levels, told)
     chooser = more.on_sample(*held.choose)
-    if not more.record.joined:
+    if not more.record.joined or levels is not None:
         return chooser
     kept = _pool(more, *held.apart)
     chooser = replace(chooser, mixed=kept.mixed)
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     every = learner.every_sum()
-    few = held.together and peers().total(len(held.choose[0])) <= REFIT
+    few = held.together and len(held.choose[0]) <= REFIT
     if kept.mixed == more.played().mixed or not (few or every is not None):
         return chooser
     plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
     joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
     return replace(chooser.joining(joined), every=every)
+
+
+def for_levels(solution: Solution, levels: Array | None, told: Told | None = None) -> Solution:
+    """Finish a solution for its own problem or, along a frontier, for some of the levels."""
+    if levels is None or solution.problem.losses():
+        return solution.finish(progress=told)
+    for level in np.unique(np.quantile(levels, np.linspace(0, 1, ALONG), method="nearest")):
+        at_level = solution.for_problem(loosened(solution.problem, float(level)))
+        solution = solution.joining(finishing(at_level, told=told))
+    return solution
+
+
+def loosened(problem: Problem, by: float) -> Problem:
+    """The problem with every constraint loosened by so much."""
+    return Problem(problem.objective, [shifted(part, -by) for part in split(problem)])
 
 
 def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:

@@ -47,7 +47,7 @@ from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, best_single, better, measured, status_of
 from .derandomising import derandomised
-from .finished import Held, finished
+from .finished import Held, finished, for_levels
 from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
@@ -268,12 +268,12 @@ class Training:
                 if parts.validation is not None and not settings.two_sets:
                     chooser = solution.on_sample(sample.take(choose), cells.only(choose))
             elif settings.two_sets or parts.validation is None:
-                chooser = solution.finish(progress=told)
+                chooser = for_levels(solution, levels, told)
             else:
                 rows = twice(parts.validation, len(self.sample), len(sample))
                 apart = sample.take(rows), cells.only(rows)
                 held = Held((sample.take(choose), cells.only(choose)), apart)
-                chooser = finished(solution, self._model(), held, told)
+                chooser = finished(solution, self._model(), held, levels, told)
         finally:
             if line is not None:
                 line.end()

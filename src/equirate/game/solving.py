@@ -60,6 +60,7 @@ def solve(
     start: Start | None = None,
     tolerance: float = 1e-3,
     progress: bool | Progress | None = None,
+    finish: bool = False,
 ) -> Solution:
     """Solve a problem: find classifiers at the equilibrium of the three-player game.
 
@@ -113,6 +114,9 @@ def solve(
         Largest violation that counts as met in the status.
     progress
         True for a line on standard error, or a function of a `Moment`, called whenever an iterate is recorded.
+    finish
+        Whether to add, after the play, classifiers that it did not pass through, until no answer of the model improves
+        the best mixture: `Solution.finish`. Without it, columns are those of the algorithm alone.
 
     Returns
     -------
@@ -165,6 +169,8 @@ def solve(
         if referee is not None:
             sample, trained = _joined(sample, referee)
         solution = solve_on(problem, sample, options, trained=trained)
+    if finish and not solution.record.interrupted:
+        solution = solution.finish()
     _warn(solution)
     return solution
 
