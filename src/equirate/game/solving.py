@@ -30,7 +30,7 @@ from .options import Options, Steps
 from .progress import ProgressLine
 from .record import Start
 from .solution import Solution
-from .theory import theory_lambda, theory_radius, theory_theta
+from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
 
@@ -203,10 +203,12 @@ def solve_on(
         rows = Rows(sample, cells, cells.weighing(trained))
         training = make_table(program, replace(examples, weights=trained), rows.trained)
     pace = model.pace(rows.trained)
-    options = options.paced(pace)
+    damped, options = options.damped(pace), options.paced(pace)
     rounds, every = options.rounds(chosen.responds, pace)
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
+    if damped:
+        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(damped_steps(table, pace.damping or 0.0)))
     grid = options.configurations(
         chosen,
         program.n_constraints,

@@ -361,8 +361,8 @@ class Pace(NamedTuple):
     """Share of the examples that the model sees in a round: steps of slacks and multipliers are multiplied by it."""
     lambda_step: float | None = None
     """A step of the multipliers, for all the examples, where nobody says otherwise."""
-    step_rule: StepRule[Any] | None = None
-    """How slacks and multipliers step, where nobody says otherwise."""
+    damping: float | None = None
+    """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
 
 
 class Keeper(Protocol):
