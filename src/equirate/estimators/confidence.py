@@ -102,13 +102,13 @@ def cross(training: Training, solution: Solution, chooser: Solution, seconds: fl
 
 def _folds(training: Training) -> NDArray[np.intp] | None:
     """Fold of each row, stratified by cell; None where a part without one could not measure every rate."""
-    order, cells = training.parts.order, training.cells
-    back = peers().wide and order is not None  # as the rows were given, which does not depend on who has them
-    found = split_by_cell(cells.take(np.argsort(order)) if back else cells, [1 / K] * K, training.seed)
+    cells = training.cells
+    order = training.parts.order if peers().wide else None  # as the rows were given, whoever has them
+    found = split_by_cell(cells if order is None else cells.take(np.argsort(order)), [1 / K] * K, training.seed)
     of = np.empty(len(training.sample), dtype=np.intp)
     for k, rows in enumerate(found):
         of[rows] = k
-    if back and order is not None:
+    if order is not None:
         of = of[order]
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
