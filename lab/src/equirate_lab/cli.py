@@ -49,6 +49,7 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    torch = "torch"
     all = "all"
 
 
@@ -181,7 +182,7 @@ def bench(
         Part,
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
-            "growth: rows, slices, configurations, iterates."
+            "growth: rows, slices, configurations, iterates; torch: networks on batches (not part of all)."
         ),
     ] = Part.all,
     quick: Annotated[
@@ -206,6 +207,9 @@ def bench(
     from .experiments import show
 
     _check_page(docs)
+    if part is Part.torch:
+        _bench_networks(quick, again, cache, docs)
+        return
     settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
     parts = benchmarks.PARTS if part is Part.all else (part.value,)
     try:
@@ -219,6 +223,24 @@ def bench(
         typer.echo(f"Left out: {line}", err=True)
     places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+def _bench_networks(quick: bool, again: bool, cache: Path, docs: Path | None) -> None:
+    """Networks on batches: what they cost and how good they are."""
+    from . import networks
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    plan = networks.QUICK if quick else networks.FULL
+    try:
+        lines = networks.run(networks.PARTS, cache, plan, again, tell=lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    made = networks.make_tables(lines)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 @app.command()
