@@ -43,7 +43,7 @@ def measure(plan: Plan, lines: Lines, folder: Path) -> None:
     """Every side and batch size, in turns."""
     train, test = parts(plan)
     environments = Environments(folder / "environments", 1, lines.tell)
-    few: Part = tuple(array[:512] for array in train)  # type: ignore[assignment]  # three parts
+    few: Part = tuple(array[:512] for array in train)
     _equirate(few, few, 64, 1, 0)  # what is imported late is imported now
     for repetition in range(plan.repetitions):
         for size, epochs in plan.timed_epochs:
