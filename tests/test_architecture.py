@@ -21,11 +21,13 @@ ROOMS = [
     "mixtures",
     "players",
     "models",
+    "boosting",
     "game",
     "judge",
     "report",
     "estimators",
     "torch",
+    "distributed",
     "datasets",
     "tables",
     "runs",
@@ -92,7 +94,7 @@ def test_no_module_hides_a_public_function() -> None:
 
 EXTRAS = (
     *("torch", "matplotlib", "pandas", "polars", "typer", "rich", "pyarrow", "numba", "lightgbm", "rapidfuzz"),
-    *("altair", "jinja2", "markupsafe", "vl_convert"),
+    *("altair", "jinja2", "markupsafe", "vl_convert", "xgboost"),
 )
 ROOMS_OF_EXTRAS = {"torch", "datasets", "tables", "runs", "cli"}
 """Rooms that need an extra by what they are for, and that no other room imports."""
@@ -116,7 +118,7 @@ print(equirate.f1())
     assert (out.stdout.strip(), out.returncode) == ("f1()", 0), out.stderr
 
 
-OPTIONAL = {"lanes.py", "passes.py"}
+OPTIONAL = {"lanes.py", "passes.py", "descents.py"}
 """Modules of an extra, which the core imports only where the extra is installed."""
 
 

@@ -10,14 +10,16 @@ import pytest
 
 import equirate
 import equirate.torch
-from equirate import datasets
+from equirate import boosting, datasets, distributed
 
 LAB = Path(equirate_lab.__file__).parent
 MODULES: dict[str, ModuleType] = {
     "equirate": equirate,
     "equirate.algorithms": equirate.algorithms,
     "equirate.baselines": equirate.baselines,
+    "equirate.boosting": boosting,
     "equirate.datasets": datasets,
+    "equirate.distributed": distributed,
     "equirate.mixtures": equirate.mixtures,
     "equirate.models": equirate.models,
     "equirate.torch": equirate.torch,

@@ -18,6 +18,7 @@ from ._core.errors import (
     InfeasibleError,
     NotSolvedWarning,
     ParseError,
+    ProcessError,
     UndefinedRateWarning,
 )
 from .data.slices import Slice, attr
@@ -175,6 +176,7 @@ __all__ = [
     "AlgorithmError",
     "ParseError",
     "FileError",
+    "ProcessError",
     "EquirateWarning",
     "NotSolvedWarning",
     "UndefinedRateWarning",

@@ -73,9 +73,12 @@ def test_every_model_that_numbers_tell_is_saved(tmp_path: Path, model: Any) -> N
 
 
 def test_probabilities_of_many_cells_are_those_of_scikit_learn(tmp_path: Path) -> None:
-    estimator = fitted([eq.tpr(A) >= eq.tpr(~A) - 0.05], model=PlugIn())
+    third = eq.attr("third") == 1
+    people = {**PEOPLE, "third": np.arange(len(Y)) % 3 == 1}
+    estimator = eq.RateClassifier(ERROR, [eq.tpr(A) >= 0.5, eq.tpr(third) >= 0.5], model=PlugIn(), random_state=0)
+    estimator.fit(X, Y, sensitive_features=people)
     posterior = estimator.members_.posterior
-    assert posterior.learner.coef_.shape[0] == len(posterior.learner.classes_) > 2
+    assert posterior.groups.coef_.shape[0] == len(posterior.groups.classes_) > 2
     estimator.save(tmp_path / "model")
     again = eq.load(tmp_path / "model").members_.posterior
     np.testing.assert_allclose(again(X, None), posterior(X, None), atol=1e-14)
@@ -94,7 +97,7 @@ def test_members_that_look_groups_up_are_saved() -> None:
     back = Members.read(Written(written.kind, json.loads(json.dumps(written.settings)), written.arrays))
     np.testing.assert_array_equal(back.decide(X, PEOPLE), members.decide(X, PEOPLE))
     alike = np.zeros_like(written.arrays["bits"])
-    with pytest.raises(eq.FileError, match="do not differ"):
+    with pytest.raises(eq.FileError, match="do not fit together"):
         Members.read(written._replace(arrays={**written.arrays, "bits": alike}))
 
 
@@ -166,8 +169,8 @@ def changed(value: Any, path: str, new: Any) -> Any:
         ("problem.constraints", ["f1()"], "is not a constraint"),
         ("problem.objective", "f1() >= 1", "is not an objective"),
         ("problem.objective", "x" * 30_000, "a text of at most 20000 characters"),
-        ("settings.n_rounds", 1.5, "must be a whole number"),
-        ("settings.n_rounds", True, "must be a whole number"),
+        ("settings.n_rounds", 1.5, "must be null or a whole number"),
+        ("settings.n_rounds", True, "must be null or a whole number"),
         ("settings.random_state", 2**300, "a whole number of 301 bits"),
         ("settings.output", "other", "must be one of 'stochastic', 'deterministic', 'hashed'"),
         ("settings.tolerance", float("nan"), "must be a finite number"),
@@ -210,6 +213,14 @@ def test_a_forged_manifest_is_refused(content: Any, path: str, value: Any, messa
     manifest, arrays = content
     found = refused(changed(manifest, path, value), arrays)
     assert message in found
+
+
+def test_an_output_that_the_estimator_does_not_have_is_refused() -> None:
+    made = eq.RatePostprocessor(LogisticRegression(), ERROR, [eq.positive_rate() <= 0.4], cv=2).fit(X, Y)
+    manifest, arrays = made._plain()
+    assert "must be one of 'stochastic', 'hashed'" in refused(
+        changed(manifest, "settings.output", "deterministic"), arrays
+    )
 
 
 def test_labels_of_one_byte_are_not_cut(content: Any) -> None:

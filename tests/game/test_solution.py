@@ -325,6 +325,7 @@ def test_the_bounds_hold_the_optimum(algorithm, problem, seed):
 )
 def test_a_bound_says_what_it_is_over(options, over):
     X, y, attributes, decided = finite()
+    X = np.repeat(X, 2, axis=1)  # of one feature, all linear classifiers are known
     options = {"algorithm": "oracle", "model": list(decided.T), **options}
     solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes, n_rounds=20, **options)
     assert solution.status.feasible

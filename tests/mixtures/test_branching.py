@@ -10,7 +10,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
 from equirate.mixtures import MOST_RATIOS, Search, polish_weights, shrink_weights
-from equirate.mixtures.columns import Columns
+from equirate.mixtures.columns import Box, Columns
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -178,3 +178,31 @@ def test_columns_that_are_not_finite_get_no_weight():
     result = polish_weights(case.table, case.rows, np.full(8, 1 / 8), search=FINE)
     assert result.weights[[3, 5, 6]].tolist() == [0, 0, 0]
     assert result.bound is not None
+
+
+# -- the relaxation over a box ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["two in constraints", "two in the objective", "three"])
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.sampled_from([0.3, 0.03, 1e-5]))
+@settings(max_examples=15, deadline=None)
+def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_small_one(name, seed, place, width):
+    """McCormick's envelope, against a grid of mixtures: sound in every box, and tight where there is no room."""
+    case = Case(PROBLEMS[name], seed, 3)
+    grid = GRIDS[3]
+    columns = Columns(case.table, case.rows, [], np.full(3, 1 / 3))
+    below = np.stack([ratio.denominator @ grid for ratio in columns.ratios])
+    z = np.stack([ratio.numerator @ grid for ratio in columns.ratios]) / below
+    centre = place % grid.shape[1]
+    box = Box(*(part[:, centre] + side * width for part in (below, z) for side in (-1, 1)))
+    inside = ((below >= box.d_lo[:, None]) & (below <= box.d_hi[:, None])).all(0)
+    inside &= ((z >= box.z_lo[:, None]) & (z <= box.z_hi[:, None])).all(0)
+    objective, violation = case.value(grid[:, inside])
+    room = float(violation.max())
+    columns.aim_at_objective(room)
+    columns.inside(box)
+    solved = columns.solve()
+    assert solved is not None
+    assert solved[2] <= objective.min() + 1e-7
+    if width == 1e-5:  # nothing but the centre, up to the width times the slopes
+        assert solved[2] >= objective.min() - 5e-3

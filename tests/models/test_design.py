@@ -460,3 +460,13 @@ def test_features_may_be_stored_in_any_way(kind: str, tmp_path: Any) -> None:
         ),
     }[kind](X)
     same_course(played("odds", stored), played("odds", X))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("size", [1e-160, 1e-300])
+def test_features_too_small_to_square_are_refused_by_name(form, size):
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1.0, size]
+    with pytest.raises(eq.DataError, match=r"column 2 of X has values of at most .*MaxAbsScaler"):
+        Standard.of(form(X), np.ones(50))
+    X[:, 2] = size  # a constant is a constant, however small
+    assert Standard.of(form(X), np.ones(50)).spread[2] == np.inf

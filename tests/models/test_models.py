@@ -332,13 +332,15 @@ class Known:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_plug_in_on_exact_probabilities_reaches_the_bayes_cost(weighted):
-    kinds = rng.integers(0, 6, 400)
-    y = (rng.random(400) < np.array([0.1, 0.3, 0.45, 0.55, 0.7, 0.9])[kinds]).astype(int)
-    group = {"group": np.where(rng.random(400) < np.linspace(0.2, 0.8, 6)[kinds], "a", "b")}
-    weight = rng.uniform(0.5, 2, 400) if weighted else None
+    # every kind has every label and group, in shares that do not depend on each other
+    kinds, y, second = (part.ravel() for part in np.meshgrid(np.arange(6), [0, 1], [0, 1], indexing="ij"))
+    times = 1 + (7 * kinds + 3 * y) % 5  # so many of each label
+    kinds, y, second = (np.repeat(part, times * (1 + second * (kinds % 3))) for part in (kinds, y, second))
+    group = {"group": np.where(second == 1, "a", "b")}
+    weight = np.linspace(0.5, 2, 6)[kinds] if weighted else None
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.fpr(A) <= 0.2, eq.tpr(A) >= 0.5])
     table = make_table(canonicalize(problem), Examples.of(y, group, weight))
-    learner = bound(PlugIn(Known()), kinds[:, None].astype(float), table)
+    learner = bound(PlugIn(Known(), folds=1), kinds[:, None].astype(float), table)
     for t in range(5):
         k = table.coefficients(np.random.default_rng(t).exponential(size=(3, COUNT)))
         cost = (respond(learner, k) * k).sum(0)
@@ -361,11 +363,10 @@ def test_an_aware_plug_in_looks_groups_up():
     np.testing.assert_array_equal(members.decide(X, swapped)[:, 0], ATTRIBUTES["group"] == "b")
     with pytest.raises(eq.DataError, match="give attributes"):
         members.decide(X)
-    # Each example's probabilities: its own two cells, adding up to one; the label's from the learner.
-    P = learner.probabilities
-    np.testing.assert_allclose(P.sum(1)[(P > 0).sum(1) == 2], 1.0)
-    learner = learner.posterior.learner
-    np.testing.assert_allclose(P[:, TABLE.cells.labels == 1].sum(1), learner.predict_proba(X)[:, 1])
+    # Each example's probabilities: its own groups for certain, and the label's from the classifier.
+    P = learner.handed
+    np.testing.assert_array_equal(np.sort(P[:, 1:], axis=1)[:, -2:], np.tile([0.0, 1.0], (len(P), 1)))
+    np.testing.assert_allclose(P[:, 0], learner.posterior.label.predict_proba(X)[:, 1])
     assert not bound(PlugIn()).members([np.ones((CELLS, 1))], [(0, 0)]).needs_attributes
 
 

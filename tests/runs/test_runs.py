@@ -1,4 +1,4 @@
-"""What the commands do: explanations, options in files, names, forests as arrays, and the model's folder."""
+"""What the commands do: explanations, options in files, names, and the model's folder."""
 
 import json
 import tomllib
@@ -21,7 +21,6 @@ from equirate.runs import settings as options
 from equirate.runs.explaining import directions, explain, words
 from equirate.runs.fitting import write_report
 from equirate.runs.folders import output_folder
-from equirate.runs.forests import Forest
 from equirate.runs.models import Trained
 from equirate.runs.names import check_names, mentioned
 from equirate.runs.preparing import Labels
@@ -197,63 +196,6 @@ def test_a_name_that_is_no_attribute_is_pointed_at(text: str, column: int, says:
     assert says in refusal.value.reason
 
 
-# -- forests --------------------------------------------------------------------------------------
-
-
-def test_a_forest_decides_like_what_it_was_taken_from() -> None:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 4)).astype(np.float32)
-    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600) > 0
-    fitted = HistGradientBoostingClassifier(max_iter=12, random_state=0).fit(X, y)
-    forest = Forest.of(fitted)
-    new = rng.normal(size=(5000, 4)).astype(np.float32)
-    np.testing.assert_allclose(forest.decision_function(new), fitted.decision_function(new), rtol=1e-12)
-    again = Forest.read(forest.arrays(), 4)
-    np.testing.assert_array_equal(again.decision_function(new), forest.decision_function(new))
-
-
-def test_a_constant_forest() -> None:
-    for answer in (True, False):
-        forest = Forest.of(Always(answer))
-        again = Forest.read(forest.arrays(), 3)
-        assert ((again.decision_function(np.zeros((4, 3))) > 0) == answer).all()
-
-
-def arrays() -> dict[str, Any]:
-    whole = {"feature": [0, 0, 0], "left": [1, 1, 2], "right": [2, 1, 2], "roots": [0]}
-    floats = {"threshold": [0.5, 0.0, 0.0], "value": [0.0, -1.0, 1.0], "offset": [0.0]}
-    made = {name: np.array(values, dtype=np.int32) for name, values in whole.items()}
-    return made | {name: np.array(values) for name, values in floats.items()}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"left": [0, 1, 2]},
-        {"left": [-1, 1, 2]},
-        {"right": [3, 1, 2]},
-        {"right": [0, 1, 2]},
-        {"left": [2, 0, 2]},
-        {"feature": [1, 0, 0]},
-        {"feature": [-1, 0, 0]},
-        {"roots": [3]},
-        {"roots": [-1]},
-        {"left": [1, 1]},
-        {"value": [0.0, np.nan, 1.0]},
-        {"threshold": [np.inf, 0.0, 0.0]},
-        {"offset": [0.0, 1.0]},
-    ],
-)
-def test_forged_forests_are_refused(change: dict[str, Any]) -> None:
-    good = arrays()
-    np.testing.assert_array_equal(Forest.read(good, 1).decision_function([[0.0], [1.0]]), [-1.0, 1.0])
-    bad = good | {name: np.array(values, dtype=good[name].dtype) for name, values in change.items()}
-    with pytest.raises(eq.FileError, match="do not fit together"):
-        Forest.read(bad, 1)
-
-
 # -- folders --------------------------------------------------------------------------------------
 
 
@@ -294,7 +236,7 @@ class Keyed:
 def test_a_key_goes_to_an_estimator_that_takes_one() -> None:
     labels = Labels("hired", "yes", "no")
     problem = eq.Problem(eq.maximize(eq.f1()))
-    mixture: Any = Classifier(FiniteMembers((Forest.of(Always(True)),)), np.ones(1), problem)
+    mixture: Any = Classifier(FiniteMembers((Always(True),)), np.ones(1), problem)
     X = np.zeros((2, 1))
     keyed = Trained("linear", Keyed(), mixture, problem)
     assert keyed.decide(X, labels, np.array(["a", "b"])).tolist() == ["a", "b"]

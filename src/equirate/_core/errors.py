@@ -49,6 +49,10 @@ class FileError(EquirateError):
     """A file that cannot be written, or that is not what it claims to be."""
 
 
+class ProcessError(EquirateError):
+    """A process that shares the rows of a fit with this one has died, has failed or does not answer."""
+
+
 class EquirateWarning(UserWarning):
     """Base class of the warnings of this package."""
 

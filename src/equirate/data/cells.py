@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .examples import Examples
+from .._core.peers import peers
+from .examples import Examples, taken_weights
 from .slices import Slice
 
 Array = NDArray[np.float64]
@@ -19,7 +20,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A partition of the examples: who is in which cell, and what the cells share."""
+    """A partition of the examples: who is in which cell, and what the cells share.
+
+    Where several processes share the rows, all of them know the same cells with the totals of all rows, and each knows
+    which of its own examples is where.
+    """
 
     of: NDArray[np.int32]
     """Cell of each example."""
@@ -47,21 +52,17 @@ class Cells:
         pending = bits + [examples.mask(s) for s in slices]
         for start in range(0, len(pending), 8):
             packed.append(np.packbits(np.stack(pending[start : start + 8], axis=1), axis=1)[:, 0])
-        keys = np.ascontiguousarray(np.stack(packed, axis=1))
-        if keys.shape[1] == 1:
-            _, first, of = np.unique(keys[:, 0], return_index=True, return_inverse=True)
-        else:
-            joined = keys.view(np.dtype((np.void, keys.shape[1])))[:, 0]
-            _, first, of = np.unique(joined, return_index=True, return_inverse=True)
-        of = of.reshape(-1)
-        totals = np.bincount(of, weights=examples.weights, minlength=len(first)).astype(float)
+        keys, of = _known_everywhere(*_told_apart(np.ascontiguousarray(np.stack(packed, axis=1))))
+        totals = np.bincount(of, weights=examples.weights, minlength=len(keys)).astype(float)
+        shared = np.unpackbits(keys, axis=1)[:, : len(pending)].T.astype(bool)
+        known, inside = shared[1 : len(bits)].astype(np.int8), shared[len(bits) :]
         return cls(
-            of.astype(np.int32),
+            of.astype(np.int32, copy=False),
             examples.weights,
-            totals,
-            examples.labels[first],
-            {s: examples.mask(s)[first] for s in slices},
-            {name: examples.baseline(name)[first] for name in names},
+            peers().total(totals),
+            shared[0].astype(np.int8),
+            dict(zip(slices, inside, strict=True)),
+            dict(zip(names, known, strict=True)),
         )
 
     @cached_property
@@ -73,16 +74,16 @@ class Cells:
 
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
-        return replace(self, of=self.of[rows], weights=self.weights[rows])
+        return replace(self, of=self.of[rows], weights=taken_weights(self.weights, rows))
 
     def only(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells of some of the examples alone, with their totals: a part of the data."""
-        return self.take(rows).weighing(self.weights[rows])
+        return self.take(rows).weighing(taken_weights(self.weights, rows))
 
     def weighing(self, weights: Array) -> Cells:
         """The same cells with other weights of the examples."""
         totals = np.bincount(self.of, weights=weights, minlength=len(self)).astype(float)
-        return replace(self, weights=weights, totals=totals)
+        return replace(self, weights=weights, totals=peers().total(totals))
 
     @cached_property
     def unweighted(self) -> bool:
@@ -97,14 +98,41 @@ class Cells:
         indicator: NDArray[np.float32] = (np.arange(len(self))[:, None] == self.of).astype(np.float32)
         return indicator
 
+    def sums_of_all(self, values: NDArray[Any]) -> Array:
+        """The same as `sums`, over the rows of all processes."""
+        found: Array = peers().total(self.sums(values))
+        return found
+
     def sums(self, values: NDArray[Any]) -> Array:
         """Add weighted values (examples, configurations) up, cell by cell."""
         if values.dtype == bool:
             if self._indicator is not None:  # whole numbers below 2^24 are exact in single precision
                 return np.asarray(self._indicator @ values.astype(np.float32), dtype=float)
             values = values.view(np.int8)
+        if values.shape[1] == 1:  # the same sums in the same order, without a matrix
+            column = np.bincount(self.of, weights=self.weights * values[:, 0], minlength=len(self))
+            return np.asarray(column, dtype=float)[:, None]
         return np.asarray(self.adder @ values, dtype=float)
 
     def spread(self, coefficients: Array) -> Array:
         """Give each example its weight times its cell's coefficient."""
         return coefficients[self.of] * self.weights[:, None]
+
+
+def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The different rows of ``keys``, in order, and which of them each row is."""
+    if keys.shape[1] == 1:
+        found = np.flatnonzero(np.bincount(keys[:, 0], minlength=256)).astype(np.uint8)
+        number = np.zeros(256, np.int32)
+        number[found] = np.arange(len(found))
+        return found[:, None], number[keys[:, 0]]
+    found, of = np.unique(keys.view(np.dtype((np.void, keys.shape[1])))[:, 0], return_inverse=True)
+    return found.view(np.uint8).reshape(-1, keys.shape[1]), of.reshape(-1)
+
+
+def _known_everywhere(keys: NDArray[np.uint8], of: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The keys of all processes, gathered once, and which of them each row here is."""
+    if peers().size == 1:
+        return keys, of
+    every, place = _told_apart(np.concatenate([*peers().gather(keys), keys]))
+    return every, place[len(place) - len(keys) :][of]

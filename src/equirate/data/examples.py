@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from .alignment import check_indexes
 from .kinds import RateKind
 from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing, unknown_values
@@ -28,6 +29,7 @@ UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
 _LIGHTEST = 2.0**-64  # products of weights that are all much lighter, or much heavier, would leave the numbers
 _ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
+_BLOCK = 1 << 20  # examples that are looked at together
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
@@ -80,8 +82,10 @@ class Examples:
         if not compared:
             check_indexes({"X": fallback, "y": y, "attributes": attributes, "sample_weight": sample_weight})
         labels = binary(y, "y")
-        if two_classes and labels.size and labels.min() == labels.max():
-            raise DataError(f"y has one class only (all {int(labels[0])}): a classifier needs examples of both labels")
+        if two_classes and labels.size:
+            low, high = peers().range(int(labels.min()), int(labels.max()))
+            if low == high:
+                raise DataError(f"y has one class only (all {low}): a classifier needs examples of both labels")
         columns = columns_of(attributes, fallback)
         categories = _categories(fallback) | _categories(attributes)
         for name, column in columns.items():
@@ -98,7 +102,7 @@ class Examples:
         masks = {slice_: mask[rows] for slice_, mask in self._masks.items()}
         checked = {name: column[rows] for name, column in self._checked.items()}
         columns = TakenColumns(self.columns, rows)
-        labels, weights = self.labels[rows], self.weights[rows]
+        labels, weights = self.labels[rows], taken_weights(self.weights, rows)
         return replace(self, labels=labels, weights=weights, columns=columns, _masks=masks, _checked=checked)
 
     def with_columns(self, columns: Columns) -> Examples:
@@ -143,15 +147,24 @@ class Examples:
         inside = self.mask(slice_) & np.isin(self.labels, kind.labels)
         return np.where(inside, self.weights, 0.0)
 
+    def has(self, kind: RateKind, slice_: Slice) -> bool:
+        """Whether anybody, on any process, is there to measure a rate on."""
+        return peers().some(self.denominator(kind, slice_).any())
+
     def measure(self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array) -> float:
         """Return the exact value of a linear rate on predictions (0/1, or probabilities of predicting 1)."""
-        weight = self.denominator(kind, slice_)
-        total = weight.sum()
+        mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
+        found = np.zeros(2)
+        for first in range(0, len(self), _BLOCK):  # nothing but blocks in memory beside what was given
+            rows = slice(first, first + _BLOCK)
+            labels = self.labels[rows]
+            weight = np.where(mask[rows] & np.isin(labels, kind.labels), self.weights[rows], 0.0)
+            table = np.array(kind.contributions)[labels, 0 if other is None else other[rows]]
+            found += weight @ (table[:, 0] * predictions[rows] + table[:, 1]), weight.sum()
+        counted, total = peers().total(found)
         if total <= 0:
             raise DataError(empty_message(kind, slice_, self))
-        b = self.baseline(baseline) if baseline is not None else np.zeros(len(self), dtype=np.int8)
-        table = np.array(kind.contributions)[self.labels, b]
-        rate = float(weight @ (table[:, 0] * predictions + table[:, 1]) / total)
+        rate = float(counted / total)
         return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
@@ -192,7 +205,7 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
         shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
         hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
         raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
-    found_values = np.unique(numbers)
+    found_values = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
     if set(found_values) <= {0.0, 1.0}:
         return numbers.astype(np.int8)
     if not only_01 and set(found_values) <= {-1.0, 1.0}:
@@ -407,9 +420,21 @@ def _column(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
+def ones(length: int) -> Array:
+    """Weights of 1; of very many, the same one for all, which takes no memory (and cannot be written to)."""
+    return np.ones(length) if length <= _BLOCK else np.broadcast_to(np.ones(1), (length,))
+
+
+def taken_weights(weights: Array, rows: NDArray[np.intp] | slice) -> Array:
+    """Some of the weights."""
+    if weights.strides == (0,) and not isinstance(rows, slice):
+        return ones(len(rows)) if len(rows) <= _BLOCK else np.broadcast_to(weights[:1], (len(rows),))
+    return weights[rows]
+
+
 def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
     if sample_weight is None:
-        return np.ones(length)
+        return ones(length)
     array = _one_dimensional(to_numpy(sample_weight), "sample_weight")
     same_length(array, length, "sample_weight")
     weights = _numbers(array, "sample_weight")
@@ -418,12 +443,13 @@ def _weights(sample_weight: ArrayLike | None, length: int) -> Array:
     if weights.min() < 0:
         raise DataError(f"sample_weight must not be negative; the smallest is {weights.min():g}")
     with np.errstate(over="ignore"):
-        total = weights.sum()
+        total = peers().total(float(weights.sum()))
     if total <= 0:
         raise DataError("sample_weight sums to zero: at least one example must count")
-    if not np.isfinite(total) or not _LIGHTEST < weights.max() < 1 / _LIGHTEST:
+    heaviest = peers().range(0.0, float(weights.max()))[1]
+    if not np.isfinite(total) or not _LIGHTEST < heaviest < 1 / _LIGHTEST:
         # Only their proportions count; a power of two changes no digit of them.
-        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+        weights = np.ldexp(weights, -int(np.frexp(heaviest)[1]))
     return weights
 
 

@@ -7,16 +7,42 @@ holds one trusts it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
-from .examples import Examples, same_length
+from .._core.errors import DataError
+from .._core.peers import peers
+from .examples import Examples, attribute_columns, same_length
 from .features import feature_names
+from .mapped import is_mapped, scratch
+from .slices import is_missing
 
 Rows = NDArray[np.intp] | slice
 _BLOCK = 65536
+
+
+class Given(NamedTuple):
+    """Features, labels, attributes and weights, unchecked, as users give them one by one."""
+
+    X: Any
+    y: Any
+    attributes: Any = None
+    sample_weight: Any = None
+    names: tuple[str, ...] | None = None
+    """Names of the features, where X itself has none."""
+
+
+def given(X: Any, y: Any, attributes: Any, sample_weight: Any) -> Given:
+    """What a user gave; where X holds everything, as the rows of a file do, nothing else may be given."""
+    if not hasattr(X, "given"):
+        return Given(X, y, attributes, sample_weight)
+    if not (y is None and attributes is None and sample_weight is None):
+        raise DataError(f"a {type(X).__name__} has labels, attributes and weights of its own: give nothing beside it")
+    found: Given = X.given()
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +104,7 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     if order is None:
         return X.astype(dtype, copy=False)
-    result = np.empty(X.shape, dtype)
+    result = scratch(X.shape, dtype) if is_mapped(X) else np.empty(X.shape, dtype)
     for start in range(0, len(order), _BLOCK):  # in blocks: no second copy in the precision given
         result[start : start + _BLOCK] = X[order[start : start + _BLOCK]]
     return result
@@ -92,3 +118,30 @@ def count_rows(X: Any) -> int:
 def taken(X: Any, rows: Rows) -> Any:
     """Some rows of features of any kind."""
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def same_everywhere(asked: Any, X: Any, attributes: Any) -> None:
+    """Refuse different problems, columns or kinds of numbers on the processes that share the rows."""
+    others = peers()
+    if others.size == 1:
+        return
+    others.agree("the problem", repr(asked))
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    names = feature_names(X)
+    if len(shape) == 2 and shape[0] == 0:
+        raise DataError("X has no rows here: every process needs some; give the rows to fewer processes")
+    others.agree(
+        "the columns of X", f"{', '.join(names)}" if names else f"{shape[1] if len(shape) == 2 else 1} columns"
+    )
+    kind = "a sparse matrix" if issparse(X) else "a table"
+    others.agree("the kind of X", f"{kind} of {getattr(X, 'dtype', 'columns')}" if names is None else "a data frame")
+    given = {name: _kind(column) for name, column in attribute_columns(attributes).items()}
+    others.agree("the attributes", ", ".join(f"{name} ({kind})" for name, kind in sorted(given.items())))
+
+
+def _kind(column: NDArray[Any]) -> str:
+    """What a column holds; missing values, which text in one place and numbers in another may have, are left out."""
+    if column.dtype.kind == "O":
+        kinds = {"text" if isinstance(value, str) else "numbers" for value in column.tolist() if not is_missing(value)}
+        return " and ".join(sorted(kinds)) or "nothing"
+    return {"U": "text", "S": "text", "M": "dates", "m": "durations"}.get(column.dtype.kind, "numbers")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from .._core.seeds import stream
 from .cells import Cells
 
+Array = NDArray[np.float64]
 Parts = list[NDArray[np.intp]]
+_BLOCK = 1 << 20
 
 
 def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Parts:
     """Split into parts with given shares, cell by cell; every part is sorted.
 
     Every part has its share of every cell to within one example. Each cell is dealt out from a place of its own
-    (systematic sampling), so that many small cells do not all round the same way.
+    (systematic sampling), so that many small cells do not all round the same way. Rows that several processes share are
+    split as if they were all in one place, those of process 0 first; each is told the parts of its own.
 
     Examples
     --------
@@ -29,16 +34,62 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
     >>> [len(part) for part in split_by_cell(cells, (0.6, 0.4), 0)]
     [24, 16]
     """
-    n = len(cells.of)
-    ends = np.cumsum(np.asarray(shares, dtype=float) / np.sum(shares))[:-1]
+    first, total = peers().places(len(cells.of))
     rng = stream("split", seed)
-    order = np.lexsort((rng.random(n), cells.of))
+    numbers = _numbers(rng, first, len(cells.of), total)
     start = (rng.permutation(len(cells)) + 0.5) / len(cells)
-    sizes = np.bincount(cells.of, minlength=len(cells))
-    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    part = np.empty(n, dtype=np.intp)
-    part[order] = np.searchsorted(ends, (place + np.repeat(start, sizes)) / np.repeat(sizes, sizes), side="right")
+    ends = np.cumsum(np.asarray(shares, dtype=float) / np.sum(shares))[:-1]
+    limits = _limits(cells, numbers, start, ends)
+    part = np.zeros(len(numbers), dtype=np.int8 if len(shares) < 128 else np.intp)
+    for first in range(0, len(numbers), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        part[rows] = (numbers[rows, None] >= limits[cells.of[rows]]).sum(axis=1)
     return [np.flatnonzero(part == k) for k in range(len(shares))]
+
+
+def _numbers(rng: np.random.Generator, first: int, count: int, total: int) -> Array:
+    """The draws of the rows that are here, as if all rows were: each takes one step of the generator."""
+    if peers().size == 1:
+        return rng.random(total)
+    rng.bit_generator.advance(first)  # type: ignore[attr-defined]  # that of `stream` can
+    numbers = rng.random(count)
+    rng.bit_generator.advance(total - first - count)  # type: ignore[attr-defined]
+    return numbers
+
+
+def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
+    """(cells, ends): the numbers drawn below which the rows of a cell belong to the parts before an end.
+
+    In the order of its numbers a part of a cell ends at some place, so at some number. Where processes share the rows,
+    none of which are moved, that is found by bisection: each step counts the smaller numbers over all of them. The
+    numbers are multiples of 2^-53.
+    """
+    here = np.bincount(cells.of, minlength=len(cells))
+    edges = np.concatenate([[0], np.cumsum(here)])
+    by_cell = numbers[np.argsort(cells.of, kind="stable")]
+    drawn = [by_cell[a:b] for a, b in itertools.pairwise(edges)]
+    for each in drawn:
+        each.sort()
+    wanted = _before(np.asarray(peers().total(here)), start, ends)
+    if peers().size == 1:
+        return np.array([np.append(each, 1.0)[row] for each, row in zip(drawn, wanted, strict=True)])
+    low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, 2**53, np.int64)
+    for _ in range(54):
+        middle = (low + high) // 2
+        smaller = [np.searchsorted(each, row * 2.0**-53) for each, row in zip(drawn, middle, strict=True)]
+        enough = np.asarray(peers().total(np.array(smaller))) >= wanted
+        low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
+    return np.asarray(high * 2.0**-53, dtype=float)
+
+
+def _before(sizes: NDArray[Any], start: Array, ends: Array) -> NDArray[np.int64]:
+    """(cells, ends): how many rows of each cell lie before each end, if each is dealt out from its start."""
+    size = np.maximum(sizes, 1)[:, None]
+    count = np.ceil(ends * size - start[:, None]).astype(np.int64)
+    for step in (1, -1):  # as the same division rounds it
+        inside = (count + (0 if step > 0 else -1) + start[:, None]) / size < ends
+        count += np.where(inside if step > 0 else ~inside, step, 0)
+    return np.asarray(np.clip(count, 0, sizes[:, None]), dtype=np.int64)
 
 
 def measurable(rates: Iterable[Any], cells: Cells, fewest: int = 1) -> bool:
@@ -46,7 +97,7 @@ def measurable(rates: Iterable[Any], cells: Cells, fewest: int = 1) -> bool:
 
     ``rates`` have a ``slice``, which the cells tell apart, and a ``kind``.
     """
-    counts = np.bincount(cells.of[cells.weights > 0], minlength=len(cells))
+    counts = peers().total(np.bincount(cells.of[cells.weights > 0], minlength=len(cells)))
     behind = [counts[cells.members[rate.slice] & np.isin(cells.labels, rate.kind.labels)].sum() for rate in rates]
     both = all(counts[cells.labels == label].any() for label in (0, 1))
     return both and all(number >= fewest for number in behind)

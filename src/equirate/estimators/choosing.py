@@ -5,38 +5,29 @@ In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classif
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import copy
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import InfeasibleError
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.infeasible import shifted
 from ..game.loop import Moment, values
 from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
-from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
 from ..mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-UNCERTIFIED = (
-    "not certified: no margin that was tried makes every constraint pass its test at the confidence asked for, so this "
-    "is the classifier without a margin; give more data, or loosen the constraints"
-)
-"""Said wherever a confidence was asked for that could not be had."""
-MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
-"""Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
-
 
 def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
     """The single iterate with the best objective among those whose violation, where it counts, is smallest."""
-    rates, losses = solution._of_iterates(solution.iterates)
-    objective, violations = solution._values(rates, losses)
+    rates, losses = solution.measured(solution.iterates)
+    objective, violations = solution.values(rates, losses)
     worst = np.maximum(violations if constrained else violations[:0], 0.0).max(axis=0, initial=0.0)
     worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
     good = worst <= max(float(worst.min()), tolerance)
@@ -45,8 +36,22 @@ def best_single(solution: Solution, tolerance: float, constrained: bool = True) 
     return solution._classifier(solution.iterates, weights, "best")
 
 
+class Watch:
+    """What callbacks that end a play remember, to be paused and to go on."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the line that is shown."""
+        own: Any = self  # a dataclass
+        return {each.name: copy.copy(getattr(self, each.name)) for each in fields(own) if each.name != "line"}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        for name, value in state.items():
+            setattr(self, name, copy.copy(value))
+
+
 @dataclass(eq=False)
-class Plateau:
+class Plateau(Watch):
     """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
 
     Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
@@ -80,7 +85,7 @@ class Plateau:
 
 
 @dataclass(eq=False)
-class LevelPlateaus:
+class LevelPlateaus(Watch):
     """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
 
     Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
@@ -155,14 +160,14 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
         return solution.value_of(classifier)
     cells = solution.judge.cells
     decided = classifier.members.decide(sample.X, sample.examples.columns)
-    rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
+    rates = solution.judge.rates(cells.sums_of_all(decided) @ classifier.weights[:, None])
     lost = np.full((len(solution.problem.losses()), 1), np.nan)
-    objective, violations = solution._values(rates, lost)
+    objective, violations = solution.values(rates, lost)
     sign = -1.0 if solution.problem.objective.sense == "maximize" else 1.0
     return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
 
-def status_of(solution: Solution, classifier: Classifier, sample: Sample, certified: bool | None) -> Status:
+def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Status:
     """The status of the classifier that predicts, where it is not the best mixture of what was found."""
     objective, violation = measured(solution, classifier, sample)
     feasible = violation <= solution.tolerance
@@ -179,60 +184,10 @@ def status_of(solution: Solution, classifier: Classifier, sample: Sample, certif
         violation=max(violation, 0.0),
         feasible=feasible,
         gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
-        advice=advice if certified is not False else (*advice, UNCERTIFIED),
-        certified=certified,
+        advice=advice,
     )
 
 
 def split(problem: Problem) -> list[Constraint]:
     """The constraints with ``abs`` and ``max`` taken apart."""
     return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
-
-
-def careful(
-    chooser: Solution, problem: Problem, on: Sample, test: Sample, confidence: float
-) -> tuple[Classifier, float] | None:
-    """Learn then test: mixtures with ever smaller margins, tested in that order on a part of their own.
-
-    Testing in a fixed order, most careful first, and stopping at the first failure keeps the chance of accepting a
-    mixture that breaks a constraint below 1 - confidence, whatever the mixtures were fitted to.
-
-    Parameters
-    ----------
-    chooser
-        The iterates, judged on ``on``.
-    on, test
-        What mixtures are chosen on, and what they are tested on.
-
-    Returns
-    -------
-    The mixture with the smallest margin that passed, and that margin in standard errors; None if none passed.
-    """
-    parts, plain = split(problem), chooser.polish()
-    played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
-    probability = plain.positive_probability(on.X, on.examples.columns)
-    larger = np.sqrt(len(on) / len(test))  # errors on the part that is tested on, by its size alone
-    errors = [larger * estimate(part.residual, on.examples, probability).error for part in parts]
-
-    def with_margin(margin: float) -> Classifier | None:
-        tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        if not margin:
-            return plain
-        try:
-            tighter = chooser.for_problem(Problem(chooser.problem.objective, tight))
-        except InfeasibleError:  # so wide a margin leaves no room between two constraints
-            return None
-        return tighter.polish(time_limit=0)  # one of a dozen
-
-    accepted: tuple[Classifier, float] | None = None
-    for margin in MARGINS:
-        mixture = with_margin(margin)
-        if mixture is None:  # decided without the test's data, so that leaving it out costs no confidence
-            continue
-        verdicts = certify(
-            parts, test.examples, mixture.positive_probability(test.X, test.examples.columns), confidence
-        )
-        if not all(verdict.verdict == "pass" for verdict in verdicts):
-            break
-        accepted = mixture, margin
-    return accepted

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from .._core.errors import AlgorithmError
+from .._core.peers import peers
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..models.derandomised import Derandomised
@@ -30,6 +31,8 @@ Array = NDArray[np.float64]
 
 MOST_BINS = 400
 """Bins of the rows that members disagree on; each fractional one costs a fraction of its share."""
+MOST_SCORES = 1 << 20
+"""Scores that processes send each other to cut bins by."""
 FEWEST = 4
 """Rows in a bin, about: smaller ones would be decided by the noise in them."""
 
@@ -48,15 +51,25 @@ def derandomised(
     except AlgorithmError:
         return None
     apart = np.flatnonzero(decided.any(axis=1) & ~decided.all(axis=1) & (judge.cells.weights > 0))
-    edges = _edges(score[apart], min(MOST_BINS, max(len(apart) // FEWEST, 1)))
+    scores = gathered(score[apart])
+    edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
     bins = np.searchsorted(edges, score[apart], side="right")
     rates = _rates_of_bins(judge, decided, apart, bins, len(edges) + 1)
     agreed = np.asarray(decided.all(axis=1))
-    fixed = judge.rates(judge.cells.sums(agreed[:, None]))[:, 0]
+    fixed = judge.rates(judge.cells.sums_of_all(agreed[:, None]))[:, 0]
     shares = _basic(rates, weights)
     choice = _settled(rates, fixed, shares, cost)
     single = Derandomised(members, weights, edges, choice.astype(np.int64))
     return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
+
+
+def gathered(score: Array) -> Array:
+    """The scores of all processes; of very many, quantiles of each process's, in proportion to how many it has."""
+    _, total = peers().places(len(score))
+    if total > MOST_SCORES:
+        count = max(len(score) * MOST_SCORES // total, 1)
+        score = np.quantile(score, (np.arange(count) + 0.5) / count, method="nearest") if len(score) else score
+    return np.concatenate(peers().gather(score))
 
 
 def _edges(score: Array, count: int) -> Array:
@@ -83,6 +96,7 @@ def _rates_of_bins(
         ],
         axis=1,
     )
+    sums = peers().total(sums)
     per_cell = sums.reshape(count, size, -1).transpose(1, 0, 2).reshape(size, -1)
     matrix = judge.rate_matrix
     return np.asarray(matrix @ per_cell).reshape(matrix.shape[0], count, -1)

@@ -7,6 +7,7 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError
+from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
 from ..data.cells import Cells
@@ -81,7 +83,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         if not isinstance(self.objective, Objective):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
         one_of(self, "missing", MISSING)
-        self.seed_ = seed_of(self.random_state, type(self).__name__)
+        seed = seed_of(self.random_state, type(self).__name__)
+        if peers().size > 1:  # the same on every process, also where nobody gave one
+            seed = peers().first(secrets.randbelow(2**31) if seed is None else seed)
+        self.seed_ = seed
 
     @property
     def _draws(self) -> int:
@@ -170,7 +175,8 @@ class Judged(ClassifierMixin, BaseEstimator):
     ) -> dict[str, Any]:
         """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
         check_is_fitted(self, "classifier_")
-        return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
+        with joined():
+            return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
 
     def certify(
         self,
@@ -190,19 +196,20 @@ class Judged(ClassifierMixin, BaseEstimator):
         mixture's expected rates, the exact one decisions that are drawn from it, once, with ``random_state``.
         """
         check_is_fitted(self, "classifier_")
-        sample = self._judged(X, y, sensitive_features, sample_weight)
-        constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-        predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
-        return certify(
-            constraints,
-            sides(sample.examples, self.weight_scope)[1],
-            predictions,
-            confidence,
-            method=method,
-            clusters=clusters,
-            correction=correction,
-            seed=self._draws,
-        )
+        with joined():
+            sample = self._judged(X, y, sensitive_features, sample_weight)
+            constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
+            predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
+            return certify(
+                constraints,
+                sides(sample.examples, self.weight_scope)[1],
+                predictions,
+                confidence,
+                method=method,
+                clusters=clusters,
+                correction=correction,
+                seed=self._draws,
+            )
 
     def report(
         self,
@@ -276,7 +283,7 @@ def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
 def two_classes(y: NDArray[Any]) -> NDArray[Any]:
     """The two labels in y, sorted; refuses fewer and more."""
     kind = type_of_target(y, input_name="y", raise_unknown=True)
-    classes: NDArray[Any] = np.unique(y)
+    classes: NDArray[Any] = np.unique(np.concatenate(peers().gather(np.unique(y))))
     if kind not in ("binary", "multiclass") or len(classes) > 2:
         raise DataError(f"Only binary classification is supported. The type of the target is {kind}.")
     if not len(classes):
@@ -295,5 +302,5 @@ def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any)
 def refuse_empty(problem: Problem, examples: Examples) -> None:
     """Refuse rates that nobody is there to measure on."""
     for rate in problem.rates():
-        if not examples.denominator(rate.kind, rate.slice).any():
+        if not examples.has(rate.kind, rate.slice):
             raise DataError(empty_message(rate.kind, rate.slice, examples))

@@ -32,6 +32,7 @@ from .._core.rules import (
 )
 from ..game.algorithms import ALGORITHMS
 from ..game.solution import Status
+from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 
 MOST_CONSTRAINTS, MOST_GROUPS, MOST_MEMBERS, MOST_FEATURES = 4096, 1000, 100_000, 10_000_000
@@ -43,6 +44,7 @@ SURE = 1e-9
 
 _CONSTRAINTS = ListOf(TEXT, MOST_CONSTRAINTS)
 _STEPS = Either((NUMBER, ListOf(NUMBER, 1000, 1)))
+_VALUES = ListOf(SCALAR, 100_000)
 _SETTINGS: dict[str, Rule] = {
     "objective": TEXT,
     "constraints": _CONSTRAINTS,
@@ -51,17 +53,18 @@ _SETTINGS: dict[str, Rule] = {
     "cv": Either((NUMBER, OneOf(("prefit",)))),
     "refit": FLAG,
     "n_jobs": maybe(Whole(-(2**31), 2**31)),
-    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, MapOf(MapOf(SCALAR))))), 1))),
+    "model": Either((TEXT, MapOf(MapOf(Either((SCALAR, _VALUES, MapOf(MapOf(Either((SCALAR, _VALUES))))))), 1))),
     "algorithm": OneOf(("auto", *ALGORITHMS)),
     "output": OneOf(("stochastic", "deterministic", "hashed")),
     "missing": OneOf(("refuse", "group")),
     "weight_scope": OneOf(("both", "objective", "constraints")),
-    "theta_step": _STEPS,
-    "lambda_step": _STEPS,
-    "n_rounds": COUNT,
+    "theta_step": maybe(_STEPS),
+    "lambda_step": maybe(_STEPS),
+    "n_rounds": maybe(COUNT),
     "validation": NUMBER,
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),
+    "confidence_method": OneOf(("cross", "holdout")),
     "two_sets": FLAG,
     "scale": FLAG,
     "warm_start": FLAG,
@@ -71,7 +74,11 @@ _SETTINGS: dict[str, Rule] = {
     "pos_label": SCALAR,
 }
 """Settings by name; those that are not here have one plain value."""
-OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
+OPTIONAL: dict[str, tuple[str, Rule]] = {
+    "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
+    "salt": ("salt_", Whole(0, 2**63)),
+    "certification": ("certification_", record(Certification)),
+}
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
 OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 _COMMON: dict[str, Rule] = {
@@ -82,7 +89,7 @@ _COMMON: dict[str, Rule] = {
     "notes": ListOf(TEXT, 1000),
 }
 _STATUS, _EVALUATION = record(Status), record(Evaluation)
-_OUTPUTS = ("stochastic", "deterministic")
+_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain")
 
 
 @cache
@@ -93,17 +100,21 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
     always = [name for name, part in names.items() if part.default is part.empty]
     needed = {name: settings.pop(name) for name in (*always, "constraints")}
     own = _CLASSIFIER if "model" in names else _POSTPROCESSOR
-    optional = {name: rule for name, (_, rule) in OPTIONAL.items()}
-    optional |= {} if "model" in names else {"features": _FEATURES}
+    optional: dict[str, Rule] = {name: rule for name, (_, rule) in OPTIONAL.items()}
+    if "model" not in names:
+        optional["features"] = _FEATURES
+        settings["output"] = OneOf(("stochastic", "hashed"))  # thresholds have no output of one member
     return Fields({**_COMMON, "settings": Fields(needed, settings), **own}, optional)
 
 
 _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), {"unconstrained": OUTPUT}),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
-    "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),
+    "evaluations": Fields(
+        dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), dict.fromkeys(_BESIDE, MapOf(_EVALUATION, 20))
+    ),
     "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
     "margin": NUMBER,
     "n_rounds": COUNT,

@@ -7,8 +7,11 @@ numbers and reports of what was asked and what was achieved. This module is the 
 
 from __future__ import annotations
 
+import re
+import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,27 +20,34 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.peers import joined
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.sample import Sample
-from ..game.classifiers import Classifier
+from ..data.examples import columns_of, fill_missing
+from ..data.sample import Sample, given, same_everywhere
+from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
+from ..models import make_model
 from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
 from .absent import Absent, told_if_absent
-from .choosing import UNCERTIFIED
-from .fitting import GRID, Outcome, Settings, Training, is_linear
+from .categories import Categories
+from .confidence import METHODS, refuse_inexact
+from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .promises import promised
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
-from .scope import SCOPES
+from .scope import SCOPES, sides
 from .validating import validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
+_APART = ("objective", "constraints", "random_state", "verbose")
+"""Parameters that are told in another way, or that may differ between processes."""
 NO_PROBABILITY = (
     "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. "
     "predict_pmf(X) is the probability with which each label is predicted"
@@ -58,6 +68,13 @@ def _is_single(estimator: RateClassifier) -> bool:
     return len(members) == 1 and isinstance(members, LinearMembers)
 
 
+def _told(estimator: RateClassifier, asked: Problem) -> str:
+    """The problem and how it is to be solved, as text by which processes see that they do the same."""
+    settings = estimator.get_params(deep=False).items()
+    told = [f"{name}={value!r}" for name, value in settings if name not in _APART]
+    return re.sub(r" at 0x[0-9a-f]+", "", "\n".join([repr(asked), *told]))
+
+
 class RateClassifier(Judged):
     """Train a classifier for a function of rates, subject to constraints on others.
 
@@ -70,28 +87,41 @@ class RateClassifier(Judged):
     algorithm
         A name from `equirate.algorithms`, or ``"auto"``.
     model
-        ``"linear"``, a scikit-learn classifier (used as an oracle), a list of classifiers, a model of
-        `equirate.models`, or a ``torch.nn.Module`` with one score per example (see `equirate.torch.TorchModel`).
+        ``"linear"``, ``"trees"`` (boosted trees, by what measured best; `equirate.boosting`), a scikit-learn classifier
+        (used as an oracle), a list of classifiers, a model of `equirate.models`, or a ``torch.nn.Module`` with one
+        score per example (see `equirate.torch.TorchModel`).
+    groups
+        None: predicting needs no attributes. An attribute (``attr("sex")`` or ``"sex"``) or several: they are looked up
+        when predicting, which then needs ``sensitive_features``. For ``model="trees"`` and plug-ins.
     output
         ``"hashed"``: a sparse mixture, in which a salted hash of the row (or of the ``key`` given to `predict`) draws
         the member, so that the same row is always decided the same way, alone or in a batch; ``"deterministic"``: one
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Rounds of the game at most; a network goes by its epochs instead.
+        Rounds of the game at most; by default as the model needs them (1,000 for a linear one). A network goes by its
+        epochs instead.
     theta_step, lambda_step
-        Step sizes of model and multipliers; every pair is a configuration, all played side by side. A network has an
-        optimiser and a step of its own, and is trained once, unless other steps of the multipliers are given.
+        Step sizes of model and multipliers; every pair is a configuration, all played side by side. By default those of
+        the model, four and four for a linear one. A network has an optimiser and a step of its own, and is trained
+        once, unless steps of the multipliers are given.
     validation
         Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
         together, or on the held-out part alone where the model may fit its own too well (any model but a linear one
-        with 30 training examples per feature); 0 chooses on the training data.
+        with 30 training examples per feature); 0 chooses on the training data. Trees, plug-ins and oracles hold nothing
+        out (but for a confidence level): each row is judged by what was trained without it.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
         generalise even where the model overfits.
     confidence
-        None, or a level such as 0.95: keep a margin so that every constraint holds on new data with that confidence.
-        The margin is the smallest that passes a test on a part of its own.
+        None, or a level such as 0.95: keep a margin so that all constraints hold on new data with that confidence. The
+        margin is the smallest that passes a test; where none does, the plain classifier predicts and everything says
+        so (``status_.certified``, ``certification_``, `report`).
+    confidence_method
+        ``"cross"``: every row is decided by a mixture trained without its fold, and all rows test; the uniform mixture
+        of the five is deployed. Five more trainings (one batched run for a linear model); measured, not proven.
+        ``"holdout"``: half of the rows are kept for a test by exact binomial counts; proven for every sample size,
+        and it costs more of the objective. It takes neither weights nor functions that bend, such as a KL divergence.
     scale
         Standardise the features inside; the fitted weights are for the features as given.
     weight_scope
@@ -105,6 +135,10 @@ class RateClassifier(Judged):
         Violations up to this size count as met.
     patience
         Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+    finish
+        Whether classifiers that the play did not pass through are added after it, until no answer of the model improves
+        the best mixture (`Solution.finish`); where held-out rows say that they make it worse, they are left out. None:
+        where that pays, for linear models and for models whose answers are exact.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -118,6 +152,8 @@ class RateClassifier(Judged):
     ----------
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
+    categories_
+        For trees on a frame: what each column of text or categories held; what else comes is taken as missing.
     members_, weights_
         The mixture: deterministic classifiers and their probabilities.
     status_
@@ -130,6 +166,8 @@ class RateClassifier(Judged):
         The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
     notes_
         What a user should know of the output that predicts.
+    certification_
+        With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
 
     Examples
     --------
@@ -149,19 +187,22 @@ class RateClassifier(Judged):
         *,
         algorithm: Any = "auto",
         model: Any = "linear",
+        groups: Any = None,
         output: str = "hashed",
-        n_rounds: int = 1000,
-        theta_step: float | Sequence[float] = GRID,
-        lambda_step: float | Sequence[float] = GRID,
+        n_rounds: int | None = None,
+        theta_step: float | Sequence[float] | None = None,
+        lambda_step: float | Sequence[float] | None = None,
         validation: float = 0.25,
         two_sets: bool = False,
         confidence: float | None = None,
+        confidence_method: str = "cross",
         scale: bool = True,
         weight_scope: str = "both",
         pos_label: Any = None,
         missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
+        finish: bool | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -170,6 +211,7 @@ class RateClassifier(Judged):
         self.constraints = constraints
         self.algorithm = algorithm
         self.model = model
+        self.groups = groups
         self.output = output
         self.n_rounds = n_rounds
         self.theta_step = theta_step
@@ -177,12 +219,14 @@ class RateClassifier(Judged):
         self.validation = validation
         self.two_sets = two_sets
         self.confidence = confidence
+        self.confidence_method = confidence_method
         self.scale = scale
         self.weight_scope = weight_scope
         self.pos_label = pos_label
         self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
+        self.finish = finish
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -191,17 +235,25 @@ class RateClassifier(Judged):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = isinstance(self.model, str) and self.model == "trees"
         return tags
 
     # -- fitting ---------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit the classifier.
 
         Parameters
         ----------
         X
-            Features: numpy, pandas, polars or scipy.sparse, all numeric.
+            Features: numpy, pandas, polars or scipy.sparse, all numeric. Or `equirate.distributed.ParquetRows`, which
+            have everything else, too.
         y
             Labels with two values of any kind.
         sensitive_features
@@ -210,10 +262,18 @@ class RateClassifier(Judged):
         sample_weight
             Non-negative weights.
         """
-        training = self._training(X, y, sensitive_features, sample_weight)
-        with undisturbed(len(training.sample) if is_linear(self.model) else 0):
-            solution, chooser = training.play(start=self._continued(training.width))
-            self._keep(training, solution, training.choose(chooser))
+        with joined():
+            *everything, names = given(X, y, sensitive_features, sample_weight)
+            training = self._training(*everything)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
+            with undisturbed(len(training.sample) if is_linear(self.model) else 0):
+                began = time.monotonic()
+                solution, chooser = training.play(start=self._continued(training.width))
+                outcome = training.choose(chooser)
+                if self.confidence is not None and training.problem.constraints:
+                    outcome = promised(training, solution, chooser, outcome, time.monotonic() - began)
+                self._keep(training, solution, outcome)
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
@@ -221,15 +281,30 @@ class RateClassifier(Judged):
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
         one_of(self, "weight_scope", SCOPES)
+        one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
-        features, checked_y = validated(self, X, y, reset=True)
+        asked = Problem(self.objective, self.constraints)
+        same_everywhere(_told(self, asked), X, sensitive_features)
+        settings, coded = self._coded(settings, X)
+        features, checked_y = validated(self, coded, y, reset=True, missing=settings.made.takes_missing)
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        asked = Problem(self.objective, self.constraints)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
+        if settings.tested:
+            refuse_inexact(problem, sides(examples, settings.weight_scope)[1])
         return Training.of(settings, problem, Sample(features, examples), self.seed_)
+
+    def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
+        """Codes in the place of categories, for a model that splits them, and the model that is told."""
+        self.__dict__.pop("categories_", None)
+        found = Categories.of(X) if settings.made.takes_missing else Categories({})
+        told = settings.made.with_categories(found.places(X)) if found.columns else None
+        if told is None:
+            return settings, X
+        self.categories_ = {name: list(values) for name, values in found.columns.items()}
+        return replace(settings, model=told), found.coded(X)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
@@ -246,7 +321,9 @@ class RateClassifier(Judged):
     def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
         """Remember the result, and what it achieves on each part."""
         self.problem_ = training.problem
-        self._outputs, self._statuses, self.margin_ = outcome.outputs, outcome.statuses, outcome.margin
+        self._outputs = {name: training.served(each) for name, each in outcome.outputs.items()}
+        self._statuses, self.margin_ = outcome.statuses, outcome.margin
+        self.certification_ = outcome.certification
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.record.played
@@ -260,7 +337,7 @@ class RateClassifier(Judged):
                 part: self._evaluation(sample, classifier=classifier, cells=cells)
                 for part, (sample, cells) in held.items()
             }
-            for name, classifier in self._outputs.items()
+            for name, classifier in outcome.outputs.items()
         }
         self._tell()
 
@@ -278,16 +355,8 @@ class RateClassifier(Judged):
 
     def _tell(self) -> None:
         """Warn, from where the user called `fit`, of what was not reached."""
-        status = self.status_
-        for said, text in (
-            (
-                not status.feasible,
-                f"the constraints are not met: largest violation {status.violation:.4g}; see report() and status_",
-            ),
-            (status.certified is False, UNCERTIFIED),
-        ):
-            if said:
-                warnings.warn(text, NotSolvedWarning, stacklevel=4)
+        for text in self.status_.warnings():
+            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
 
@@ -324,7 +393,7 @@ class RateClassifier(Judged):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any, key: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -335,10 +404,12 @@ class RateClassifier(Judged):
             For the hashed output: one value per row, such as the number of a person, that decides in the place of the
             row which member is drawn. Needed where many people have the same features; a deterministic output needs
             none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
         """
-        classifier, X = self.classifier_, self._features(X)
+        classifier, attributes, X = self.classifier_, self._attributes(X, sensitive_features), self._features(X)
         if self.output != "stochastic":
-            return self._named(self._hashed(X, key=key))
+            return self._named(self._hashed(X, key, attributes))
         if key is not None:
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
         if X.shape[0] == 1 and not classifier.is_deterministic:
@@ -348,14 +419,28 @@ class RateClassifier(Judged):
                 EquirateWarning,
                 stacklevel=2,
             )
-        return self._named(classifier.predict(X, random_state=self._draws))
+        return self._named(classifier.predict(X, attributes, random_state=self._draws))
 
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        return self.classifier_.predict_hashed(X, attributes, salt=getattr(self, "salt_", None), key=key)
+        classifier, salt = self.classifier_, getattr(self, "salt_", None)
+        if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
+            # the bits of NaN differ: it is hashed as a number that nothing else is
+            draws = hashed_uniform(np.where(np.isnan(X), np.float32(-3.4e38), X), salt)
+            return classifier._pick(classifier.members.decide(X, attributes), draws)
+        return classifier.predict_hashed(X, attributes, salt=salt, key=key)
 
-    def predict_pmf(self, X: Any) -> Array:
+    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
+        """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""
+        if not self.classifier_.members.needs_attributes:
+            return None
+        compare_indexes(X, None, sensitive_features, None)
+        columns = columns_of(sensitive_features, X)
+        return columns if self.missing == "refuse" else fill_missing(columns)
+
+    def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
-        return self._by_class(self.classifier_.positive_probability(self._features(X)))
+        attributes = self._attributes(X, sensitive_features)
+        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
 
@@ -376,7 +461,8 @@ class RateClassifier(Judged):
         return copy
 
     def _features(self, X: Any) -> Any:
-        return validated(self, X, reset=False)
+        known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
+        return validated(self, Categories(known).coded(X), reset=False, missing=make_model(self.model).takes_missing)
 
     # -- telling ---------------------------------------------------------------------------------
 
@@ -413,8 +499,9 @@ class RateClassifier(Judged):
             ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
         """
         worker = clone(self)
-        training = worker._training(X, y, sensitive_features, sample_weight)
-        return trace(training, levels, None if test is None else worker._judged(*test))
+        with joined():
+            training = worker._training(X, y, sensitive_features, sample_weight)
+            return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import stacked
@@ -30,7 +31,8 @@ COLUMN = "copy of the examples"
 def scoped(problem: Problem, sample: Sample, cells: Cells, scope: str) -> tuple[Problem, Sample, Cells]:
     """Double the examples so that ``sample_weight`` applies to the objective or to the constraints alone."""
     examples = sample.examples
-    if scope == "both" or (examples.weights == examples.weights[0]).all():
+    low, high = peers().range(examples.weights.min(), examples.weights.max())
+    if scope == "both" or low == high:
         return problem, sample, cells
     plain = np.ones(len(examples))
     weights = [examples.weights, plain] if scope == "objective" else [plain, examples.weights]

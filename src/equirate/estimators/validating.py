@@ -17,8 +17,11 @@ from ..data.examples import refuse_missing, shared_names, to_numpy
 from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_infinite
 
 
-def validated(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:
-    """Validate features, or features and labels, as scikit-learn does; ``reset`` learns the names of the columns."""
+def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = False) -> Any:
+    """Validate features, or features and labels, as scikit-learn does; ``reset`` learns the names of the columns.
+
+    ``missing`` says whether features may be NaN.
+    """
     if sp.issparse(X):
         refuse_corrupt(X)
     shared = shared_names(X)
@@ -36,7 +39,11 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool) -> Any:
         if not refusal:
             raise
         raise DataError(refusal) from error
-    refuse_infinite(checked[0] if y else checked, feature_names(X))
+    found = checked[0] if y else checked
+    if not missing or sp.issparse(found):
+        refuse_infinite(found, feature_names(X))
+    elif np.isinf(found).any():
+        refuse_infinite(np.where(np.isnan(found), 0.0, found), feature_names(X))
     return checked
 
 

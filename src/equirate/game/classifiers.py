@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
 from .._core.hashing import row_hashes, salted_keys, salted_rows, uniform
+from .._core.peers import joined
 from .._core.seeds import stream
 from ..data.examples import Examples, by_label, to_numpy
 from ..data.features import features
@@ -26,6 +27,8 @@ from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+BLOCK = 1 << 20
+"""Rows of an array that are decided together, where there are more."""
 FEW = 16
 """Members up to which a mixture is added up one by one."""
 
@@ -62,6 +65,9 @@ class Classifier:
 
     def positive_probability(self, X: Any, attributes: Any = None) -> Array:
         """Probability of predicting 1, example by example."""
+        if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
+            blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
+            return np.concatenate(blocks)
         decided = self.members.decide(X, attributes)
         if len(self.weights) > FEW:
             return snapped(decided @ self.weights)
@@ -130,19 +136,20 @@ class Classifier:
             raise DataError("this classifier has no problem of its own: give what to evaluate")
         if pos_label is not None:
             y = by_label(y, y, pos_label)[0]
-        examples = Examples.of(y, attributes, sample_weight, fallback=X)
-        terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
-        values = loss_values(terms, examples, self.members.scores(X, attributes)) @ self.weights if terms else ()
-        losses = {term.key: value for term, value in zip(terms, values, strict=True)}
-        measure = measurer(examples, self.positive_probability(X, attributes), losses)
-        if isinstance(what, Expression):
-            return float(what.value(measure))
-        if isinstance(what, Constraint):
-            return float(what.residual.value(measure))
-        problem = what.expanded(examples)
-        objective = float(problem.objective.expr.value(measure))
-        violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
-        return {"objective": objective, "violations": violations}
+        with joined():
+            examples = Examples.of(y, attributes, sample_weight, fallback=X)
+            terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
+            values = loss_values(terms, examples, self.members.scores(X, attributes)) @ self.weights if terms else ()
+            losses = {term.key: value for term, value in zip(terms, values, strict=True)}
+            measure = measurer(examples, self.positive_probability(X, attributes), losses)
+            if isinstance(what, Expression):
+                return float(what.value(measure))
+            if isinstance(what, Constraint):
+                return float(what.residual.value(measure))
+            problem = what.expanded(examples)
+            objective = float(problem.objective.expr.value(measure))
+            violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
+            return {"objective": objective, "violations": violations}
 
     def __repr__(self) -> str:
         kind = "deterministic" if self.is_deterministic else f"mixture of {len(self.members)}"

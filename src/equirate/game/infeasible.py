@@ -173,7 +173,7 @@ class Columns:
         """The recorded iterates, with the two that say the same to everybody; of a short list, everything."""
         judge = solution.judge
         here = judge.examples is solution.table.examples and not solution.rules.two_sets
-        recorded = solution._of_iterates(solution.iterates)[0]
+        recorded = solution.measured(solution.iterates)[0]
         every = solution.learner.every_sum() if here and solution.exact else None
         if every is not None:
             return cls(solution, judge.rates(every), True, False)

@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.peers import peers
 from ..language.expressions import Expression
 from ..models.contract import Asked, Learner, Seen
 from ..players.model import ModelPlayer
 from ..players.multipliers import MultiplierPlayer, arguments
 from ..players.slack import SlackPlayer
 from ..problem.table import Table
+from .pausing import kept_by_peers
 from .record import Record, Start
 
 Array = NDArray[np.float64]
@@ -107,17 +109,18 @@ def play(
 
     ``table`` is what multipliers and slacks see, and what is recorded. ``training`` is what the model is trained on:
     the same by default; another table over the same rows (with other weights) makes the two-data-set game of Cotter
-    et al. (2019). ``start`` continues an earlier play. A progress callback that returns True ends the play; one that
-    returns an array of configurations ends theirs, and the others go on in a smaller batch.
+    et al. (2019). ``start`` continues an earlier play; one that ended with its process goes on by itself where
+    checkpoints are kept. A progress callback that returns True ends the play; one that returns an array of
+    configurations ends theirs, and the others go on in a smaller batch.
     """
     record = Record(rules.count)
     game = Game(table, table if training is None else training, learner, players, rules, record)
     if start is not None:
         game.start_from(start)
+    keeper = learner.keeper or kept_by_peers(game)
     try:
         # What diverges is dropped and named.
         with learner.expecting(rules.n_rounds), np.errstate(over="ignore", invalid="ignore"):
-            keeper = learner.keeper
             played = 0 if keeper is None else keeper.resume(game, progress)
             for t in range(played + 1, rules.n_rounds + 1):
                 recorded = t % game.every == 0 or t == rules.n_rounds
@@ -135,6 +138,8 @@ def play(
                 if over:
                     break
     except KeyboardInterrupt:
+        if peers().size > 1:  # the others are in other rounds
+            raise
         record.interrupted = True
     if not record.rounds and len(record.diverged) == rules.count:
         last = max(record.diverged.values())

@@ -17,18 +17,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
+from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Search, Weights, best_index, polish_weights, shrink_weights
-from ..models.contract import Learner, Members, Rows
+from ..models.contract import Fit, Learner, Members, Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
 from .classifiers import Classifier, snapped
+from .finishing import ROUNDS, Joined, Told, finishing
 from .infeasible import Conflict, conflict_of, least_broken
-from .loop import Rules, values
+from .loop import Rules, values as values_of
 from .record import Record
 from .status import COLUMNS, EVERYTHING, Status
 
@@ -71,20 +73,30 @@ class Solution:
     tolerance: float = 1e-3
     exact: bool = False
     """Whether the model's best responses are ones."""
+    training: Table | None = None
+    """The table of what the model is trained on, where that is other data than the multipliers see."""
+    every: Array | None = None
+    """Sums of every classifier that the model can be, on the judging data, where they are known."""
+    mixed: tuple[int, ...] | None = None
+    """The recorded rounds that are mixed; None for all."""
 
     # -- values ----------------------------------------------------------------------------------
 
     @cached_property
     def iterates(self) -> list[tuple[int, int]]:
-        """Every recorded iterate: (recorded round, configuration)."""
-        return [(t, int(c)) for t, active in enumerate(self.record.actives) for c in active]
+        """Every iterate that is mixed: (recorded round, configuration)."""
+        rounds = range(len(self.record.actives)) if self.mixed is None else self.mixed
+        return [(t, int(c)) for t in rounds for c in self.record.actives[t]]
 
-    def _values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
-        """Minimised objective and signed violations (split constraints), in the user's own terms."""
-        return values(self.judge, snapped(rates), losses, self.judge.constants)
+    def values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
+        """Minimised objective and signed violations (split constraints) of classifiers, in the user's own terms.
 
-    def _of_iterates(self, chosen: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
-        """(rates, chosen) and (losses, chosen): exact values of some iterates."""
+        ``rates`` and ``losses`` (quantity, classifiers) are measured on the judging data; see `measured`.
+        """
+        return values_of(self.judge, snapped(rates), losses, self.judge.constants)
+
+    def measured(self, chosen: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+        """Exact rates and ordinary losses (quantity, chosen) of some of `iterates` on the judging data."""
         if not chosen:
             return np.zeros((self.rates.shape[1], 0)), np.zeros((self.losses.shape[1], 0))
         t, c = np.array(chosen).T
@@ -96,32 +108,35 @@ class Solution:
 
         ``objective`` is in the user's own sense; ``violation`` is the largest, at least 0.
         """
-        T, _, C = self.rates.shape
-        flat = [np.moveaxis(array, 1, 0).reshape(array.shape[1], T * C) for array in (self.rates, self.losses)]
-        objective, violations = self._values(*flat)
+        T, C = self.record.recorded, self.rates.shape[2]
+        parts = (self.rates[:T], self.losses[:T])
+        flat = [np.moveaxis(array, 1, 0).reshape(array.shape[1], T * C) for array in parts]
+        objective, violations = self.values(*flat)
         if self.problem.objective.sense == "maximize":
             objective = -objective
         worst = np.maximum(violations, 0).max(axis=0, initial=0.0)
-        dropped = np.isnan(self.rates).any(axis=1)
+        dropped = np.isnan(self.rates[:T]).any(axis=1)
         return {
-            "round": np.array(self.record.rounds),
+            "round": np.array(self.record.rounds[:T]),
             "objective": np.where(dropped, np.nan, objective.reshape(T, C)),
             "violation": np.where(dropped, np.nan, worst.reshape(T, C)),
-            "multipliers": self.record.stacked("multipliers"),
-            "slacks": self.record.stacked("slacks"),
-            "lagrangian": self.record.stacked("lagrangian"),
+            "multipliers": self.record.stacked("multipliers")[:T],
+            "slacks": self.record.stacked("slacks")[:T],
+            "lagrangian": self.record.stacked("lagrangian")[:T],
         }
 
     def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
         """Judge the same iterates on other data: mixtures made from the result are chosen there."""
-        return self.on_sample(Sample.of(X, y, attributes, sample_weight))
+        with joined():
+            return self.on_sample(Sample.of(X, y, attributes, sample_weight))
 
     def on_sample(self, sample: Sample, cells: Cells | None = None) -> Solution:
         """Judge the same iterates on a sample that is checked already; ``cells`` are its cells, where known."""
         judge = make_table(self.judge.program, sample.examples, cells)
         judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
         terms = self.problem.losses()
-        measure = self.learner.measurer(Rows.of(sample, judge.cells))
+        rows = Rows.of(sample, judge.cells)
+        measure = self.learner.measurer(rows)
         for start in range(0, len(self.iterates), _BLOCK):
             block = self.iterates[start : start + _BLOCK]
             members = self.members(block)
@@ -129,7 +144,7 @@ class Solution:
             judged[t, :, c] = judge.rates(measure(members)).T
             if terms:
                 lost[t, :, c] = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns)).T
-        return replace(self, judge=judge, rates=judged, losses=lost)
+        return replace(self, judge=judge, rates=judged, losses=lost, every=None)
 
     def for_problem(self, problem: Problem) -> Solution:
         """The same iterates on the same data, for another problem with the same rates: mixtures are made for that one.
@@ -162,6 +177,80 @@ class Solution:
         losses = self.losses[:, [lost[term.key] for term in problem.losses()]]
         return replace(self, problem=problem, judge=judge, rates=rates, losses=losses)
 
+    # -- finishing -------------------------------------------------------------------------------
+
+    def finish(
+        self, *, rounds: int = ROUNDS, time_limit: float | None = None, progress: Told | None = None
+    ) -> Solution:
+        """Add classifiers that the play did not pass through, until no answer of the model improves the best mixture.
+
+        The best mixture of all columns has prices; the model answers them, and what it answers joins the columns (see
+        `equirate.game.finishing`). A linear model answers with weighted logistic regressions and a search over
+        directions, each with its best intercept, and the logistic regression of the labels joins with thresholds all
+        over its scores; a list of classifiers joins as a whole. Objectives with ordinary losses, which costs do not
+        price, are left as they are.
+
+        Parameters
+        ----------
+        rounds
+            Rounds of prices and answers at most.
+        time_limit
+            Seconds after which no further round begins; by default until nothing improves.
+        progress
+            A function of the round, and of the objective and the violation of the best mixture so far.
+
+        Returns
+        -------
+        Solution
+            The same with more `iterates`; what the play itself has recorded (`history`, `uniform`, `average`) stays as
+            it is. Ctrl-C ends the rounds and keeps what there is.
+
+        Examples
+        --------
+        >>> import numpy as np, equirate as eq
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(0, 2, 300)
+        >>> X = rng.normal(size=(300, 2)) + y[:, None]
+        >>> problem = eq.Problem(eq.maximize(eq.f1()), [eq.precision() >= 0.95])
+        >>> solution = eq.solve(problem, X, y, n_rounds=200)
+        >>> solution.finish().status.objective >= solution.status.objective
+        True
+        """
+        if self.judge.examples is not self.table.examples:
+            raise AlgorithmError("finish() prices what the model is trained on: call it before on(), which judges")
+        if self.problem.losses():
+            return self
+        with joined():
+            return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
+
+    def played(self) -> Solution:
+        """The same, with mixtures of the iterates of the play alone."""
+        return replace(self, mixed=tuple(range(self.record.recorded)))
+
+    def joined(self, fit: Fit) -> Solution:
+        """The same, with mixtures of what joined after the play and fits the sample no more closely than ``fit``."""
+        return replace(self, mixed=tuple(t for t, found in sorted(self.record.fits.items()) if found <= fit))
+
+    def joining(self, joined: Joined) -> Solution:
+        """The same with further classifiers, found on the data that this solution is judged on."""
+        record = replace(self.record, interrupted=self.record.interrupted or joined.interrupted)
+        before, count, rates = len(record.rounds), record.count, [self.rates]
+        for k, (snapshot, places) in enumerate(zip(joined.snapshots, joined.places, strict=True)):
+            record = record.joining(snapshot, places, joined.fits[k])
+            found = self.judge.rates(joined.sums[k])
+            for start in range(0, found.shape[1], count):
+                some = found[:, start : start + count]
+                rates.append(np.pad(some, ((0, 0), (0, count - some.shape[1])), constant_values=np.nan)[None])
+        losses = np.full((len(record.rounds) - before, *self.losses.shape[1:]), np.nan)
+        mixed = None if self.mixed is None else (*self.mixed, *range(before, len(record.rounds)))
+        return replace(
+            self,
+            record=record,
+            rates=np.concatenate(rates),
+            losses=np.concatenate([self.losses, losses]),
+            mixed=mixed,
+        )
+
     # -- classifiers -----------------------------------------------------------------------------
 
     def members(self, chosen: Sequence[tuple[int, int]] | None = None) -> Members:
@@ -187,14 +276,14 @@ class Solution:
     def shrink(self, configuration: int | None = None) -> Classifier:
         """The paper's sparse mixture: a linear programme over each iterate's own objective and violations."""
         chosen = self.iterates if configuration is None else self._of(configuration)
-        objective, violations = self._values(*self._of_iterates(chosen))
+        objective, violations = self.values(*self.measured(chosen))
         result = shrink_weights(objective, violations)
         return self._classifier(chosen, result.weights, "shrink", result.smallest_violation)
 
     def best(self, configuration: int | None = None) -> Classifier:
         """The single best iterate, by the larger of its ranks in objective and violation."""
         chosen = self.iterates if configuration is None else self._of(configuration)
-        objective, violations = self._values(*self._of_iterates(chosen))
+        objective, violations = self.values(*self.measured(chosen))
         weights = np.zeros(len(chosen))
         weights[best_index(objective, violations)] = 1.0
         return self._classifier(chosen, weights, "best")
@@ -247,8 +336,8 @@ class Solution:
         return least_broken(self, self._polish(self.iterates, Search(programmes=PROGRAMMES)))
 
     def _polish(self, chosen: Sequence[tuple[int, int]], search: Search | None) -> Classifier:
-        rates, losses = self._of_iterates(chosen)
-        objective, violations = self._values(rates, losses)
+        rates, losses = self.measured(chosen)
+        objective, violations = self.values(rates, losses)
         shrunk = shrink_weights(objective, violations)
         candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
         rows = self.judge.rows_from_rates(rates, losses)
@@ -272,15 +361,15 @@ class Solution:
         bound = found[0].bound if found else None
         if bound is None or violation > self.tolerance or not np.isfinite(objective):
             return {"bound": None, "gap": None}
-        bound = min(bound, self._sign * objective)  # a violation of 1e-7 can buy that much
-        return {"bound": self._sign * bound, "gap": self._sign * objective - bound}
+        bound = min(bound, self.sign * objective)  # a violation of 1e-7 can buy that much
+        return {"bound": self.sign * bound, "gap": self.sign * objective - bound}
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks."""
-        alive = sorted({c for _, c in self.iterates})
-        parts = [(self._of_iterates(chosen), weights) for chosen, weights in map(self._shares, alive)]
+        alive = sorted({int(c) for active in self.record.actives[: self.record.recorded] for c in active})
+        parts = [(self.measured(chosen), weights) for chosen, weights in map(self._shares, alive)]
         rates, losses = (np.stack([part[k] @ weights for part, weights in parts], axis=1) for k in (0, 1))
-        return alive[best_index(*self._values(rates, losses))]
+        return alive[best_index(*self.values(rates, losses))]
 
     def _shares(self, configuration: int | None) -> tuple[list[tuple[int, int]], Array]:
         """Iterates of a configuration and their weights in the mixture that the theorem is about."""
@@ -292,7 +381,8 @@ class Solution:
     def _of(self, configuration: int) -> list[tuple[int, int]]:
         if not 0 <= configuration < len(self.configurations):
             raise AlgorithmError(f"there is no configuration {configuration}: there are {len(self.configurations)}")
-        chosen = [(t, c) for t, c in self.iterates if c == configuration]
+        record = self.record
+        chosen = [(t, configuration) for t in range(record.recorded) if configuration in record.actives[t]]
         if not chosen:
             raise AlgorithmError(f"configuration {configuration} diverged before anything was recorded: see the status")
         return chosen
@@ -300,7 +390,7 @@ class Solution:
     def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> tuple[int, float]:
         """Of several mixtures, the one with the smallest violation, then the smallest objective; and its violation."""
         weights = np.stack(candidates, axis=1)
-        objective, violations = self._values(rates @ weights, losses @ weights)
+        objective, violations = self.values(rates @ weights, losses @ weights)
         worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
         worst = np.where(np.isnan(worst) | np.isnan(objective), np.inf, worst)
         k = int(np.argmin(np.where(worst <= worst.min() + _SAME, objective, np.inf)))
@@ -319,12 +409,12 @@ class Solution:
         """Objective (in the user's sense) and largest signed violation of a mixture of iterates on the judging data."""
         if not classifier.chosen:
             raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
-        mixed = [(part @ classifier.weights)[:, None] for part in self._of_iterates(classifier.chosen)]
-        objective, violations = self._values(*mixed)
-        return self._sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+        mixed = [(part @ classifier.weights)[:, None] for part in self.measured(classifier.chosen)]
+        objective, violations = self.values(*mixed)
+        return self.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
     @property
-    def _sign(self) -> float:
+    def sign(self) -> float:
         """-1 where the objective is maximised: what it is multiplied with to be minimised."""
         return -1.0 if self.problem.objective.sense == "maximize" else 1.0
 
@@ -346,7 +436,7 @@ class Solution:
             smallest_violation=float(best.notes["smallest_violation"]),
             bound=bound,
             bound_over=over,
-            gap=None if bound is None else self._sign * (objective - bound),
+            gap=None if bound is None else self.sign * (objective - bound),
             lambda_regret=self._lambda_regret(),
             theta_regret=self._theta_regret(),
             rounds=record.played,
@@ -363,8 +453,8 @@ class Solution:
         """What is proven, in the user's own sense, and over what: all classifiers of the model if that is known."""
         proven = [bound for bound in (self._dual_bound(), self._list_bound()) if bound is not None]
         if proven:
-            reached = self._sign * self.value_of(best)[0]
-            return self._sign * min(max(proven), reached), EVERYTHING
+            reached = self.sign * self.value_of(best)[0]
+            return self.sign * min(max(proven), reached), EVERYTHING
         bound = best.notes["bound"]
         return bound, None if bound is None else COLUMNS
 
@@ -385,13 +475,11 @@ class Solution:
 
     def _list_bound(self) -> float | None:
         """What no mixture of the whole list, recorded or not, is below."""
-        every = self.learner.every_sum()
-        if not self._plain or self.problem.losses() or every is None:
+        every = self.learner.every_sum() if self._plain and self.every is None else self.every
+        if self.problem.losses() or every is None:
             return None
-        rates, losses = self.table.rates(every), np.zeros((0, every.shape[1]))
-        known = {rate.key: k for k, rate in enumerate(self.table.program.rates)}
-        rates = rates[[known[rate.key] for rate in self.judge.program.rates]]
-        start = shrink_weights(*self._values(rates, losses)).weights
+        rates, losses = self.judge.rates(every), np.zeros((0, every.shape[1]))
+        start = shrink_weights(*self.values(rates, losses)).weights
         rows = self.judge.rows_from_rates(rates, losses)
         found = polish_weights(self.judge, rows, start, search=Search(programmes=PROGRAMMES))
         return None if found is None else found.bound
@@ -421,7 +509,8 @@ class Solution:
         if every is not None:
             rows = table.rows(every)
         else:
-            t, configuration = np.array(self.iterates).T
+            played = [(t, c) for t in range(record.recorded) for c in record.actives[t]]
+            t, configuration = np.array(played).T
             rates = record.stacked("rates")[t, :, configuration].T
             rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
         return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
@@ -458,7 +547,7 @@ class Solution:
 
     def _degenerate(self, best: Classifier) -> int | None:
         """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""
-        mixed = self._of_iterates(best.chosen)[0] @ best.weights
+        mixed = self.measured(best.chosen)[0] @ best.weights
         sums = np.stack([np.zeros(len(self.judge.cells)), self.judge.cells.totals], axis=1)
         constant = self.judge.rates(sums)
         return next((k for k in (0, 1) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9)), None)

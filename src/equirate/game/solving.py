@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
+from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
-from ..data.sample import Sample
+from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
-from ..models.contract import Rows
+from ..models.contract import Rows, refuse_apart
+from ..models.folds import Folds
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
@@ -36,7 +38,7 @@ Array = NDArray[np.float64]
 def solve(
     problem: Problem | Objective,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
     algorithm: str | Algorithm = "auto",
@@ -58,6 +60,7 @@ def solve(
     start: Start | None = None,
     tolerance: float = 1e-3,
     progress: bool | Progress | None = None,
+    finish: bool = False,
 ) -> Solution:
     """Solve a problem: find classifiers at the equilibrium of the three-player game.
 
@@ -66,7 +69,7 @@ def solve(
     problem
         An objective, or a `Problem` with constraints.
     X, y
-        Features and labels (0/1, False/True or -1/1).
+        Features and labels (0/1, False/True or -1/1). Or only X, where that is an `equirate.distributed.ParquetRows`.
     attributes
         Columns for slices and baselines: data frame, dict of arrays, series or array. Columns of a data frame X
         serve too.
@@ -111,6 +114,9 @@ def solve(
         Largest violation that counts as met in the status.
     progress
         True for a line on standard error, or a function of a `Moment`, called whenever an iterate is recorded.
+    finish
+        Whether to add, after the play, classifiers that it did not pass through, until no answer of the model improves
+        the best mixture: `Solution.finish`. Without it, columns are those of the algorithm alone.
 
     Returns
     -------
@@ -153,25 +159,39 @@ def solve(
         tolerance=tolerance,
         progress=progress,
     )
-    sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
-    problem = problem.expanded(sample.examples)
-    trained = None
-    if referee is not None:
-        sample, trained = _joined(sample, referee)
-    solution = solve_on(problem, sample, options, trained=trained)
+    with joined():
+        X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
+        same_everywhere(problem, X, attributes)
+        sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
+        sample = sample if names is None else replace(sample, names=names)
+        problem = problem.expanded(sample.examples)
+        trained = None
+        if referee is not None:
+            sample, trained = _joined(sample, referee)
+        solution = solve_on(problem, sample, options, trained=trained)
+    if finish and not solution.record.interrupted:
+        solution = solution.finish()
     _warn(solution)
     return solution
 
 
 def solve_on(
-    problem: Problem, sample: Sample, options: Options, *, cells: Cells | None = None, trained: Array | None = None
+    problem: Problem,
+    sample: Sample,
+    options: Options,
+    *,
+    cells: Cells | None = None,
+    trained: Array | None = None,
+    folds: Folds | None = None,
 ) -> Solution:
     """Solve a problem on a sample that is checked already, its constraints written out for the groups in the data.
 
     ``cells`` are those of the sample, where they are known. ``trained`` are the weights that the model is trained with,
-    where they differ from those that rates are measured with (the game on two data sets).
+    where they differ from those that rates are measured with (the game on two data sets). With ``folds`` every
+    configuration is played once for each part of the rows that they name, all in one play.
     """
     model = make_model(options.model)
+    refuse_apart(model)
     chosen = choose(options.algorithm, problem, model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
@@ -196,9 +216,14 @@ def solve_on(
         lambda: theory_lambda(table, chosen, rounds),
         model.has_own_steps,
     )
+    grid = grid if folds is None else folds.repeated(grid)
     share = 1.0 if chosen.responds else pace.share
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
-    learner = model.bind(rows, rules.count, chosen.model.rule, [setting["seed"] for setting in grid])
+    seeds = [setting["seed"] for setting in grid]
+    if folds is None:
+        learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
+    else:
+        learner = folds.bind(model, rows, [setting["fold"] for setting in grid], chosen.model.rule, seeds)
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:
@@ -212,8 +237,10 @@ def solve_on(
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     losses, configurations = record.stacked("losses"), tuple(grid)
+    exact = model.exact or learner.every_sum() is not None
+    other = training if trained is not None else None
     return Solution(
-        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, model.exact
+        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, exact, other
     )
 
 

@@ -115,7 +115,7 @@ def damped_steps(table: Table, damping: float) -> Damped:
     n = table.program.n_multipliers
     scale = np.ones(n - 1)
     sizes: Any = abs(table.matrix).max(axis=1)
-    most = np.asarray(sizes.toarray() if hasattr(sizes, "toarray") else sizes, dtype=np.float64).ravel()[1:n]
+    most = np.asarray(sizes.toarray() if sp.issparse(sizes) else sizes, dtype=np.float64).ravel()[1:n]
     own = np.flatnonzero(~table.nonlinear)
     scale[own] = np.minimum(1.0, UNITS / np.maximum(table.cells.totals.sum() * most[own], 1e-12))
     damped = np.zeros(n - 1)
@@ -136,7 +136,7 @@ def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, 
     sparse = sp.issparse(X)
     squares = np.asarray((X.power(2) if sparse else X**2).sum(axis=1), dtype=np.float64).ravel()
     norms = np.sqrt(squares + (1.0 if model.intercept else 0.0))
-    lengths = table.cells.sums(norms[:, None])[:, 0]
+    lengths = table.cells.sums_of_all(norms[:, None])[:, 0]
     slope = algorithm.model.bounds.slope_bound
     rows = slope * np.asarray(abs(table.matrix) @ lengths)[: table.program.n_multipliers]
     losses = sum(float(np.abs(coefficient) @ lengths) for coefficient in table.loss.values())  # slopes of at most 1

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
@@ -144,6 +145,8 @@ def certify(
         raise EquirateError(f"correction must be one of {', '.join(map(repr, CORRECTIONS))}; got {correction!r}")
     together = clusters_of(clusters, len(examples))
     if method == "exact":
+        if peers().size > 1:
+            raise EquirateError('method="exact" draws decisions for all rows in one place: judge a sample of them')
         Decisions.check(examples, together)
 
     def sampled(rates: list[Rate]) -> Estimator | None:

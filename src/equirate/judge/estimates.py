@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from .._core.errors import EquirateError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.clearing import cleared
@@ -143,7 +144,7 @@ class Sample:
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        predicted, known = cells.sums(predictions[:, None])[:, 0], {}
+        predicted, known = cells.sums_of_all(predictions[:, None])[:, 0], {}
         for rate in rates:
             slope, offset, share = column(cells, rate)
             if share.any():  # otherwise `measurer` says what is missing
@@ -155,7 +156,8 @@ class Sample:
             else ClusterSums.of(cells, weights, predictions, clusters)
         )
         there = weights[weights > 0]
-        plain = clusters is None and bool((there == there[:1]).all())
+        low, high = peers().range(there.min(initial=np.inf), there.max(initial=-np.inf))
+        plain = clusters is None and bool(low >= high)
         return cls(cells, sums, measurer(examples, predictions, known), plain)
 
     def times(self, factor: float) -> Sample:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
@@ -112,15 +113,15 @@ class Evaluation:
                     verdict=certificate.verdict,
                 )
             )
-        there = all(examples.denominator(r.kind, r.slice).any() for r in problem.objective.expr.rates())
+        there = all(examples.has(r.kind, r.slice) for r in problem.objective.expr.rates())
         if problem.losses() or not there:
             objective = low = high = float("nan")
         else:
             found = estimate(problem.objective.expr, examples, predictions, cells=cells)
             objective, (low, high) = found.value, found.interval(confidence)
-        weights = examples.weights
-        positive = float(weights @ predictions / weights.sum())
-        undecided = float(weights @ ((predictions > 0) & (predictions < 1)) / weights.sum())
+        weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
+        total, positive, undecided = peers().total(np.array([weights.sum(), weights @ predictions, weights @ drawn]))
+        positive, undecided = float(positive / total), float(undecided / total)
         sizes = _sizes(problem, examples, predictions)
         return cls(objective, low, high, tuple(values), sizes, positive, confidence, undecided)
 
@@ -140,7 +141,9 @@ def _sizes(problem: Problem, examples: Examples, predictions: Array) -> tuple[Sl
     for slice_ in slices:
         inside = examples.mask(slice_)
         weights, labels = examples.weights[inside], examples.labels[inside]
+        counts = [inside.sum(), labels.sum(), weights.sum(), weights @ predictions[inside], weights @ labels]
+        number, positives, total, *shares = peers().total(np.array(counts, dtype=float))
         with np.errstate(invalid="ignore"):  # nobody inside: NaN
-            predicted, labelled = (float(weights @ each / weights.sum()) for each in (predictions[inside], labels))
-        found.append(SliceSize(repr(slice_), int(inside.sum()), int(labels.sum()), predicted, labelled))
+            predicted, labelled = (float(share / total) for share in shares)
+        found.append(SliceSize(repr(slice_), int(number), int(positives), predicted, labelled))
     return tuple(found)

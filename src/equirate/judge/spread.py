@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples, same_length, to_numpy
 from ..data.kinds import RateKind
@@ -27,6 +28,7 @@ from ..data.slices import is_missing
 from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
+_BLOCK = 1 << 20
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -61,13 +63,16 @@ class CellSums:
         """Gather the sums; ``drawn`` predictions are 0 or 1 with probability p, so that all their powers are p."""
 
         def gathered(power: int, k: int) -> Array:
-            values = weights**power * predictions ** (min(k, 1) if drawn else k)
-            return np.bincount(cells.of, weights=values, minlength=len(cells)).astype(float)
+            found = np.zeros(len(cells))
+            for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
+                rows = slice(first, first + _BLOCK)
+                values = weights[rows] ** power * predictions[rows] ** (min(k, 1) if drawn else k)
+                found += np.bincount(cells.of[rows], weights=values, minlength=len(cells))
+            return found
 
-        return cls(
-            (gathered(2, 0), gathered(2, 1), gathered(2, 2)),
-            (gathered(3, 0), gathered(3, 1), gathered(3, 2), gathered(3, 3)),
-        )
+        powers = [gathered(2, k) for k in range(3)] + [gathered(3, k) for k in range(4)]
+        powers = list(peers().add(*powers))
+        return cls((powers[0], powers[1], powers[2]), (powers[3], powers[4], powers[5], powers[6]))
 
     def times(self, factor: float) -> CellSums:
         """The same for shares of a sample that has ``factor`` times as many such examples."""
@@ -150,6 +155,8 @@ def clusters_of(values: Any, length: int) -> Clusters | None:
     """Number the clusters; refuses missing values, wrong lengths, and a single cluster that holds everybody."""
     if values is None:
         return None
+    if peers().size > 1:
+        raise DataError("clusters need all rows in one place: judge a sample of the rows inside alone()")
     array = to_numpy(values)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if array.ndim != 1:
@@ -185,4 +192,5 @@ def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
 def measurable(rates: Sequence[Rate], examples: Examples) -> bool:
     """Whether somebody is there to measure every rate on."""
     counts = {kind.labels: labelled(examples.labels, kind) & (examples.weights > 0) for kind in {r.kind for r in rates}}
-    return all((examples.mask(rate.slice) & counts[rate.kind.labels]).any() for rate in rates)
+    found = [(examples.mask(rate.slice) & counts[rate.kind.labels]).any() for rate in rates]
+    return bool((peers().total(np.array(found, dtype=int)) > 0).all())

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.peers import peers
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Attribute, Slice
 from .curvature import Curvature
@@ -37,6 +38,7 @@ from .rates import column_name, fpr, positive_rate, tpr
 RateOfSlice = Callable[[Slice], Expression]
 Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
 _COMPARE = ("rest", "pairs", "overall")
+_BLOCK = 1 << 20
 MANY = 100
 """Values of a numeric attribute from which on making each a group is likely a mistake."""
 
@@ -82,10 +84,12 @@ class Family:
         groups: list[Slice] = []
         small: list[Slice] = []
         for group in groups_of(names, examples):
-            mask = examples.mask(group)
-            if mask.any():
-                share = float(examples.weights[mask].sum() / examples.weights.sum())
-                support = share if self.min_support < 1 else int(mask.sum())
+            mask, weights = examples.mask(group), examples.weights
+            number, inside, total = peers().total(
+                np.array([mask.sum(), weights[mask].sum(), weights.sum()], dtype=float)
+            )
+            if number:
+                support = float(inside / total) if self.min_support < 1 else int(number)
                 (groups if support >= self.min_support else small).append(group)
         if small:
             shown = ", ".join(map(repr, small[:5])) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
@@ -157,8 +161,10 @@ def attributes_in(over: Any) -> list[Any]:
 
 def _unique(column: NDArray[Any]) -> list[Any]:
     if column.dtype == object:
-        return sorted(set(column.tolist()), key=lambda value: (str(type(value)), value))
-    return list(np.unique(column))
+        found = set().union(*peers().gather(set(column.tolist())))
+        return sorted(found, key=lambda value: (str(type(value)), value))
+    blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
+    return list(np.unique(np.concatenate(peers().gather(np.unique(np.concatenate(blocks))))))
 
 
 def _parity(

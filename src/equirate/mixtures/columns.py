@@ -98,24 +98,11 @@ class Columns:
 
     def at(self, mu: Array) -> tuple[Array, Array]:
         """Arguments of the atoms at a mixture, and the atoms' values (inner atoms first)."""
-        table, first = self.table, 1 + self.j
-        signed = self.rows[first:] @ mu
-        xi, values = np.zeros(self.s), np.zeros(self.a)
-        for group in table.groups:
-            inner = signed[group.slacks] + table.atom_weights[first + group.slacks] @ values
-            raw = table.sense[first + group.slacks] * inner
-            xi[group.slacks] = np.clip(raw, table.lo[group.slacks], table.hi[group.slacks])
-            values[group.atoms] = group.form.value(xi[group.slacks][..., None])[..., 0]
-        return xi, values
+        return atoms_at(self.table, self.rows @ mu)
 
     def judge(self, mu: Array) -> tuple[float, float]:
         """Objective and largest violation (at least 0) of a mixture."""
-        values = self.at(mu)[1]
-        objective = float(self.rows[0] @ mu + self.table.atom_weights[0] @ values)
-        if not self.j:
-            return objective, 0.0
-        rows = slice(1, 1 + self.j)
-        return objective, max(float((self.rows[rows] @ mu + self.table.atom_weights[rows] @ values).max()), 0.0)
+        return judged(self.table, self.rows @ mu)
 
     def merit(self, mu: Array, penalty: float) -> float:
         """Objective plus the price of the violation."""
@@ -187,7 +174,8 @@ class Columns:
         solved = self.programme.solve()
         if solved is None:
             return None
-        self.duals = np.maximum(-solved.duals[: self.j + self.s], 0.0)
+        self.prices = -solved.duals[: self.j + self.s]
+        self.duals = np.maximum(self.prices, 0.0)
         return solved.weights, solved.others, solved.value
 
     # -- ratios ----------------------------------------------------------------------------------
@@ -301,6 +289,28 @@ class Columns:
             bounds[self.s + known, 0] = least[known]
         bounds[self.v] = 0.0, np.inf
         return bounds
+
+
+def atoms_at(table: Table, signed: Array) -> tuple[Array, Array]:
+    """Arguments of the atoms, and the atoms' values (inner atoms first), at the signed rows of a mixture."""
+    first = 1 + table.program.n_constraints
+    xi, values = np.zeros(table.n_slacks), np.zeros(len(table.program.atoms))
+    for group in table.groups:
+        inner = signed[first + group.slacks] + table.atom_weights[first + group.slacks] @ values
+        raw = table.sense[first + group.slacks] * inner
+        xi[group.slacks] = np.clip(raw, table.lo[group.slacks], table.hi[group.slacks])
+        values[group.atoms] = group.form.value(xi[group.slacks][..., None])[..., 0]
+    return xi, values
+
+
+def judged(table: Table, signed: Array) -> tuple[float, float]:
+    """Objective and largest violation (at least 0) at the signed rows of a mixture, as the programmes have them."""
+    values = atoms_at(table, signed)[1]
+    objective = float(signed[0] + table.atom_weights[0] @ values)
+    if not table.program.n_constraints:
+        return objective, 0.0
+    rows = table.constraints
+    return objective, max(float((signed[rows] + table.atom_weights[rows] @ values).max()), 0.0)
 
 
 def basic(rows: Array, mu: Array) -> Array:

@@ -1,13 +1,14 @@
 """Models: what the game can train, behind one contract (`contract`): costs per cell in, sums over cells out.
 
-`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each. To add a model, implement `Model.bind` and
-the `Learner` it returns; `make_model` takes any `Model` as it is.
+`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`,
+networks in `equirate.torch`. To add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes
+any `Model` as it is.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+import importlib
+from typing import Any, cast
 
 from .._core.errors import AlgorithmError
 from .contract import Asked, Batch, Learner, Members, Model, Rows, Seen
@@ -37,31 +38,36 @@ __all__ = [
 
 LATE = {("torch.nn.modules.module", "Module"): ("equirate.torch", "TorchModel")}
 """Classes of extras that are models: known by name, so that nothing is imported before somebody uses one."""
+NAMED = {"trees": ("equirate.boosting", "default_trees")}
+"""Models by name that other rooms have: the module, imported only when the name is given, and what makes the model."""
 
 
 def make_model(model: Any) -> Model:
     """Turn what users give as ``model`` into a model.
 
-    ``"linear"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per example, or a
-    scikit-learn classifier whose ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
+    ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
+    example, or a scikit-learn classifier whose ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
     """
     if isinstance(model, Model):
         return model
     for kind in type(model).__mro__:
         if (kind.__module__, kind.__name__) in LATE:
             module, name = LATE[kind.__module__, kind.__name__]
-            made: Model = getattr(import_module(module), name)(model)
-            return made
+            return cast(Model, getattr(importlib.import_module(module), name)(model))
     if isinstance(model, str):
         if model == "linear":
             return Linear()
-        raise AlgorithmError(f'the model must be "linear", a list of classifiers, or a classifier; got {model!r}')
+        if model in NAMED:
+            module, name = NAMED[model]
+            return cast(Model, getattr(importlib.import_module(module), name)())
+        raise AlgorithmError(
+            f'the model must be "linear", "trees", a list of classifiers, or a classifier; got {model!r}'
+        )
     if isinstance(model, (list, tuple)):
         return Finite(tuple(model))
     if hasattr(model, "fit") and hasattr(model, "predict"):
         return Oracle(model)
     raise AlgorithmError(
-        'the model must be "linear", a list of classifiers, a model of equirate.models, a scikit-learn classifier or a '
-        "torch.nn.Module; "
-        f"got {type(model).__name__}"
+        'the model must be "linear", "trees", a list of classifiers, a model of equirate.models, a scikit-learn '
+        f"classifier or a torch.nn.Module; got {type(model).__name__}"
     )

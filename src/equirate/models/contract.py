@@ -15,6 +15,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, FileError
+from .._core.peers import Peers, peers
 from .._core.rules import Fields, Rule, check_arrays
 from ..data.cells import Cells
 from ..data.sample import Sample, taken
@@ -76,13 +78,15 @@ class Rows:
     """The examples that a model is trained and measured on: the only thing that knows how many there are, and where.
 
     ``cells`` have the weights that rates are measured with, ``trained`` (the same cells) those that the model is
-    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Rows on
-    several machines are a subclass whose ``reduce`` adds up over all of them.
+    trained with; they differ in a game on two data sets, where each has weight 0 where the other counts. Where several
+    processes share the rows, these are the ones that are here, and ``reduce`` adds up over all processes.
     """
 
     sample: Sample
     cells: Cells
     trained: Cells
+    shared: Peers = field(default_factory=peers, repr=False)
+    """The processes that had a part of the rows when these were put together."""
     _blocks: dict[int, list[Batch]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -124,8 +128,8 @@ class Rows:
         return self._blocks[size]
 
     def reduce(self, *parts: Array) -> tuple[Array, ...]:
-        """Add parts up over all machines; here there is one."""
-        return parts
+        """Add parts up over all processes, in one call: what is seen and the slope of a round go together."""
+        return self.shared.add(*parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +220,9 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
 KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
-    "plug_in": ("equirate.models.plug_in", "PlugInMembers"),
+    "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
+    "posterior": ("equirate.models.plug_in", "PlugInMembers"),
+    "forests": ("equirate.models.forest_members", "ForestMembers"),
     "derandomised": ("equirate.models.derandomised", "Derandomised"),
     "torch": ("equirate.torch.members", "TorchMembers"),
 }
@@ -296,6 +302,54 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Fit(IntEnum):
+    """How closely classifiers that join after the play fit the sample that they were found on."""
+
+    PLAIN = 0
+    """Whatever the problem: the model fitted to the labels."""
+    PRICED = 1
+    """Fitted to the prices of the problem."""
+    SEARCHED = 2
+    """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
+
+
+class Answered(NamedTuple):
+    """Classifiers found after the play, side by side."""
+
+    snapshot: Any
+    sums: Array
+    """(counts, classifiers)"""
+    fit: Fit = Fit.PRICED
+
+
+class Answerer:
+    """Answers costs after the play as well as the model can: each answer is one more column.
+
+    This one asks the learner for its best responses; a model that can do better has one of its own.
+    """
+
+    gain: float = 1e-5
+    """What counts as an improvement, of the objective or of the violation."""
+    patience: int = 3
+    """Answers without an improvement after which nothing more is expected."""
+
+    def __init__(self, learner: Learner, count: int) -> None:
+        self.learner, self.width = learner, count
+
+    def begin(self) -> Answered | None:
+        """Classifiers to begin with, whatever the costs; None for none."""
+        return None
+
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
+        """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
+        nothing = np.zeros_like(costs)
+        seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
+        return [Answered(self.learner.snapshot(), seen.sums)]
+
+    spent: bool = False
+    """Whether no more answers are worth their time."""
+
+
 class Pace(NamedTuple):
     """How a model that is fed by batches wants to be played."""
 
@@ -326,10 +380,14 @@ class Keeper(Protocol):
 class Learner:
     """Parameters of all configurations of a model, joined with the rows."""
 
+    width: int | None = None
+    """How many features there are, where the model knows."""
     budget: float = np.inf
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
     """Keeps the play on disk, where the model is asked to."""
+    alike: bool = True
+    """Whether the state is the same on every process that shares the rows, so that one can keep it for all."""
 
     def expecting(self, rounds: int) -> AbstractContextManager[None]:
         """A context to play so many rounds in, for learners that prepare for the amount of work."""
@@ -351,6 +409,10 @@ class Learner:
         """Begin where an earlier play's snapshot was taken, where the model can."""
         raise AlgorithmError(f"{type(self).__name__} cannot continue an earlier play: only linear models can")
 
+    def about(self) -> str:
+        """What tells the data behind this learner from others: a state of others is not to go on from."""
+        return type(self).__name__
+
     def state(self) -> Any:
         """Everything that the next round depends on, to go on from exactly here."""
         return self.snapshot()
@@ -371,6 +433,18 @@ class Learner:
         """Sums of every classifier that the model can be (counts, classifiers), where they are few; else None."""
         return None
 
+    def every_snapshot(self, chosen: NDArray[np.intp]) -> Any:
+        """Some of the classifiers of `every_sum` side by side, as a snapshot."""
+        raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
+
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
+        """What answers costs after the play; ``count`` configurations were played to the end.
+
+        ``demanding`` problems (with ratios) are worth more work. Where not ``searching``, nothing is looked for that
+        fits the sample more closely than a regression does.
+        """
+        return Answerer(self, count)
+
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Turn recorded iterates into classifiers."""
         raise NotImplementedError
@@ -382,13 +456,91 @@ class Learner:
         )
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """Return a function that gives the sums of the decisions of members on other rows."""
-        return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
+        """Return a function that gives the sums of the decisions of members on other rows, of all processes."""
+        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns)))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a model has learnt of the features before the play, in which something else takes their place.
+
+    Attributes
+    ----------
+    model
+        What plays.
+    X
+        What it has in the place of features, one row for each example; said of each row by what has not seen it.
+    serve
+        Gives members of the play the features back.
+    """
+
+    model: Model
+    X: Any
+    serve: Callable[[Members], Members]
+
+
+class Usual(NamedTuple):
+    """How long and with which steps a model plays where nothing else is said."""
+
+    n_rounds: int
+    theta_step: float | Sequence[float]
+    lambda_step: float | Sequence[float] | None
+    """None for the model's own (`Pace`)."""
+    record_every: int | None = None
+
+
+STEPS = (0.003, 0.01, 0.03, 0.1)
+"""Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
+
+
+def refuse_apart(model: Model) -> None:
+    """Refuse a model that must see all rows, where several processes share them."""
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear" or a network, or give one process a sample'
+        )
 
 
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""
+
+    adds_up: ClassVar[bool] = False
+    """Whether its learner needs no more than sums over the rows, so that several processes can share them."""
+
+    @property
+    def usual(self) -> Usual:
+        """Rounds and steps of an estimator that was given none."""
+        return Usual(1000, STEPS, STEPS)
+
+    @property
+    def answers_cheaply(self) -> bool:
+        """Whether best responses cost so little that an estimator asks for more of them after the play."""
+        return False
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether features may be missing."""
+        return False
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """The model told that some columns of the features are codes of categories; None where it takes none."""
+        return None
+
+    @property
+    def wants_referee(self) -> bool:
+        """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
+        return False
+
+    @property
+    def honest(self) -> bool:
+        """Whether what is seen of the rows is what would be seen of new ones, however well the model fits its own."""
+        return False
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
+        """Learn from the features before the play, where it does without them; None for a model that needs them."""
+        return None
 
     @property
     def can_descend(self) -> bool:

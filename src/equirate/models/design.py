@@ -11,7 +11,7 @@ same up to rounding.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,8 +20,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels, threads
+from .._core.errors import DataError
 from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..players.surrogates import HINGE
 from .contract import Asked, Batch, Seen
@@ -43,6 +45,8 @@ _WORK = 2_000_000
 _MOST_BLOCKS = 8
 _PARTIAL_VALUES = 1 << 22
 """Values of all blocks' slopes together that are worth keeping."""
+_LEAST = 1e-150
+"""Spread of a feature below which squares are lost."""
 
 
 class Swept(NamedTuple):
@@ -54,10 +58,14 @@ class Swept(NamedTuple):
 
 
 class Design:
-    """Rows of features with the cells that are measured and those that the model is trained on."""
+    """Rows of features with the cells that are measured and those that the model is trained on.
 
-    def __init__(self, X: Any, cells: Cells, trained: Cells) -> None:
-        self.compiled = kernels.ready()
+    A ``wide`` one adds slopes up in double precision, whatever that of the features: rounded once, at the end, they do
+    not depend on how the rows are cut and shared out (but for what rounds the other way once in 10^8 times).
+    """
+
+    def __init__(self, X: Any, cells: Cells, trained: Cells, wide: bool = False) -> None:
+        self.compiled, self.wide = kernels.ready(), wide
         X = _leaner(X, self.compiled)
         self.cells, self.trained = cells, trained
         found = _merge(X, cells, trained)
@@ -87,8 +95,10 @@ class Design:
     # -- numpy -----------------------------------------------------------------------------------
 
     def _in_blocks(self, W: Weights, asked: Asked) -> Swept:
+        W = W.astype(float) if self.wide else W
         seen, slope = None, np.zeros_like(W)
         for batch in self._blocks(W.shape[1]):
+            batch = replace(batch, X=batch.X.astype(float)) if self.wide else batch
             scores = linear_scores(batch.X, W)
             part = asked.seen(batch, scores)
             seen = part if seen is None else seen.plus(part)
@@ -115,7 +125,7 @@ class Design:
         tiles, blocks = _tiles(W, W.dtype), self._cuts(W.shape[1])
         shape, (weights, training) = (len(blocks), len(tiles)), self._weights
         sums = self._empty_sums(shape)
-        slope = np.zeros((*shape, len(W), LANES), W.dtype)
+        slope = np.zeros((*shape, len(W), LANES), float if self.wide else W.dtype)
         upper, lower = (np.zeros(sums.shape) if bounds else None for _ in range(2))
         passes = kernels.compiled()
         run = passes.sweep_sparse if self.sparse else passes.sweep_dense
@@ -177,7 +187,8 @@ class Design:
         measured: Any = None if self.cells.unweighted else self.cells.weights
         if measured is not None and (measured == np.rint(measured)).all() and measured.sum() < 2**31:
             measured = measured.astype(np.int32)
-        trained = None if self.trained.unweighted else self.trained.weights.astype(self.X.dtype)
+        dtype = float if self.wide else self.X.dtype
+        trained = None if self.trained.unweighted else self.trained.weights.astype(dtype, copy=False)
         return measured, trained
 
 
@@ -316,12 +327,21 @@ class Standard:
 
     @classmethod
     def of(cls, X: Any, weights: Array) -> Standard:
-        """Measure, with one weight per row: an example of weight k counts like k copies."""
-        w = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+        """Measure, with one weight per row: an example of weight k counts like k copies.
+
+        Where processes share the rows, mean and spread are those of all rows.
+        """
+        total, number = peers().total(np.array([weights.sum(), len(weights)], dtype=float))
+        share = (
+            (lambda rows: weights[rows] / total)
+            if total > 0
+            else (lambda rows: np.full(len(weights[rows]), 1 / number))
+        )
         sparse = sp.issparse(X)
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         for rows in _chunks(X):
-            mean += w[rows] @ X[rows].astype(float)
+            mean += share(rows) @ X[rows].astype(float)
+        mean = peers().total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
             for rows in _chunks(X):
@@ -329,16 +349,28 @@ class Standard:
                 part.sum_duplicates()
                 part.eliminate_zeros()
                 stored += np.bincount(part.indices, minlength=X.shape[1])
-                present += w[rows] @ (part != 0).astype(float)
+                present += share(rows) @ (part != 0).astype(float)
                 part.data = (part.data - mean[part.indices]) ** 2
-                square += w[rows] @ part
-            square += np.where(stored == X.shape[0], 0.0, np.maximum(1 - present, 0.0)) * mean**2
+                square += share(rows) @ part
+            square, present, stored = peers().add(square, present, stored)
+            square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
-            mean += sum(w[rows] @ (X[rows].astype(float) - mean) for rows in _chunks(X))  # what rounding left over
+            left = np.zeros_like(mean)  # what rounding left over
             for rows in _chunks(X):
-                square += w[rows] @ (X[rows].astype(float) - mean) ** 2
+                left += share(rows) @ (X[rows].astype(float) - mean)
+            mean = mean + peers().total(left)
+            for rows in _chunks(X):
+                square += share(rows) @ (X[rows].astype(float) - mean) ** 2
+            square = peers().total(square)
         spread = np.sqrt(square)
-        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), 1e-150), spread, np.inf))
+        for k in np.flatnonzero(spread <= _LEAST):
+            column = X[:, [k]].toarray() if sparse else X[:, [k]]
+            if (column != column[0]).any() and np.abs(column).max() <= _LEAST:
+                raise DataError(
+                    f"column {k} of X has values of at most {np.abs(column).max():g}, whose squares are too small "
+                    "for a number: scale it, for example with sklearn.preprocessing.MaxAbsScaler"
+                )
+        return cls(mean, np.where(spread > np.maximum(1e-12 * np.abs(mean), _LEAST), spread, np.inf))
 
     @property
     def single(self) -> bool:

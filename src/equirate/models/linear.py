@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels
@@ -21,12 +22,38 @@ from .._core.threads import undisturbed
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contract import Answered, Answerer, Array, Asked, Choice, Fit, Learner, Members, Model, Rows, Seen, Written
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
+from .directions import Directions
+from .sampled import SAMPLED, sampled
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
+MOST_LISTED = 2_000_000
+"""Cells times thresholds of a single feature up to which all its classifiers are listed."""
+PRICES = 4
+"""Costs that are answered at a time after the play; on more than `FEW_ROWS` rows, half of them."""
+FEW_ROWS = 5000
+"""Rows up to which every improvement is sought."""
+EFFORT = 3e6
+"""Scores that are sorted for the answers after a play on few features; three times as many for ratios."""
+NARROW = 16
+"""Features up to which that is done: with more, what is found by searching fits the sample too closely."""
+LEAST_TRIED = 60
+"""Directions that are looked at on any data."""
+ANSWERS = 12
+"""Answers over which that is spread."""
+ITERATIONS = 6
+"""Steps of the logistic regressions for an answer."""
+THRESHOLDS = 48
+"""Thresholds of the logistic regression that are columns."""
 _BLOCK = 65536
+RESPONDS = (
+    "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
+    '"surrogate" or "slack_ratios"'
+)
+DECIDED = 1 << 20
+"""Rows of an array that are decided together, where there are more."""
 JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
@@ -55,6 +82,7 @@ class Linear(Model):
     penalty: float = 0.0
     spread: float = 0.0
     standardise: bool = False
+    adds_up: ClassVar[bool] = True
 
     @property
     def can_descend(self) -> bool:
@@ -90,8 +118,9 @@ class LinearLearner(Learner):
     def __init__(self, setting: Linear, rows: Rows, step: StepRule[Any], seeds: Sequence[int]) -> None:
         self.setting, self.rows, self.rule, self.names = setting, rows, step, rows.sample.names
         self.X = X = features(rows.X, len(rows))
+        rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
         self.standard = Standard.of(X, rows.trained.weights) if setting.standardise else None
-        d = X.shape[1]
+        self.width = d = X.shape[1]
         width = d + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
         self.W: NDArray[Any] = np.zeros((d + 1, len(columns)), X.dtype)
@@ -104,14 +133,14 @@ class LinearLearner(Learner):
     @contextmanager
     def expecting(self, rounds: int) -> Iterator[None]:
         """Compiled passes are used where the work is worth it, and have the threads to themselves."""
-        work = float(stored_values(self.X)) * self.W.shape[1] * rounds
+        work = float(self.rows.shared.total(stored_values(self.X))) * self.W.shape[1] * rounds
         with kernels.expecting(work), undisturbed(len(self.rows)):
             yield
 
     @cached_property
     def design(self) -> Design:
         """The rows arranged for the passes."""
-        return Design(self.X, self.rows.cells, self.rows.trained)
+        return Design(self.X, self.rows.cells, self.rows.trained, self.rows.shared.wide)
 
     @property
     def raw(self) -> NDArray[Any]:
@@ -121,11 +150,14 @@ class LinearLearner(Learner):
     def answer(self, asked: Asked) -> Seen:
         """Two matrix products in one pass over the features; or logistic regressions and one product."""
         if asked.respond:
+            if self.rows.shared.size > 1:
+                raise AlgorithmError(RESPONDS)
             self._respond(asked.costs)
             (sums,) = self.rows.reduce(self.design.sums(self.raw))
             return Seen(sums)
         seen, slope = self.design.sweep(self.raw, asked)
-        self.slope, *parts = self.rows.reduce(slope, *seen.parts())
+        slope, *parts = self.rows.reduce(slope, *seen.parts())
+        self.slope = slope.astype(self.W.dtype, copy=False)
         return seen.of_parts(parts)
 
     def advance(self, rate: Array) -> None:
@@ -180,6 +212,55 @@ class LinearLearner(Learner):
         """Features for the oracle; sparse ones are scaled but not shifted, which its intercept makes up for."""
         return self.X if self.standard is None else self.standard.features(self.X)
 
+    # -- after the play --------------------------------------------------------------------------
+
+    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
+        """Exact intercepts, and a search over directions."""
+        return LinearAnswerer(self, demanding, searching)
+
+    @cached_property
+    def _edges(self) -> NDArray[Any] | None:
+        """Every threshold of the only feature, ascending, between its values; None where there are more features."""
+        if self.X.shape[1] != 1 or not self.setting.intercept:
+            return None
+        values, most = np.unique(self._only), MOST_LISTED / len(self.rows.cells)
+        if self.rows.shared.some(len(values) > most):
+            return None
+        values = np.unique(np.concatenate(self.rows.shared.gather(values)))
+        if len(values) > most:
+            return None
+        low, high = values[:-1].astype(float), values[1:].astype(float)
+        middle = (low / 2 + high / 2).astype(values.dtype)
+        middle = np.where(middle < values[1:], middle, values[:-1])  # between neighbouring floats there is none
+        return np.concatenate([[-np.inf], middle])
+
+    @property
+    def _only(self) -> NDArray[Any]:
+        """Values of the only feature."""
+        sparse = bool(sp.issparse(self.X))
+        return np.asarray(self.X.toarray() if sparse else self.X)[:, 0]
+
+    def every_sum(self) -> Array | None:
+        """With one feature: both signs with every threshold."""
+        if self._edges is None:
+            return None
+        cells, bins = self.rows.cells, np.searchsorted(self._edges, self._only, side="left") - 1
+        counts = np.zeros((len(cells), len(self._edges)))
+        np.add.at(counts, (cells.of, bins), cells.weights)
+        (counts,) = self.rows.reduce(counts)
+        above = counts[:, ::-1].cumsum(axis=1)[:, ::-1]
+        return np.concatenate([above, cells.totals[:, None] - above], axis=1)
+
+    def every_snapshot(self, chosen: NDArray[np.intp]) -> NDArray[Any]:
+        """Weights of 1 or -1 with thresholds."""
+        assert self._edges is not None  # asked for by those who have seen `every_sum`
+        count = len(self._edges)
+        sign = np.where(chosen < count, 1.0, -1.0)
+        edge = self._edges[chosen % count].astype(float)
+        always = np.isinf(edge)
+        W = np.stack([np.where(always, 0.0, sign), np.where(always, sign, -sign * edge)])
+        return W.astype(self.W.dtype)
+
     def snapshot(self) -> NDArray[Any]:
         """Copy the weights."""
         return self._shown(self.raw).copy()
@@ -203,6 +284,11 @@ class LinearLearner(Learner):
         V = np.zeros_like(self.W)
         V[: len(snapshot)] = snapshot
         self.W = V if self.standard is None else self.standard.standard(V)
+
+    def about(self) -> str:
+        """The setting, and the sums of the features over all rows."""
+        sums = self.rows.shared.total(np.asarray(self.X.sum(axis=0, dtype=float)).reshape(-1))
+        return f"{self.setting} {self.X.dtype} {' '.join(f'{value:.6e}' for value in sums)}"
 
     def state(self) -> LinearState:
         """Weights and steps."""
@@ -236,13 +322,13 @@ class LinearLearner(Learner):
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Arrange the features once, then one product for any number of members."""
         X = checked_features(rows.X, self.X.shape[1], self.names)
-        with kernels.expecting(stored_values(X) * JUDGED):
+        with kernels.expecting(rows.shared.total(stored_values(X)) * JUDGED):
             design = Design(X, rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:
             if not isinstance(members, LinearMembers):
                 raise TypeError(f"a linear learner measures linear members; got {type(members).__name__}")
-            return design.sums(members.with_intercept.astype(design.X.dtype))
+            return rows.reduce(design.sums(members.with_intercept.astype(design.X.dtype)))[0]
 
         return measure
 
@@ -250,6 +336,63 @@ class LinearLearner(Learner):
         if self.setting.radius is not None:
             norm = np.sqrt((self.W**2).sum(0))
             self.W *= np.minimum(1.0, self.setting.radius / np.maximum(norm, 1e-12)).astype(self.W.dtype)
+
+
+class LinearAnswerer(Answerer):
+    """Linear classifiers by `directions`, measured as the game measures them."""
+
+    def __init__(self, learner: LinearLearner, demanding: bool, searching: bool) -> None:
+        self.linear, self.searching = learner, searching
+        X, cells, shared = learner.design.X, learner.design.trained, learner.rows.shared
+        if shared.wide or X.shape[0] > SAMPLED:
+            X, cells = sampled(learner.X, learner.rows.trained, shared)
+        rows = X.shape[0]
+        self.width = PRICES
+        if rows > FEW_ROWS:  # answers take longer, and data tell less small differences apart than they have
+            self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
+        standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)
+        least = LEAST_TRIED * rows
+        effort = (max(EFFORT, least) if X.shape[1] <= NARROW else least) * (3 if demanding else 1)
+        self.tried = effort / rows / ANSWERS if searching else 0.0
+        centred, intercept = learner.standard is not None, learner.setting.intercept
+        self.directions = Directions(X, cells, standard, intercept, effort, centred)
+        self.spent = False
+
+    def begin(self) -> Answered:
+        """The logistic regression of the labels, at thresholds all over its scores."""
+        return self._measured(self._told(self._thresholds), Fit.PLAIN)
+
+    def _thresholds(self) -> Array:
+        search, plain = self.directions, self.directions.plain
+        if not self.linear.setting.intercept:
+            return plain
+        scores = np.asarray(search.X @ plain[:-1].astype(search.X.dtype))[:, 0]
+        cuts = np.quantile(scores, np.linspace(0, 1, THRESHOLDS)[1:-1]).astype(float)
+        W = np.concatenate([plain, np.repeat(plain, len(cuts), axis=1)], axis=1)
+        W[-1, 1:] = -cuts
+        return np.asarray(W)
+
+    def answer(self, costs: Array, known: Members) -> list[Answered]:
+        """Regressions, and the best that was found for each of the costs."""
+        W = known.with_intercept if isinstance(known, LinearMembers) else np.zeros((self.linear.X.shape[1] + 1, 0))
+        fitted, found = self._told(lambda: self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried))
+        answers = [self._measured(fitted)]
+        return [*answers, self._measured(found, Fit.SEARCHED)] if self.searching else answers
+
+    def _told(self, search: Callable[[], Any]) -> Any:
+        """What a search finds; of several processes one searches, and the others are told."""
+        shared = self.linear.rows.shared
+        found, self.spent = shared.first((search(), self.directions.effort <= 0) if shared.rank == 0 else None)
+        return found
+
+    def _measured(self, W: Array, fit: Fit = Fit.PRICED) -> Answered:
+        """Measured on all rows."""
+        learner = self.linear
+        if learner.setting.radius is not None:  # decisions do not depend on the scale
+            W = W * np.minimum(1.0, learner.setting.radius / np.maximum(np.sqrt((W**2).sum(0)), 1e-12))
+        low = W.astype(learner.W.dtype)
+        (sums,) = learner.rows.reduce(learner.design.sums(low))
+        return Answered(learner._shown(low), sums, fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,6 +439,8 @@ class LinearMembers(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
         wanted, V = len(self.W) - self.intercept, self.with_intercept
+        if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
+            return np.concatenate([self.decide(X[k : k + DECIDED]) for k in range(0, len(X), DECIDED)])
         decided = decisions(checked_features(X, wanted, self.names, finite=False), V)
         if decided is None:  # features that are not finite are refused; scores may be infinite all the same
             return np.asarray(self.scores(X) > 0)

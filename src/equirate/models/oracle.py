@@ -1,36 +1,66 @@
-"""A cost-sensitive oracle around any scikit-learn classifier that takes ``sample_weight``.
+r"""A cost-sensitive oracle around any classifier of scikit-learn whose ``fit`` takes ``sample_weight``.
 
-The best response to per-example costs :math:`k_i` on predicting 1 is weighted classification: the wanted label is
-1 where the cost is negative, and the weight is the cost's size.
+Minimising :math:`\sum_i c_i \hat y_i` is weighted classification: the target is 1 where the cost is negative, and the
+weight is the cost's size. `equirate.solve` fits one for every answer, and measures it on the rows it was fitted to.
+
+An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are judged by classifiers that were
+trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier:
+all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities,
+the plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier
+is fitted again only where neither has anything new to say.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError
+from .._core.errors import AlgorithmError, FileError
+from ..data.cells import Cells
 from ..data.examples import to_numpy
+from ..data.sample import Sample
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen
-from .finite import FiniteMembers, decisions
+from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
+from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
+from .forest_members import ForestMembers
+from .forests import as_boosted
+from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected, fits_closely, takes_missing
+from .posterior import Posterior, Signatures
+from .weighing import check_weights
+
+FITS = 15
+"""Fits of an oracle that was not told how many."""
+CUTS = 16
+"""Thresholds on the score of each fit that are in the pool, beside its own."""
+_SAME = 1 - 1e-6
+"""Cosine from which on two costs are the same to a classifier."""
+_CERTAIN = 1e-9
+"""How far probabilities are kept from 0 and 1, so that their log-odds are numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Oracle(Model):
-    """Refit a classifier at every best response.
+    """Refit a classifier at best responses.
 
     Parameters
     ----------
     estimator
         A scikit-learn classifier whose ``fit`` takes ``sample_weight``. It is cloned, never changed.
+    fits
+        How often it is fitted at most; answers after that come from thresholds on what was fitted.
+    folds
+        Folds of the cross-fitting in an estimator; by default 3, or 2 from 20,000 rows on. 1 trains and measures on the
+        same rows, as `equirate.solve` does.
     """
 
     estimator: Any
+    fits: int = FITS
+    folds: int | None = None
 
     def __post_init__(self) -> None:
         from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
@@ -40,57 +70,401 @@ class Oracle(Model):
                 f"the oracle {self.estimator!r} does not take sample_weight in fit, so it cannot weigh costs: "
                 "choose one that does, such as LogisticRegression, or a plug-in"
             )
+        for name, value in (("fits", self.fits), ("folds", self.folds)):
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if value is not None and (not whole or value < 1):
+                raise AlgorithmError(f"{name} of an oracle must be a whole number of at least 1; got {value!r}")
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether the classifier takes features that are missing."""
+        return takes_missing(self.estimator)
+
+    @property
+    def honest(self) -> bool:
+        """Each row is judged by classifiers that were trained without it, where they could fit it too well."""
+        return self.folds != 1 and fits_closely(self.estimator)
+
+    @property
+    def usual(self) -> Usual:
+        """Rounds in which most answers come from the pool."""
+        return Usual(100, 0.1, (0.03, 0.1))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Keep the features as they are: the estimator knows best."""
-        return OracleLearner(self.estimator, rows, count)
+        pool = Pool(self, _table(rows.X), rows.trained, 1 if self.folds is None else self.folds, 0)
+        return OracleLearner(pool, rows, np.arange(len(rows)), count)
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
+        """Let the game have numbers of rows in the place of features, and judge rows by fits without them."""
+        if not self.honest:
+            return None
+        used = int((cells.weights > 0).sum())
+        folds = (2 if used >= 20_000 else 3) if self.folds is None else self.folds
+        pool = Pool(self, _table(sample.X), cells, folds, seed)
+        pool.estimate(sample, seed)
+        numbers = np.arange(len(sample), dtype=float)[:, None]
+        return Prepared(RowOracle(pool), numbers, _served)
+
+
+@dataclass(frozen=True, eq=False)
+class RowOracle(Model):
+    """The oracle of a game that has numbers of rows in the place of features."""
+
+    pool: Pool
+
+    @property
+    def honest(self) -> bool:
+        """Each row is judged by classifiers that were trained without it."""
+        return True
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Find the rows by their numbers."""
+        return PoolLearner(self.pool, rows, np.asarray(rows.X)[:, 0].astype(np.intp), count)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """One fit: a classifier that serves, and what is said of each row of the table by one that has not seen it."""
+
+    classifier: Any
+    scores: Array
+
+
+class Pool:
+    """A table, and everything that was fitted on it."""
+
+    def __init__(self, setting: Oracle, X: Any, trained: Cells, folds: int, seed: int) -> None:
+        self.setting, self.X, self.trained = setting, X, trained
+        rows = np.flatnonzero(trained.weights > 0)
+        labels = trained.labels[trained.of[rows]]
+        count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
+        parts = [rows[part] for part in make_folds(trained.of[rows], count, seed)]
+        rest = np.flatnonzero(trained.weights <= 0)
+        self.trainer = Trainer.of(setting.estimator, X, parts, rest)
+        self.fitted: list[Fitted] = []
+        self.asked: list[Array] = []
+        self.fits = 0
+        self.posterior: Posterior | None = None
+        self.handed = np.zeros((0, 0))
+        if type(self.trainer) is Trainer:  # a library's own is known to weigh
+            check_weights(setting.estimator, X, trained, rows)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more fits are to be had."""
+        return self.fits >= self.setting.fits
+
+    def estimate(self, sample: Sample, seed: int) -> None:
+        """Estimate probabilities of label and groups for the plug-in rule, where the classifier has them."""
+        if not hasattr(self.setting.estimator, "predict_proba"):
+            return
+        groups = cheaper(self.setting.estimator)
+        rule = PlugIn(self.setting.estimator, group_estimator=groups, folds=max(len(self.trainer.folds), 2))
+        if len(Signatures.of(self.trained, ())) <= MOST_SIGNATURES:
+            self.posterior, self.handed = rule.estimate(replace(sample, X=self.X), self.trained, seed)
+
+    def new(self, costs: Array) -> bool:
+        """Whether costs per cell differ from those that were fitted to."""
+        size = float(np.linalg.norm(costs))
+        direction = costs / size if size else costs
+        return all(float(direction @ known) < _SAME for known in self.asked)
+
+    def remember(self, costs: Array) -> None:
+        """Keep the direction of costs per cell that are fitted to."""
+        size = float(np.linalg.norm(costs))
+        self.asked.append(costs / size if size else costs)
+
+    def fit(self, cost: Array) -> Fitted:
+        """Fit to the costs of the rows of the table."""
+        self.fits += 1
+        wanted, size = cost < 0, np.abs(cost)
+        used = size > 0
+        if not used.any() or wanted[used].all() or not wanted[used].any():
+            answer = bool(used.any() and wanted[used].all())
+            found = Fitted(Always(answer), np.full(len(cost), 1.0 if answer else -1.0))
+        else:
+            weights = size * (used.sum() / size.sum())
+            found = self._trained(wanted.astype(np.intp), weights)
+        self.fitted.append(found)
+        return found
+
+    def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
+        crossed = self.trainer.cross_fit(target, weights, 2)
+        return Fitted(joined(crossed.models), _logit(crossed.chances[:, 1]))
+
+
+def _table(X: Any) -> Any:
+    return X if hasattr(X, "shape") else to_numpy(X)
+
+
+def _served(members: Members) -> Members:
+    if not isinstance(members, ScoredMembers):
+        raise TypeError(f"only an oracle's classifiers decide by numbers of rows; got {type(members).__name__}")
+    return ScoredMembers(members.fitted, members.place, members.cuts)
+
+
+Cut = tuple[Fitted, float]
+"""A fit, and the threshold that its score must be above."""
 
 
 class OracleLearner(Learner):
-    """One fitted classifier per configuration."""
+    """What each configuration plays; every answer is a fit of its own."""
 
-    def __init__(self, estimator: Any, rows: Rows, count: int) -> None:
-        self.estimator, self.rows = estimator, rows
-        self.X = rows.X if hasattr(rows.X, "shape") else to_numpy(rows.X)
-        self.fitted: list[Any] = [Always(False)] * count
+    def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
+        self.pool, self.rows, self.numbers = pool, rows, numbers
+        self.now: list[Cut] = [(Fitted(Always(False), np.full(len(pool.trained.of), -1.0)), 0.0)] * count
 
     def answer(self, asked: Asked) -> Seen:
         """Refit, configuration by configuration."""
-        costs = self.rows.trained.spread(asked.costs)
-        self.fitted = [self._fit(cost) for cost in costs.T]
-        return Seen(self.rows.cells.sums(decisions(self.fitted, self.X, len(self.rows))))
+        self.now = [(self.fit(costs), 0.0) for costs in asked.costs.T]
+        decided = np.stack([fitted.scores[self.numbers] > cut for fitted, cut in self.now], axis=1)
+        return Seen(self.rows.cells.sums(decided))
 
-    def _fit(self, cost: Array) -> Any:
-        from sklearn.base import clone
+    def fit(self, costs: Array) -> Fitted:
+        """Fit to costs per cell."""
+        cost = np.zeros(len(self.pool.trained.of))
+        cost[self.numbers] = self.rows.trained.spread(costs[:, None])[:, 0]
+        return self.pool.fit(cost)
 
-        wanted, size = cost < 0, np.abs(cost)
-        used = size > 0
-        if not used.any() or not wanted[used].any():
-            return Always(False)
-        if wanted[used].all():
-            return Always(True)
-        weights = size * (used.sum() / size.sum())
-        return clone(self.estimator).fit(self.X, wanted.astype(int), sample_weight=weights)
-
-    def resume(self, state: list[Any]) -> None:
+    def resume(self, state: list[Cut]) -> None:
         """Take the fitted classifiers over."""
-        self.fitted = list(state)
+        self.now = list(state)
 
-    def snapshot(self) -> list[Any]:
+    def snapshot(self) -> list[Cut]:
         """Keep the fitted classifiers."""
-        return list(self.fitted)
+        return list(self.now)
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other configurations."""
-        self.fitted = [self.fitted[c] for c in columns]
+        self.now = [self.now[c] for c in columns]
 
     def finite(self) -> NDArray[np.bool_]:
         """Always."""
-        return np.ones(len(self.fitted), dtype=bool)
+        return np.ones(len(self.now), dtype=bool)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
-        """Collect the fitted classifiers."""
-        return FiniteMembers(tuple(snapshots[t][c] for t, c in chosen))
+        """Look the classifiers up; each is there once, whatever the number of thresholds on it."""
+        return self._members([snapshots[t][c] for t, c in chosen], remembered=False)
+
+    def _members(self, found: Sequence[Cut], remembered: bool) -> Members:
+        distinct = {id(fitted): fitted for fitted, _ in found}
+        order = {key: k for k, key in enumerate(distinct)}
+        place = np.array([order[id(fitted)] for fitted, _ in found], dtype=np.intp)
+        return ScoredMembers(tuple(distinct.values()), place, np.array([cut for _, cut in found]), remembered)
+
+
+class PoolLearner(OracleLearner):
+    """What each configuration plays; answers come from everything that was fitted, and all thresholds on it."""
+
+    def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
+        super().__init__(pool, rows, numbers, count)
+        self.sums, self.measured = np.zeros((len(rows.cells), 0)), np.zeros((len(rows.cells), 0))
+        self.candidates: list[Cut] = []
+        self.known = 0
+        self.answered: list[set[int]] = [set() for _ in range(count)]
+
+    def answer(self, asked: Asked) -> Seen:
+        """The cheapest of the pool or, where it was played before, of the pool and one more fit."""
+        if not self.candidates:
+            self._begin()
+        index = [self._answer(c, costs) for c, costs in enumerate(asked.costs.T)]
+        self.now = [self.candidates[k] for k in index]
+        return Seen(self.measured[:, index])
+
+    def _answer(self, c: int, costs: Array) -> int:
+        best = self._cheapest(costs)
+        if best in self.answered[c] and self.pool.posterior is not None and self._add_rule(costs):
+            best = self._cheapest(costs)
+        if best in self.answered[c] and not self.pool.full and self.pool.new(costs):
+            self.pool.remember(costs)
+            self.fit(costs)
+            self._learn_of_all()
+            best = self._cheapest(costs)
+        self.answered[c].add(best)
+        return best
+
+    def _add_rule(self, costs: Array) -> bool:
+        """Put the plug-in rule for these costs into the pool, unless one that decides the same is there."""
+        pool = self.pool
+        if pool.posterior is None:
+            return False
+        signatures = pool.posterior.signatures
+        k = by_place(costs[:, None], signatures.of_cells(self.rows.cells)[0], len(signatures))
+        size = float(np.abs(k).max())
+        scores = -expected(pool.handed, k / (size if size else 1.0))[:, 0]
+        sums = self.rows.trained.sums((scores[self.numbers] > 0)[:, None])
+        if (np.abs(self.sums - sums).max(axis=0) == 0).any():
+            return False
+        pool.fitted.append(Fitted(Rule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
+        self._learn_of_all()
+        return True
+
+    def _begin(self) -> None:
+        """Nobody, everybody, and the unconstrained classifier: it minimises the number of errors."""
+        pool, rows = self.pool, len(self.pool.trained.of)
+        pool.fitted += [Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0)) for answer in (False, True)]
+        if pool.posterior is None:
+            labels = pool.trained.labels[:, None]
+            pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
+        else:
+            pool.fitted.append(Fitted(pool.posterior.label, _logit(pool.handed[:, 0])))
+        self._learn_of_all()
+
+    def _cheapest(self, costs: Array) -> int:
+        return int(np.argmin(self.sums.T @ costs))
+
+    def _learn_of_all(self) -> None:
+        """Measure what was fitted since the last time, with its thresholds."""
+        for fitted in self.pool.fitted[self.known :]:
+            scores = fitted.scores[self.numbers]
+            cuts = [0.0] if isinstance(fitted.classifier, Rule) else _cuts(scores)
+            decided = scores[:, None] > np.array(cuts)
+            measured = self.rows.cells.sums(decided)
+            trained = measured if self.rows.trained is self.rows.cells else self.rows.trained.sums(decided)
+            self.measured, self.sums = np.hstack([self.measured, measured]), np.hstack([self.sums, trained])
+            self.candidates += [(fitted, cut) for cut in cuts]
+        self.known = len(self.pool.fitted)
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        super().keep(columns)
+        self.answered = [self.answered[c] for c in columns]
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Look the classifiers up."""
+        return self._members([snapshots[t][c] for t, c in chosen], remembered=True)
+
+
+def _cuts(scores: Array) -> list[float]:
+    """Zero, and thresholds in the middle between scores, that accept more and more of the rows."""
+    values = np.unique(scores)
+    if len(values) < 2:
+        return [0.0]
+    marks = np.quantile(scores, np.arange(1, CUTS + 1) / (CUTS + 1))
+    above = np.unique(np.clip(np.searchsorted(values, marks, side="right"), 1, len(values) - 1))
+    return [0.0, *((values[above - 1] + values[above]) / 2).tolist()]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredMembers(Members):
+    """Thresholds on the scores of some classifiers, each of which scores once.
+
+    ``remembered``: features are numbers of rows, and each row has the score that was given without it.
+    """
+
+    fitted: tuple[Fitted, ...]
+    place: NDArray[np.intp]
+    cuts: Array
+    remembered: bool = field(default=False)
+
+    def __len__(self) -> int:
+        """Count the thresholds."""
+        return len(self.place)
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """Score with each classifier, and compare."""
+        return np.asarray(self.scores(X) > 0)
+
+    def scores(self, X: Any, attributes: Any = None) -> Array:
+        """How far the log-odds are above the threshold."""
+        if self.remembered:
+            rows = np.asarray(X)[:, 0].astype(np.intp)
+            found = np.stack([each.scores[rows] for each in self.fitted], axis=1)
+        else:
+            found = _scores([each.classifier for each in self.fitted], X)
+        return np.asarray(found[:, self.place] - self.cuts)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some, and the classifiers that they need."""
+        wanted = self.place[list(indices)]
+        distinct = np.unique(wanted)
+        fitted = tuple(self.fitted[k] for k in distinct)
+        return ScoredMembers(fitted, np.searchsorted(distinct, wanted), self.cuts[list(indices)], self.remembered)
+
+    @property
+    def width(self) -> int | None:
+        """Features of the classifiers, where they tell."""
+        widths = [getattr(each.classifier, "n_features_in_", None) for each in self.fitted]
+        return next((width for width in widths if width is not None), None)
+
+    def plain(self, width: int) -> Written:
+        """Write trees as forests and linear classifiers as linear members; others are refused by name."""
+        from .scikit import lines
+
+        learned = [each.classifier for each in self.fitted]
+        if any(isinstance(each, Rule) for each in learned):
+            raise FileError(
+                "a mixture of an oracle's classifiers and plug-in rules cannot be saved without pickle: use "
+                'model="trees", or joblib.dump, and open such files only if you trust them'
+            )
+        if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
+            rows = lines(tuple(learned), width)[:, self.place]
+            rows[-1] -= self.cuts
+            return Written("linear", {"intercept": True}, {"coefficients": rows})
+        return self.forests(width).plain(width)
+
+    def forests(self, width: int | None = None) -> ForestMembers:
+        """The same as members of trees, where all classifiers are."""
+        learned = [each.classifier for each in self.fitted]
+        if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
+            raise AlgorithmError("not all of these classifiers are trees that are known here")
+        return ForestMembers.of_classifiers(learned, self.place, self.cuts, width or self.width or 1)
+
+
+def _logit(chance: Array) -> Array:
+    chance = np.clip(chance, _CERTAIN, 1 - _CERTAIN)
+    return np.asarray(np.log(chance / (1 - chance)))
+
+
+def _scores(classifiers: Sequence[Any], X: Any) -> Array:
+    """Scores of classifiers; rules on the same probabilities share them."""
+    rules = [k for k, each in enumerate(classifiers) if isinstance(each, Rule)]
+    rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    found = np.zeros((rows, len(classifiers)))
+    if rules:
+        first = classifiers[rules[0]]
+        found[:, rules] = -expected(first.posterior(X, None), np.stack([classifiers[k].k for k in rules], axis=1))
+    for k, each in enumerate(classifiers):
+        if not isinstance(each, Rule):
+            found[:, k] = log_odds(each, X)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A plug-in rule: coefficients of label and signature; all rules of an oracle have the same probabilities."""
+
+    posterior: Posterior
+    k: Array
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self.posterior.width
+
+    def decision_function(self, X: Any) -> Array:
+        """What predicting 1 is expected to save."""
+        return -expected(self.posterior(X, None), self.k[:, None])[:, 0]
+
+
+def cheaper(estimator: Any) -> Any:
+    """A classifier of groups for the plug-in rule: fewer trees, where the classifier is one of trees that are known."""
+    module = type(estimator).__module__.split(".")[0]
+    if module in NATIVE:
+        return importlib.import_module(NATIVE[module]).cheaper(estimator)
+    return None
+
+
+def log_odds(classifier: Any, X: Any) -> Array:
+    """Log-odds of the second class, or the decision function of a classifier without probabilities."""
+    if isinstance(classifier, Always):
+        return classifier.decision_function(X)
+    boosted = as_boosted(classifier)
+    if boosted is not None:
+        return boosted.decision_function(X)
+    rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    return _logit(spread(classifier, X, 2, rows)[:, 1])
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,36 @@
 r"""A plug-in rule on class probabilities: fit once, then every best response costs one matrix product.
 
-With the probability :math:`P(c \mid x)` that an example belongs to cell c, the classifier that minimises a
-weighted sum of rates predicts 1 where the expected coefficient :math:`\sum_c P(c \mid x) k_c` is negative.
+With the probability :math:`P(c \mid x)` that an example belongs to cell c, the classifier that minimises a weighted
+sum of rates predicts 1 where the expected coefficient :math:`\sum_c P(c \mid x) k_c` is negative. A cell is a label and
+a *signature*: slices that an example is in, and what baselines say of it. So two classifiers are enough, one for the
+label and one for the signature, :math:`P(c \mid x) = P(y \mid x) \, P(s \mid x)`; attributes that are known when
+predicting are looked up instead. Both are cross-fitted: what the game sees of a row was said by classifiers that have
+not seen it, so that rates hold on new data even where a classifier fits its own rows too well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, DataError, FileError
-from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Whole, maybe
+from .._core.errors import AlgorithmError
+from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
-from ..data.slices import Slice
+from ..data.sample import Sample
 from ..players.steps import StepRule
-from ..problem.written import read_slice, slice_text
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
+from .cross_fitting import Trainer, fold_count, make_folds
+from .forests import Boosted
+from .posterior import Handed, Posterior, Signatures
 
-MOST_CELLS = 256
+MOST_SIGNATURES = 128
+"""Combinations of slices up to which the probability of each is estimated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,136 +42,173 @@ class PlugIn(Model):
     estimator
         A scikit-learn classifier with ``predict_proba``; logistic regression by default.
     group_aware
-        False: estimate the probability of every cell (label and groups) from x alone, so that predicting needs no
-        attributes. True: estimate the label only and look the groups up, so that predicting needs attributes.
+        False: estimate the probability of groups from x, so that predicting needs no attributes. True: look them up,
+        so that predicting needs attributes.
+    groups
+        Names of attributes that are looked up, where not all are.
+    group_estimator
+        A classifier for the groups, where it is to be another one than for the label.
+    folds
+        Folds of the cross-fitting; by default 5, or 2 from 20,000 rows on. 1 trains and measures on the same rows.
     """
 
     estimator: Any = field(default_factory=lambda: _logistic())
     group_aware: bool = False
+    groups: tuple[str, ...] = ()
+    group_estimator: Any = None
+    folds: int | None = None
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.folds, (int, np.integer)) and not isinstance(self.folds, bool)
+        if self.folds is not None and (not whole or self.folds < 1):
+            raise AlgorithmError(f"folds must be None or a whole number of at least 1; got {self.folds!r}")
+
+    @property
+    def honest(self) -> bool:
+        """Each row's probabilities are estimated without it."""
+        return self.folds != 1
+
+    @property
+    def usual(self) -> Usual:
+        """Few rounds: answers are exact, and multipliers that step are asked for ratios only."""
+        return Usual(300, 0.1, (0.01, 0.03, 0.1))
+
+    @property
+    def answers_cheaply(self) -> bool:
+        """An answer is a matrix product."""
+        return True
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether the classifiers take features that are missing."""
+        both = [each for each in (self.estimator, self.group_estimator) if each is not None]
+        return all(map(takes_missing, both))
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """Tell the classifiers, where they are ones that can be told."""
+        told = {
+            name: each.with_categories(columns)
+            for name, each in (("estimator", self.estimator), ("group_estimator", self.group_estimator))
+            if hasattr(each, "with_categories")
+        }
+        return replace(self, **told) if "estimator" in told else None
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Fit the probabilities, once."""
-        from sklearn.base import clone  # takes a second: only where it is used
+        setting = self
+        if self.folds is None and not fits_closely(self.estimator):
+            setting = replace(self, folds=1)  # rows are judged as they were fitted, by a model that shows little of it
+        posterior, handed = setting.estimate(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
+        return PlugInLearner(posterior, handed, rows, count)
 
-        X, cells = features(rows.X, len(rows)), rows.trained
-        if not hasattr(self.estimator, "predict_proba"):
-            raise AlgorithmError(f"a plug-in needs predict_proba, which {self.estimator!r} does not have")
-        if not self.group_aware and len(cells) > MOST_CELLS:
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
+        """Fit the probabilities; the game then has them in the place of the features."""
+        posterior, handed = self.estimate(sample, cells, seed)
+        return Prepared(Handing(posterior.signatures), handed, Serving(posterior))
+
+    def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
+        """Classifiers for label and signature, and what they say of each row (rows, 1 + signatures).
+
+        Rows that have no weight are not trained on.
+        """
+        for estimator in (self.estimator, self.group_estimator):
+            if estimator is not None and not hasattr(estimator, "predict_proba"):
+                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
+        X = sample.X if self.takes_missing else features(sample.X, len(sample))
+        signatures = Signatures.of(cells, None if self.group_aware else self.groups)
+        _, of = signatures.of_cells(cells)
+        if not signatures.told and len(signatures) > MOST_SIGNATURES:
             raise AlgorithmError(
-                f"the problem has {len(cells)} cells, too many to estimate the probability of each "
-                f"(at most {MOST_CELLS}): use PlugIn(group_aware=True) or an oracle"
+                f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
+                f"each (at most {MOST_SIGNATURES}): use PlugIn(group_aware=True) or an oracle"
             )
-        target = cells.labels[cells.of] if self.group_aware else cells.of
-        weighted = {} if (cells.weights == cells.weights[0]).all() else {"sample_weight": cells.weights}
-        learner = clone(self.estimator).fit(X, target, **weighted)
-        posterior = Aware(learner, _signatures(cells)) if self.group_aware else Blind(learner, len(cells))
-        return PlugInLearner(posterior, posterior(X, rows.sample.examples), rows, count)
+        used = cells.weights > 0
+        rest, rows = np.flatnonzero(~used), np.flatnonzero(used)
+        equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
+        weights = None if equal else cells.weights
+        if weights is not None:
+            self._refuse_unweighted()
+        labels = cells.labels[cells.of].astype(np.intp)
+        fewest = int(np.bincount(labels[rows], minlength=2).min())
+        count = min(fold_count(len(rows), self.folds), max(fewest, 1))
+        folds = [rows[part] for part in make_folds(cells.of[rows], count, seed)]
+        trainer = Trainer.of(self.estimator, X, folds, rest)
+        handed = np.zeros((len(sample), 1 + len(signatures)))
+        crossed = trainer.cross_fit(labels, weights, 2)
+        handed[:, 0] = crossed.chances[:, 1]
+        label = crossed.models[0]
+        if count > 1:
+            label, said = trainer.fit(labels, weights, 2)
+            handed[rest, 0] = said[:, 1] if len(rest) else 0.0
+        groups = None
+        if not signatures.told:
+            if self.group_estimator is not None:
+                trainer = trainer.for_groups(self.group_estimator)
+            crossed = trainer.cross_fit(of[cells.of], weights, len(signatures))
+            handed[:, 1:], groups = crossed.chances, crossed.models[0]
+            if count > 1 and all(isinstance(model, Boosted) for model in crossed.models):
+                groups = crossed.joined()  # of trees, the mean of the folds serves as well as new ones
+            elif count > 1:
+                groups, said = trainer.fit(of[cells.of], weights, len(signatures))
+                handed[rest, 1:] = said
+        handed[:, 1:] = signatures.among(handed[:, 1:], sample.examples)
+        return Posterior(label, groups, signatures, int(X.shape[1])), handed
 
+    def _refuse_unweighted(self) -> None:
+        from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
 
-class Posterior:
-    """Probability of each cell, (examples, cells)."""
-
-    needs_attributes = False
-    learner: Any
-
-    def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Return the probabilities; ``examples`` hold the attributes."""
-        raise NotImplementedError
-
-    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """How cells are told apart, as settings and arrays."""
-        nothing = {"bits": np.zeros((0, 0), np.uint8), "labels": np.zeros(0, np.int8)}
-        return {"slices": None, "baselines": []}, nothing
-
-
-@dataclass(frozen=True, eq=False)
-class Blind(Posterior):
-    """Probability of each cell given the features alone."""
-
-    learner: Any
-    count: int
-
-    def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Ask the learner, whose classes are the cells."""
-        result = np.zeros((X.shape[0], self.count))
-        result[:, np.asarray(self.learner.classes_, dtype=np.intp)] = self.learner.predict_proba(X)
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class Signatures:
-    """What tells cells apart: slices, baselines, and the bits and label of each cell."""
-
-    slices: tuple[Slice, ...]
-    baselines: tuple[str, ...]
-    cells: dict[tuple[bytes, int], int]
+        for estimator in (self.estimator, self.group_estimator):
+            if hasattr(estimator, "fit") and not has_fit_parameter(estimator, "sample_weight"):
+                raise AlgorithmError(
+                    f"the plug-in's {estimator!r} does not take sample_weight in fit, and the examples have weights: "
+                    "choose one that does, or leave the weights out"
+                )
 
 
 @dataclass(frozen=True, eq=False)
-class Aware(Posterior):
-    """Probability of the label given the features, with the groups looked up."""
+class Handing(Model):
+    """The plug-in of a game that has probabilities in the place of features."""
 
-    learner: Any
     signatures: Signatures
-    needs_attributes = True
 
-    def __call__(self, X: Any, examples: Examples | None) -> Array:
-        """Give the example's own groups the probabilities of the labels, and all other cells 0."""
-        if examples is None:
-            raise DataError("this classifier looks groups up: give attributes when predicting")
-        s = self.signatures
-        chances = self.learner.predict_proba(X)  # columns: label 0, label 1
-        masks = [*map(examples.mask, s.slices), *(examples.baseline(name) for name in s.baselines)]
-        packed, inverse = np.unique(_packed(masks), axis=0, return_inverse=True)
-        result = np.zeros((X.shape[0], len(s.cells)))
-        for label in (0, 1):
-            cells = np.array([s.cells.get((bits.tobytes(), label), -1) for bits in packed])[inverse.reshape(-1)]
-            known = np.flatnonzero(cells >= 0)  # groups that were never seen with this label cost nothing
-            result[known, cells[known]] = chances[known, label]
-        return result
+    @property
+    def honest(self) -> bool:
+        """Each row's probabilities were estimated without it."""
+        return True
 
-    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The slices as text, and the bits and label of each cell."""
-        s = self.signatures
-        keys = sorted(s.cells, key=lambda key: s.cells[key])
-        bits = np.array([list(bits) for bits, _ in keys], np.uint8).reshape(len(keys), -1)
-        settings = {"slices": list(map(slice_text, s.slices)), "baselines": list(s.baselines)}
-        return settings, {"bits": bits, "labels": np.array([label for _, label in keys], np.int8)}
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Nothing is left to be fitted."""
+        return PlugInLearner(Handed(self.signatures), rows.X, rows, count)
 
 
-def _signatures(cells: Cells) -> Signatures:
-    bits = _packed([*cells.members.values(), *cells.baselines.values()])
-    found = {(bits[c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
-    return Signatures(tuple(cells.members), tuple(cells.baselines), found)
+@dataclass(frozen=True, eq=False)
+class Serving:
+    """Gives members of a game on probabilities the classifiers that estimate them."""
 
+    posterior: Posterior
 
-def _read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Signatures:
-    bits, labels, cells = arrays["bits"], arrays["labels"], settings["cells"]
-    slices = tuple(map(read_slice, settings["slices"]))
-    wide = -(-(len(slices) + len(settings["baselines"])) // 8)
-    if bits.shape != (cells, wide) or bits.dtype != np.uint8 or labels.shape != (cells,):
-        raise FileError("the cells of a plug-in do not fit together")
-    found = {(bits[c].tobytes(), int(labels[c])): c for c in range(cells)}
-    if len(found) != cells or not set(labels.tolist()) <= {0, 1}:
-        raise FileError("the cells of a plug-in do not differ from each other")
-    return Signatures(slices, tuple(settings["baselines"]), found)
-
-
-def _packed(masks: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
-    return np.packbits(np.stack(masks, axis=1).astype(bool), axis=1)
+    def __call__(self, members: Members) -> Members:
+        """The same rules on features."""
+        if not isinstance(members, PlugInMembers):
+            raise TypeError(f"only plug-in rules decide by probabilities; got {type(members).__name__}")
+        return PlugInMembers(self.posterior, members.k)
 
 
 class PlugInLearner(Learner):
     """Coefficients of the cells (cells, configurations)."""
 
-    def __init__(self, posterior: Posterior, probabilities: Array, rows: Rows, count: int) -> None:
-        self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
+    def __init__(self, posterior: Posterior | Handed, handed: Array, rows: Rows, count: int) -> None:
+        self.posterior, self.handed, self.rows = posterior, handed, rows
+        self.places, _ = posterior.signatures.of_cells(rows.cells)
         self.k = np.ones((len(rows.cells), count))
 
     def answer(self, asked: Asked) -> Seen:
         """Adopt the costs as coefficients, and predict 1 where the expected cost is negative."""
         self.k = asked.costs.copy()
-        return Seen(self.rows.cells.sums(self.probabilities @ self.k < 0))
+        return Seen(self.rows.cells.sums(expected(self.handed, self._by_place(self.k)) < 0))
+
+    def _by_place(self, k: Array) -> Array:
+        return by_place(k, self.places, len(self.posterior.signatures))
 
     def resume(self, state: Array) -> None:
         """Take the coefficients over."""
@@ -184,22 +228,60 @@ class PlugInLearner(Learner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen columns side by side."""
-        return PlugInMembers(self.posterior, np.stack([snapshots[t][:, c] for t, c in chosen], axis=1))
+        k = np.stack([snapshots[t][:, c] for t, c in chosen], axis=1)
+        return PlugInMembers(self.posterior, self._by_place(k))
+
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
+        """On the very rows that it was bound to, by what was said of them without them."""
+        if rows.X is not self.rows.X or isinstance(self.posterior, Handed):
+            return super().measurer(rows)
+
+        def sums(members: Members) -> Array:
+            if not isinstance(members, PlugInMembers):
+                raise TypeError(f"a plug-in measures plug-in rules; got {type(members).__name__}")
+            return rows.cells.sums(expected(self.handed, members.k) < 0)
+
+        return sums
+
+
+def by_place(k: Array, places: NDArray[np.intp], count: int) -> Array:
+    """Coefficients of cells as (label and signature, columns): those of label 0 first; what is no cell costs nothing.
+
+    ``places`` says where each cell is.
+    """
+    spread = np.zeros((2 * count, k.shape[1]))
+    spread[places] = k
+    return spread
+
+
+def expected(handed: Array, k: Array) -> Array:
+    """Expected coefficient of each row (rows, columns): probabilities of label and signature times coefficients."""
+    count = len(k) // 2
+    positive, groups = handed[:, :1], handed[:, 1:]
+    without = groups @ k[:count]
+    return np.asarray(without + positive * (groups @ k[count:] - without))
 
 
 @dataclass(frozen=True, eq=False)
 class PlugInMembers(Members):
-    """Plug-in rules, one column of coefficients each."""
+    """Plug-in rules, one column of coefficients (label and signature, rules) each."""
 
-    posterior: Posterior
+    posterior: Posterior | Handed
     k: Array
     settings_rule = Fields(
-        {"cells": Whole(1, 100_000), "slices": maybe(ListOf(maybe(TEXT), 1000)), "baselines": ListOf(TEXT, 1000)}
+        {
+            "label": TEXT,
+            "groups": maybe(TEXT),
+            "slices": ListOf(maybe(TEXT), 1000),
+            "baselines": ListOf(TEXT, 1000),
+            "width": Whole(1, 10_000_000),
+        },
+        {"label_single": FLAG, "groups_single": FLAG},
     )
     array_rules = {  # noqa: RUF012  # frozen like the class
-        **{"coefficients": ArrayOf("f", 2), "intercepts": ArrayOf("f", 1), "classes": ArrayOf("i", 1)},
-        **{"costs": ArrayOf("f", 2), "bits": ArrayOf("u", 2), "labels": ArrayOf("i", 1)},
+        **{"costs": ArrayOf("f", 2), "bits": ArrayOf("u", 2), "known": ArrayOf("u", 1), "shares": ArrayOf("f", 1)},
     }
+    nested = "learner."
 
     @property
     def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the posterior
@@ -212,11 +294,17 @@ class PlugInMembers(Members):
 
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the expected coefficient is negative."""
-        X = features(X)
+        return np.asarray(self._expected(X, attributes) < 0)
+
+    def scores(self, X: Any, attributes: Any = None) -> Array:
+        """What predicting 1 is expected to save."""
+        return -self._expected(X, attributes)
+
+    def _expected(self, X: Any, attributes: Any) -> Array:
         examples = None
         if self.needs_attributes and attributes is not None:
             examples = Examples.of(np.zeros(X.shape[0]), attributes)
-        return np.asarray(self.posterior(X, examples) @ self.k < 0)
+        return expected(self.posterior(X, examples), self.k)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
@@ -224,33 +312,33 @@ class PlugInMembers(Members):
 
     @property
     def width(self) -> int | None:
-        """Features of the learner, where it tells."""
-        return getattr(self.posterior.learner, "n_features_in_", None)
+        """Features of the classifiers."""
+        return self.posterior.width
 
     def plain(self, width: int) -> Written:
-        """Write the coefficients of a logistic regression and of the cells."""
-        from .scikit import Logistic  # it imports this module
-
-        learner = Logistic.of(self.posterior.learner)
-        learned = {"coefficients": learner.coef_, "intercepts": learner.intercept_}
-        learned["classes"] = np.asarray(learner.classes_, dtype=np.int64)
+        """Write the classifiers of label and groups as numbers, and the coefficients."""
         settings, arrays = self.posterior.plain()
-        return Written("plug_in", {"cells": len(self.k), **settings}, {**learned, "costs": self.k, **arrays})
+        return Written("posterior", settings, {**arrays, "costs": self.k})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the coefficients back."""
-        from .scikit import Logistic
+        """Read them back."""
+        return cls(Posterior.read(settings, arrays), arrays["costs"])
 
-        cells, classes, costs = settings["cells"], arrays["classes"], arrays["costs"]
-        aware = settings["slices"] is not None
-        learner = Logistic(arrays["coefficients"], arrays["intercepts"], classes)
-        known = (np.diff(classes) > 0).all() and classes[0] >= 0 and classes[-1] < (2 if aware else cells)
-        if len(costs) != cells or not known:
-            raise FileError("the cells of a plug-in do not fit together")
-        if not aware:
-            return cls(Blind(learner, cells), costs)
-        return cls(Aware(learner, _read_signatures(settings, arrays)), costs)
+
+def fits_closely(estimator: Any) -> bool:
+    """Whether a classifier may fit its own rows too well: any but a linear one."""
+    from .scikit import LINEAR
+
+    return type(estimator).__name__ not in LINEAR
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Whether a classifier says of itself that it takes missing features."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    if tags is None:
+        return bool(getattr(estimator, "takes_missing", False))
+    return bool(tags().input_tags.allow_nan)
 
 
 def _logistic() -> Any:

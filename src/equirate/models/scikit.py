@@ -18,8 +18,9 @@ from scipy.special import expit, softmax
 from .._core.errors import DataError, FileError
 from .._core.plain import plain
 from .._core.records import build, record
-from .._core.rules import SCALAR, MapOf, shown
+from .._core.rules import SCALAR, Either, ListOf, MapOf, shown
 from ..data.features import feature_names, features
+from . import NAMED
 from .linear import Linear
 from .oracle import Always, Oracle
 from .plug_in import PlugIn
@@ -33,12 +34,18 @@ LEARNERS = {
     "RidgeClassifier": "sklearn.linear_model",
     "SGDClassifier": "sklearn.linear_model",
     "LinearSVC": "sklearn.svm",
+    "HistGradientBoostingClassifier": "sklearn.ensemble",
 }
-"""Classifiers of scikit-learn that their coefficients tell whole, and where they are."""
+"""Classifiers of scikit-learn that numbers tell whole, and where they are."""
+LINEAR = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "LinearSVC")
+"""Those that their coefficients tell."""
+BOOSTED = {"BoostedTrees": "equirate.boosting", "BoostedProbabilities": "equirate.boosting"}
+"""Models and classifiers of boosting libraries whose settings can be saved, and where they are."""
+BOOSTED_RULE = MapOf(Either((SCALAR, ListOf(SCALAR, 100_000))), 200)
 SAVED = (
-    "linear models, thresholds on given scores, and plug-ins, oracles and lists of linear classifiers of scikit-learn "
-    f"({', '.join(LEARNERS)}) are saved without pickle; for others use joblib.dump, and open such files only if you "
-    "trust them"
+    "linear models, boosted trees, thresholds on given scores, and plug-ins, oracles and lists of classifiers of "
+    f"scikit-learn ({', '.join(LEARNERS)}) are saved without pickle; for others use joblib.dump, and open such files "
+    "only if you trust them"
 )
 
 
@@ -55,9 +62,36 @@ def plain_model(model: Any) -> Any:
             return {name: plain(late.plain())}
     for name, kind in MODELS.items():
         if type(model) is kind:
-            parts = {part.name: getattr(model, part.name) for part in fields(kind)}
-            return {name: {key: plain_learner(v) if key == "estimator" else plain(v) for key, v in parts.items()}}
+            parts = {part.name: getattr(model, part.name) for part in fields(kind) if not _usual(part, model)}
+            return {name: {key: plain_learner(v) if key in _LEARNT else plain(v) for key, v in parts.items()}}
+    if type(model).__name__ in BOOSTED:
+        return plain_boosted(model)
     return plain_learner(model)
+
+
+_LEARNT = ("estimator", "group_estimator")
+"""Settings of models that are classifiers themselves."""
+
+
+def _usual(part: Any, model: Any) -> bool:
+    """Whether a setting that may be left out is; those that files have always had are written."""
+    return part.name in ("groups", "group_estimator", "folds", "fits") and getattr(model, part.name) == part.default
+
+
+def plain_boosted(model: Any) -> dict[str, Any]:
+    """Name and settings of what `equirate.boosting` has."""
+    settings = model.plain()
+    BOOSTED_RULE.check(settings, f"the settings of {type(model).__name__}")
+    return {type(model).__name__: settings}
+
+
+def read_boosted(name: str, settings: Any) -> Any:
+    """Make what `equirate.boosting` has from its name and settings; the library is not needed for that."""
+    BOOSTED_RULE.check(settings, f"the settings of {name}")
+    try:
+        return getattr(importlib.import_module(BOOSTED[name]), name).from_plain(settings)
+    except (TypeError, ValueError) as error:
+        raise FileError(f"the settings of {name} make no sense: {error}") from None
 
 
 def late_model(model: Any) -> Any:
@@ -71,11 +105,13 @@ def late_model(model: Any) -> Any:
 
 def read_model(value: Any) -> Any:
     """Make what a user gave as ``model`` from plain data."""
-    if value == "linear":
+    if value in ("linear", *NAMED):
         return value
     if not isinstance(value, dict) or len(value) != 1:
-        raise FileError(f"the model must be 'linear' or the settings of one; it is {shown(value)}")
+        raise FileError(f"the model must be 'linear', 'trees' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
+    if name in BOOSTED:
+        return read_boosted(name, settings)
     if name in LATE_MODELS:
         module, kind = LATE_MODELS[name]
         return getattr(importlib.import_module(module), kind).read(settings)
@@ -85,14 +121,18 @@ def read_model(value: Any) -> Any:
     if not isinstance(settings, dict) or "estimator" not in {*rule.optional, *rule.needed}:
         rule.check(settings, f"the model {name}")
         return build(MODELS[name], settings)
-    others = {key: part for key, part in settings.items() if key != "estimator"}
+    others = {key: part for key, part in settings.items() if key not in _LEARNT}
     rule.check({**others, "estimator": None}, f"the model {name}")
-    return MODELS[name](estimator=read_learner(settings.get("estimator")), **others)
+    learners = {key: read_learner(settings.get(key)) for key in _LEARNT if key == "estimator" or key in settings}
+    others = {key: tuple(part) if isinstance(part, list) else part for key, part in others.items()}
+    return MODELS[name](**learners, **others)
 
 
 def plain_learner(learner: Any) -> dict[str, Any]:
     """Name and settings of a classifier of scikit-learn; those at their default are left out."""
     name = type(learner).__name__
+    if name in BOOSTED:
+        return plain_boosted(learner)
     if name not in LEARNERS or type(learner) is not _learner(name):
         raise FileError(f"the model holds {_named(learner)}, which cannot be saved: {SAVED}")
     usual = {key: part.default for key, part in inspect.signature(type(learner)).parameters.items()}
@@ -103,6 +143,9 @@ def plain_learner(learner: Any) -> dict[str, Any]:
 
 def read_learner(value: Any) -> Any:
     """Make a classifier of scikit-learn, not fitted, from its name and settings."""
+    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in BOOSTED:
+        ((name, settings),) = value.items()
+        return read_boosted(name, settings)
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in LEARNERS:
         raise FileError(f"the estimator of a model must be one of {', '.join(LEARNERS)}; it is {shown(value)}")
     ((name, settings),) = value.items()
@@ -133,7 +176,7 @@ def _line(classifier: Any, width: int) -> NDArray[Any]:
     if isinstance(classifier, Always):
         return np.append(np.zeros(width), 1.0 if classifier.answer else -1.0)
     name = type(classifier).__name__
-    if name not in LEARNERS or type(classifier) is not _learner(name) or classifier.coef_.size != width:
+    if name not in LINEAR or type(classifier) is not _learner(name) or classifier.coef_.size != width:
         raise FileError(f"the model holds {_named(classifier)}, which cannot be saved: {SAVED}")
     return np.append(classifier.coef_.reshape(-1), classifier.intercept_)
 
@@ -157,7 +200,7 @@ class Line:
         if isinstance(learner, cls):
             return learner
         name = type(learner).__name__
-        if name not in LEARNERS or type(learner) is not _learner(name) or len(learner.classes_) != 2:
+        if name not in LINEAR or type(learner) is not _learner(name) or len(learner.classes_) != 2:
             raise FileError(f"{_named(learner)} cannot be saved: {SAVED}")
         names = getattr(learner, "feature_names_in_", None)
         names = None if names is None else tuple(map(str, names))
@@ -165,8 +208,8 @@ class Line:
         return cls(name, np.atleast_2d(learner.coef_).astype(float), intercept, learner.classes_, names)
 
     def __post_init__(self) -> None:
-        if self.kind not in LEARNERS:
-            raise FileError(f"{shown(self.kind)} is not one of {', '.join(LEARNERS)}")
+        if self.kind not in LINEAR:
+            raise FileError(f"{shown(self.kind)} is not one of {', '.join(LINEAR)}")
         if self.coef_.shape[0] != 1 or self.intercept_.shape != (1,) or len(self.classes_) != 2:
             raise FileError("the coefficients of a linear classifier do not fit together")
         if self.names is not None and len(self.names) != self.n_features_in_:

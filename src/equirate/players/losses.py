@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from ..data.examples import Examples
 from ..language.nodes import Loss
 
@@ -52,7 +53,9 @@ def loss_values(losses: Iterable[Loss], examples: Examples, scores: Scores) -> N
     rows = []
     for loss in losses:
         weights = np.where(examples.mask(loss.slice), examples.weights, 0.0)
-        if weights.sum() <= 0:
+        lost = weights @ LOSSES[loss.name].value(scores, signs(examples.labels, scores.dtype))
+        lost, total = peers().add(lost, weights.sum(keepdims=True))
+        if total <= 0:
             raise DataError(f"{loss!r} cannot be measured: its slice is empty in the data")
-        rows.append(weights @ LOSSES[loss.name].value(scores, signs(examples.labels, scores.dtype)) / weights.sum())
+        rows.append(lost / total)
     return np.array(rows, dtype=float).reshape(len(rows), scores.shape[1])

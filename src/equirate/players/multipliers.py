@@ -114,27 +114,12 @@ class MultiplierPlayer(Generic[S]):
         return False
 
 
-@dataclass(frozen=True, eq=False)
-class AscentState(Multipliers):
-    """Multipliers, and the state of their steps."""
-
-    step: StepState
-
-
 @dataclass(frozen=True, kw_only=True)
-class Ascent(MultiplierPlayer[AscentState]):
-    """Gradient ascent, then projection on {lambda >= 0, |lambda|_1 <= radius}.
-
-    Constraints with atoms in them keep a multiplier of at least ``floor``: the best response of a slack that
-    no one has a stake in is a corner of its box. ``initial`` sets every multiplier's first value; None begins
-    affine constraints at 0, those with atoms at 1 (near 0 their slacks would jump from end to end, and throw the
-    multipliers far off), and the couplings at the gradient of the atoms in the middle of their boxes.
-    """
+class Ascending(MultiplierPlayer[S]):
+    """Players that take steps up and project on {lambda >= 0, |lambda|_1 <= radius}."""
 
     step: StepRule[Any] = ADAM
     radius: float = 100.0
-    floor: float = 1e-4
-    initial: float | None = None
 
     @property
     def most(self) -> float:
@@ -146,11 +131,6 @@ class Ascent(MultiplierPlayer[AscentState]):
         """Yes."""
         return True
 
-    @property
-    def has_regret(self) -> bool:
-        """That of online gradient ascent."""
-        return True
-
     def stepping(self, rule: StepRule[Any]) -> Self:
         """Ascend by another rule."""
         return replace(self, step=rule)
@@ -158,6 +138,32 @@ class Ascent(MultiplierPlayer[AscentState]):
     def within(self, radius: float) -> Self:
         """Project on another radius."""
         return replace(self, radius=radius)
+
+
+@dataclass(frozen=True, eq=False)
+class AscentState(Multipliers):
+    """Multipliers, and the state of their steps."""
+
+    step: StepState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ascent(Ascending[AscentState]):
+    """Gradient ascent, then projection on {lambda >= 0, |lambda|_1 <= radius}.
+
+    Constraints with atoms in them keep a multiplier of at least ``floor``: the best response of a slack that
+    no one has a stake in is a corner of its box. ``initial`` sets every multiplier's first value; None begins
+    affine constraints at 0, those with atoms at 1 (near 0 their slacks would jump from end to end, and throw the
+    multipliers far off), and the couplings at the gradient of the atoms in the middle of their boxes.
+    """
+
+    floor: float = 1e-4
+    initial: float | None = None
+
+    @property
+    def has_regret(self) -> bool:
+        """That of online gradient ascent."""
+        return True
 
     def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
         """eta_lambda = kappa / (B_lambda sqrt(2 T))."""
@@ -228,7 +234,7 @@ class OuterState(Multipliers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OuterAscent(MultiplierPlayer[OuterState]):
+class OuterAscent(Ascending[OuterState]):
     r"""COCO (Narasimhan 2018): after every inner run of Frank-Wolfe, a step on the constraints' multipliers.
 
     Run s takes :math:`\lceil \mathrm{inner} \sqrt{s} \rceil` rounds: its Frank-Wolfe error is then of the order
@@ -236,28 +242,8 @@ class OuterAscent(MultiplierPlayer[OuterState]):
     ``growing=False`` every run takes ``inner`` rounds, as in the paper's experiments.
     """
 
-    step: StepRule[Any] = ADAM
-    radius: float = 100.0
     inner: int = 5
     growing: bool = True
-
-    @property
-    def most(self) -> float:
-        """The radius of the projection."""
-        return self.radius
-
-    @property
-    def has_radius(self) -> bool:
-        """Yes."""
-        return True
-
-    def stepping(self, rule: StepRule[Any]) -> Self:
-        """Ascend by another rule."""
-        return replace(self, step=rule)
-
-    def within(self, radius: float) -> Self:
-        """Project on another radius."""
-        return replace(self, radius=radius)
 
     def theory_rate(self, bounds: Array, n_constraints: int, rounds: int) -> float:
         """As for `Ascent`, with one step per inner run, on the constraints alone."""

@@ -23,7 +23,7 @@ from ..data.cells import Cells
 from ..data.examples import Examples, empty_message
 from ..language.curvature import Curvature
 from ..language.expressions import ONE, Expression
-from ..language.measuring import measurer
+from ..language.measuring import Measure
 from ..language.nodes import Rate
 from .canonical import CanonicalAtom, Convex, Program, Role, Row
 from .problem import Problem
@@ -131,12 +131,8 @@ class Table:
     @cached_property
     def constants(self) -> dict[tuple[Any, ...], float]:
         """Values of the rates that no prediction changes, such as base_rate()."""
-        zeros = np.zeros(len(self.examples))
-        return {
-            rate.key: self.examples.measure(rate.kind, rate.slice, rate.baseline, zeros)
-            for rate in self.program.problem.rates()
-            if rate.curvature is Curvature.CONSTANT
-        }
+        known = _without_predictions(self.cells, self.examples)
+        return {rate.key: known(rate) for rate in self.program.problem.rates() if rate.curvature is Curvature.CONSTANT}
 
     def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
         """Smallest and largest values of signed rows over all predictions."""
@@ -239,6 +235,7 @@ def problem_cells(problem: Problem, examples: Examples) -> Cells:
 def make_cells(program: Program, examples: Examples) -> Cells:
     """The cells that a program tells apart."""
     slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in program.rows[0].losses]
+    slices += [rate.slice for rate in program.problem.rates() if rate.curvature is Curvature.CONSTANT]
     baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
     return Cells.of_examples(examples, slices, baselines)
 
@@ -251,7 +248,7 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
     losses = program.rows[0].losses
     cells = make_cells(program, examples) if cells is None else cells
     A, a = _rate_matrix(program.rates, cells, examples)
-    known = measurer(examples, np.zeros(len(examples)))
+    known = _without_predictions(cells, examples)
 
     def number(expr: Expression) -> float:
         value = float(expr.value(known))
@@ -302,6 +299,20 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
         loss_factors=np.array([factors.get(term.key, 0.0) for term in program.problem.losses()]),
         scale=_scales(program, A, a, number),
     )
+
+
+def _without_predictions(cells: Cells, examples: Examples) -> Measure:
+    """Measure what no prediction changes, such as `base_rate`, from the totals of the cells."""
+
+    def measure(part: Any) -> float:
+        inside = cells.members[part.slice] & np.isin(cells.labels, part.kind.labels)
+        b = cells.baselines[part.baseline] if part.baseline is not None else np.zeros(len(cells), dtype=np.int8)
+        offsets, totals = np.array(part.kind.contributions)[cells.labels, b][inside, 1], cells.totals[inside]
+        if totals.sum() <= 0:
+            raise DataError(empty_message(part.kind, part.slice, examples))
+        return min(max(float(offsets @ totals / totals.sum()), 0.0), 1.0)
+
+    return measure
 
 
 def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tuple[sp.csr_array, Array]:

@@ -15,8 +15,9 @@ from typing import Any
 import equirate as eq
 
 from .._core.errors import EquirateError
+from ..boosting.libraries import installed
 from .folders import Model, as_json, output_folder, save, write_text
-from .models import TREES, estimator_of, needs_dense, train
+from .models import estimator_of, needs_dense, train
 from .preparing import Prepared, Teller, prepare
 from .settings import Settings
 
@@ -54,8 +55,11 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
     """Train on a table, judge on held-out rows, and write model, report and summary into a folder."""
     with output_folder(out, force) as folder:
         prepared = prepare(settings, tell, needs_dense(settings.model))
-        if settings.model == "trees":
-            tell.note(f"trees are {TREES} as an oracle, refitted in every round: slower than a linear model")
+        if settings.model == "trees" and not installed("lightgbm"):
+            tell.note(
+                "lightgbm is not installed, so trees are scikit-learn's HistGradientBoostingClassifier: "
+                "pip install 'equirate[boosting]' for faster ones"
+            )
         training = train(prepared, tell)
         tell.stage("Judging")
         confidence = settings.confidence or 0.95

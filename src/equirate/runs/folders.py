@@ -21,15 +21,16 @@ from typing import Any
 import numpy as np
 
 from .._core.errors import EquirateError, FileError
+from .._core.rules import check_arrays
 from ..estimators import files
 from ..estimators.loading import load
 from ..game.classifiers import Classifier
 from ..models.finite import FiniteMembers
+from ..models.forests import Boosted, Forest
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
-from .forests import Forest
 from .models import Scorer, Trained
 from .preparing import Labels
 from .settings import MODELS
@@ -118,10 +119,9 @@ def _finite(plain: Any) -> Any:
 def save(model: Model, folder: Path) -> None:
     """Write a model's two files."""
     trained = model.trained
-    if trained.kind == "trees":
-        _save_trees(trained, folder / CLASSIFIER)
-    else:
-        trained.estimator.save(folder / CLASSIFIER)
+    if trained.estimator is None:
+        raise FileError("trees of a folder that was written before 0.3 can be used, and not saved again")
+    trained.estimator.save(folder / CLASSIFIER)
     scorer = trained.scorer
     described = {
         "format": FORMAT,
@@ -135,19 +135,6 @@ def save(model: Model, folder: Path) -> None:
         "columns": model.encoder.plain(),
     }
     write_text(folder / DESCRIPTION, as_json(described))
-
-
-def _save_trees(trained: Trained, path: Path) -> None:
-    members: Any = trained.classifier.members  # forests, made in `models`
-    forests: tuple[Forest, ...] = members.classifiers
-    arrays = {f"{k}_{name}": array for k, forest in enumerate(forests) for name, array in forest.arrays().items()}
-    manifest = {
-        "kind": "Forests",
-        "count": len(forests),
-        "objective": repr(trained.problem.objective),
-        "constraints": [repr(constraint) for constraint in trained.problem.constraints],
-    }
-    files.write(path, manifest, {**arrays, "weights": trained.classifier.weights})
 
 
 # -- reading --------------------------------------------------------------------------------------
@@ -208,7 +195,7 @@ def _content(path: Path) -> bytes:
 
 
 def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
-    if kind == "trees":
+    if kind == "trees" and files.read(path / CLASSIFIER)[0].get("kind") == "Forests":
         return _read_trees(path / CLASSIFIER, width)
     estimator = load(path / CLASSIFIER)
     if (
@@ -240,14 +227,30 @@ def _read_trees(path: Path, width: int) -> Trained:
     if not good or not math.isclose(float(weights.sum()), 1.0, rel_tol=1e-6):
         raise FileError(f"the weights in {path.name} are not probabilities")
     forests = tuple(
-        Forest.read(
-            {name.partition("_")[2]: array for name, array in arrays.items() if name.startswith(f"{k}_")}, width
-        )
+        _forest({name.partition("_")[2]: array for name, array in arrays.items() if name.startswith(f"{k}_")}, width)
         for k in range(count)
     )
     constraints = [part for text in texts for part in parse_constraints(text)]
     problem = Problem(parse_objective(str(manifest.get("objective"))), constraints)
     return Trained("trees", None, Classifier(FiniteMembers(forests), weights, problem, "polish"), problem)
+
+
+def _forest(arrays: dict[str, Any], width: int) -> Boosted:
+    """One ensemble as folders had it before 0.3: without missing values and categories."""
+    names = ("feature", "threshold", "left", "right", "value", "roots", "offset")
+    if set(arrays) != set(names):
+        raise FileError("the trees do not fit together")
+    nodes, trees = len(arrays["feature"]), len(arrays["roots"])
+    whole = {
+        **arrays,
+        "default_left": np.zeros(nodes, np.uint8),
+        "category": np.full(nodes, -1, np.int32),
+        "starts": np.zeros(1, np.int32),
+        "words": np.zeros(0, np.uint32),
+        "column": np.zeros(trees, np.int32),
+    }
+    check_arrays(Forest.rules, whole, "the trees")
+    return Boosted(Forest.read(whole, width, single=False))
 
 
 def _dict(value: Any) -> dict[str, Any]:

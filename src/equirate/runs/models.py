@@ -1,7 +1,7 @@
 """Models that a folder holds: what predicts, how it is trained from a prepared table, and what it says of itself.
 
 In: a `Prepared` table and the name of a model. Out: a `Trained` model: one interface over the three kinds, ``linear``
-(`RateClassifier`), ``trees`` (the same with boosted trees as an oracle, kept as plain arrays) and ``thresholds``
+(`RateClassifier`), ``trees`` (the same with plug-in rules on boosted trees, kept as plain arrays) and ``thresholds``
 (`RatePostprocessor` on logistic regression, whose weights are kept beside it).
 """
 
@@ -21,17 +21,11 @@ from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
-from ..models.finite import FiniteMembers
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .forests import Forest
 from .preparing import Labels, Part, Prepared, Teller
 
 Array = NDArray[np.float64]
-TREES = "HistGradientBoostingClassifier"
-_TREE_ROUNDS = 20  # each is a fit of a whole ensemble
-_TREE_SIZE = {"max_iter": 50, "max_leaf_nodes": 15}
-_TREE_STEPS = (0.1,)
 _SCORED = 0.6  # share of the training rows that logistic regression is fitted on; thresholds are chosen on the others
 
 
@@ -56,7 +50,7 @@ class Trained:
     kind
         ``"linear"``, ``"trees"`` or ``"thresholds"``.
     estimator
-        The `RateClassifier` or `RatePostprocessor`; None for trees that were opened from a folder.
+        The `RateClassifier` or `RatePostprocessor`; None for trees of a folder that was written before 0.3.
     classifier
         The mixture that decides.
     problem
@@ -134,10 +128,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
     settings, problem = prepared.settings, prepared.problem
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.model == "trees":
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        options = {"n_rounds": _TREE_ROUNDS, "lambda_step": _TREE_STEPS, "theta_step": _TREE_STEPS, **options}
-        options["model"] = HistGradientBoostingClassifier(random_state=settings.seed, **_TREE_SIZE)
+        options["model"] = "trees"
     return RateClassifier(
         problem.objective,
         list(problem.constraints),
@@ -155,14 +146,7 @@ def _game(prepared: Prepared, tell: Teller) -> Trained:
     estimator = estimator_of(prepared, tell)
     estimator.fit(train.X, labels.named(train.positive), train.attributes, train.weights)
     estimator.set_params(verbose=False)
-    classifier, kind = estimator.classifier_, prepared.settings.model
-    if kind == "trees":
-        members: Any = classifier.members  # an oracle's: fitted classifiers
-        forests = FiniteMembers(tuple(map(Forest.of, members.classifiers)))
-        if (forests.decide(prepared.test.X) != members.decide(prepared.test.X)).any():
-            raise EquirateError(f"the trees of this version of {TREES} cannot be taken out of it: use --model linear")
-        classifier = Classifier(forests, classifier.weights, estimator.problem_, classifier.origin)
-    return Trained(kind, estimator, classifier, estimator.problem_)
+    return Trained(prepared.settings.model, estimator, estimator.classifier_, estimator.problem_)
 
 
 def _thresholds(prepared: Prepared) -> Trained:

@@ -6,17 +6,18 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from .._core.errors import AlgorithmError
 from .._core.rules import FLAG, Either, Fields, Number, OneOf, Rule, Whole, maybe
 from ..data.cells import Cells
-from ..models.contract import Learner, Model, Pace, Rows
+from ..models.contract import Learner, Model, Pace, Rows, Usual
 from ..players.steps import StepRule
 from .learner import TorchLearner
 from .sampling import Strata, check_size
+from .sharing import of_all_rows
 
 LEAST_STEPS = 2000
 """Steps of the optimiser that training takes at least where nobody says how many epochs."""
@@ -101,6 +102,7 @@ class TorchModel(Model):
     True
     """
 
+    adds_up: ClassVar[bool] = True
     module: Any
     optimizer: Callable[[Any], Any] | None = None
     learning_rate: float = 1e-3
@@ -146,8 +148,14 @@ class TorchModel(Model):
         """Yes."""
         return True
 
+    @property
+    def usual(self) -> Usual:
+        """Its own steps, and epochs in place of rounds (`pace`)."""
+        return Usual(1000, 0.1, None)
+
     def strata(self, cells: Cells) -> Strata:
         """How batches are made of rows with these cells."""
+        cells = of_all_rows(cells)
         size = len(cells.of) if self.batch_size is None else self.batch_size
         return Strata.of(cells, size, self.rare)
 

@@ -61,6 +61,38 @@ RIVALS = {
             ("fairlearn==0.15.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6", "pandas==3.1.1"),
             "run_fairlearn.py",
         ),
+        Rival(
+            "fairlearn_trees",
+            "fairlearn 0.15.0 on LightGBM",
+            (
+                "fairlearn==0.15.0",
+                "lightgbm==4.7.0",
+                "scikit-learn==1.9.1",
+                "scipy==1.17.1",
+                "numpy==2.4.6",
+                "pandas==3.1.1",
+            ),
+            "run_trees.py",
+        ),
+        Rival(
+            "error_parity",
+            "error-parity 0.3.12 on LightGBM",
+            ("error-parity==0.3.12", "lightgbm==4.7.0", "scikit-learn==1.6.1", "numpy==1.26.4", "pandas==2.2.3"),
+            "run_trees.py",
+        ),
+        Rival(
+            "oxonfair",
+            "OxonFair 0.3 on LightGBM",
+            ("oxonfair==0.3", "lightgbm==4.7.0", "scikit-learn==1.6.1", "numpy==1.26.4", "pandas==2.2.3"),
+            "run_trees.py",
+        ),
+        Rival(
+            "fairgbm",
+            "FairGBM 0.9.14",
+            ("fairgbm==0.9.14", "scikit-learn==1.5.2", "numpy==1.26.4", "scipy==1.13.1", "pandas==2.2.3"),
+            "run_trees.py",
+            newest=(3, 11),
+        ),
         Rival("cooper", "cooper 1.0.1", ("cooper-optim==1.0.1", "torch==2.13.0", "numpy==2.4.6"), "run_cooper.py"),
         Rival("fairret", "fairret 0.1.3", ("fairret==0.1.3", "torch==2.13.0", "numpy==2.4.6"), "run_networks.py"),
     )

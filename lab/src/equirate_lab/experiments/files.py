@@ -29,20 +29,33 @@ def read_json(path: Path) -> Any:
         return None
 
 
-BEGIN, END = "<!-- table -->", "<!-- /table -->"
-"""Marks around the tables in a page of documentation."""
+TABLE = "table"
+"""The name in the marks around the tables of a page, where it has only one place for them."""
 
 
-def check_page(page: Path) -> tuple[str, str]:
+def marks(name: str) -> tuple[str, str]:
+    """What stands before and after the tables of a name.
+
+    Examples
+    --------
+    >>> marks("table")
+    ('<!-- table -->', '<!-- /table -->')
+    """
+    return f"<!-- {name} -->", f"<!-- /{name} -->"
+
+
+def check_page(page: Path, name: str = TABLE) -> tuple[str, str]:
     """What stands before and after the place for the tables in a page; refuses a page that has none."""
-    before, begin, rest = page.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    (opening, closing), text = marks(name), page.read_text("utf-8")
+    before, begin, rest = text.partition(opening)
+    _, end, after = rest.partition(closing)
     if not begin or not end:
-        raise ValueError(f"{page} has no place for the tables: put {BEGIN} and {END} where they belong")
+        raise ValueError(f"{page} has no place for the tables: put {opening} and {closing} where they belong")
     return before, after
 
 
-def fill(page: Path, text: str) -> None:
+def fill(page: Path, text: str, name: str = TABLE) -> None:
     """Put text between the marks of a page, in place of what was there."""
-    before, after = check_page(page)
-    write_text(page, f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    before, after = check_page(page, name)
+    opening, closing = marks(name)
+    write_text(page, f"{before}{opening}\n\n{text}\n\n{closing}{after}")

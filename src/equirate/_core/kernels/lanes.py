@@ -103,6 +103,17 @@ def add(_typing: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def widened(_typing: Any, lanes: Any, array: Any) -> Any:
+    """The same numbers in the array's precision, which is not smaller."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        wide = ir.VectorType(context.get_value_type(signature.args[1].dtype), WIDTH)
+        return values[0] if values[0].type == wide else builder.fpext(values[0], wide)
+
+    return Lanes(array.dtype)(lanes, array), generate
+
+
+@intrinsic
 def fma(_typing: Any, lanes: Any, factor: Any, other: Any) -> Any:
     """``lanes + factor * other`` with one number as the factor."""
 

@@ -4,7 +4,8 @@ One call handles the rows from ``start`` to ``stop``, for all configurations, 16
 configurations are padded to a multiple of 16; ``W`` and ``slope`` have the intercept's row last. ``of`` says each row's
 cell. ``weights`` may be None (then ``sums`` holds whole numbers); ``upper`` and ``lower``, the cell sums of the hinge
 bounds on the predictions, may be None too; ``trained`` and ``training_weights`` are the cells
-and weights that the model is trained with, ``up`` and ``down`` its coefficients per cell.
+and weights that the model is trained with, ``up`` and ``down`` its coefficients per cell. ``slope`` may have a higher
+precision than the features: then it is added up in that one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numba.extending import overload
 
 from . import LANES as WIDTH
-from .lanes import add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, zeros
+from .lanes import add, decide, fma, hinge, load, store, tally, tally_bounds, tally_weight, times, widened, zeros
 
 ENABLED = not numba.config.DISABLE_JIT
 """Vectors of 16 exist in compiled code only."""
@@ -40,8 +41,8 @@ def _bound(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights:
     raise NotImplementedError  # compiled below
 
 
-def _slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
-    """A row's weight times the slope of the hinge bounds at its scores."""
+def _slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any, slope: Any) -> Any:
+    """A row's weight times the slope of the hinge bounds at its scores, in the precision of ``slope``."""
     raise NotImplementedError  # compiled below
 
 
@@ -73,12 +74,12 @@ def _typed_bound(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, we
 
 
 @overload(_slope)
-def _typed_slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
-    def plain(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
-        return hinge(scores, load(up, cell, column), load(down, cell, column))
+def _typed_slope(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any, slope: Any) -> Any:
+    def plain(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any, slope: Any) -> Any:
+        return widened(hinge(scores, load(up, cell, column), load(down, cell, column)), slope)
 
-    def weighted(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any) -> Any:
-        return times(hinge(scores, load(up, cell, column), load(down, cell, column)), weights[row])
+    def weighted(scores: Any, cell: Any, column: Any, up: Any, down: Any, weights: Any, row: Any, slope: Any) -> Any:
+        return times(widened(hinge(scores, load(up, cell, column), load(down, cell, column)), slope), weights[row])
 
     return plain if weights is numba.types.none else weighted
 
@@ -137,12 +138,12 @@ def sweep_sparse(
     """Scores, cell sums and slope of CSR rows."""
     d = W.shape[0] - 1
     for column in range(0, W.shape[1], WIDTH):
-        total = zeros(W)
+        total = zeros(slope)
         for i in range(start, stop):
             s = _stored(indptr, indices, data, W, i, column)
             _count(sums, of[i], column, s, weights, i)
             _bound(upper, lower, of[i], column, s, weights, i)
-            g = _slope(s, trained[i], column, up, down, training_weights, i)
+            g = _slope(s, trained[i], column, up, down, training_weights, i, slope)
             total = add(total, g)
             for p in range(indptr[i], indptr[i + 1]):
                 k = indices[p]
@@ -170,7 +171,7 @@ def sweep_dense(
     """Scores, cell sums and slope of dense rows, four at a time so that weights are loaded once for four."""
     d = W.shape[0] - 1
     for column in range(0, W.shape[1], WIDTH):
-        total = zeros(W)
+        total = zeros(slope)
         i = start
         while i + 4 <= stop:
             s0, s1, s2, s3 = _four(X, W, i, column)
@@ -182,10 +183,10 @@ def sweep_dense(
             _bound(upper, lower, of[i + 1], column, s1, weights, i + 1)
             _bound(upper, lower, of[i + 2], column, s2, weights, i + 2)
             _bound(upper, lower, of[i + 3], column, s3, weights, i + 3)
-            g0 = _slope(s0, trained[i], column, up, down, training_weights, i)
-            g1 = _slope(s1, trained[i + 1], column, up, down, training_weights, i + 1)
-            g2 = _slope(s2, trained[i + 2], column, up, down, training_weights, i + 2)
-            g3 = _slope(s3, trained[i + 3], column, up, down, training_weights, i + 3)
+            g0 = _slope(s0, trained[i], column, up, down, training_weights, i, slope)
+            g1 = _slope(s1, trained[i + 1], column, up, down, training_weights, i + 1, slope)
+            g2 = _slope(s2, trained[i + 2], column, up, down, training_weights, i + 2, slope)
+            g3 = _slope(s3, trained[i + 3], column, up, down, training_weights, i + 3, slope)
             total = add(total, add(add(g0, g1), add(g2, g3)))
             for k in range(d):
                 h = fma(load(slope, k, column), X[i, k], g0)
@@ -197,7 +198,7 @@ def sweep_dense(
             s = _one(X, W, i, column)
             _count(sums, of[i], column, s, weights, i)
             _bound(upper, lower, of[i], column, s, weights, i)
-            g = _slope(s, trained[i], column, up, down, training_weights, i)
+            g = _slope(s, trained[i], column, up, down, training_weights, i, slope)
             total = add(total, g)
             for k in range(d):
                 store(slope, k, column, fma(load(slope, k, column), X[i, k], g))

@@ -15,7 +15,7 @@ import numpy as np
 
 
 def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
-    """Put the data into tensors and return what answers requests."""
+    """Put the data into tensors and return what plays one configuration."""
     import cooper  # type: ignore[import-not-found,unused-ignore]
     import torch
 
@@ -24,7 +24,6 @@ def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
     group = torch.from_numpy(data["group"]).bool()
     sign = torch.where(y, 1.0, -1.0)
     ours, others = ((y & mask).float() / (y & mask).sum() for mask in (group, ~group))
-    grid = [(theta, lam) for theta in job["steps"] for lam in job["steps"]]
 
     class Problem(cooper.ConstrainedMinimizationProblem):  # type: ignore[misc,unused-ignore]
         def __init__(self) -> None:
@@ -63,17 +62,10 @@ def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
             optimizer.roll(compute_cmp_state_kwargs={"model": model})
         return time.perf_counter() - begin, found
 
-    def answer(request: dict[str, Any]) -> dict[str, Any]:
-        if request["do"] == "time":
-            return {"seconds": play(grid[len(grid) // 2], int(request["rounds"]))[0]}
-        played = [play(configuration, int(request["rounds"])) for configuration in grid]
-        np.savez(folder / "grid.npz", weights=np.moveaxis(np.array([found for _, found in played]), 0, 2))
-        return {"seconds": sum(seconds for seconds, _ in played)}
-
-    return answer
+    return play
 
 
 if __name__ == "__main__":
-    from serve import serve  # type: ignore[import-not-found,unused-ignore]
+    from serve import over_grid, serve  # type: ignore[import-not-found,unused-ignore]
 
-    serve(prepare)
+    serve(over_grid(prepare))

@@ -29,7 +29,7 @@ START = 0.5
 
 
 def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
-    """Build the graph of a problem and return what answers requests."""
+    """Build the graph of a problem and return what plays one configuration."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow.compat.v1 as tf  # type: ignore[import-not-found,import-untyped,unused-ignore]
     import tensorflow_constrained_optimization as tfco  # type: ignore[import-not-found,unused-ignore]
@@ -52,7 +52,6 @@ def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
     session = tf.Session(
         config=tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
     )
-    grid = [(theta, lam) for theta in job["steps"] for lam in job["steps"]]
 
     def play(configuration: tuple[float, float], rounds: int) -> tuple[float, list[Any]]:
         session.run(start)
@@ -66,14 +65,7 @@ def prepare(job: dict[str, Any], data: dict[str, Any], folder: Path) -> Any:
             session.run(train)
         return time.perf_counter() - begin, found
 
-    def answer(request: dict[str, Any]) -> dict[str, Any]:
-        if request["do"] == "time":
-            return {"seconds": play(grid[len(grid) // 2], int(request["rounds"]))[0]}
-        played = [play(configuration, int(request["rounds"])) for configuration in grid]
-        np.savez(folder / "grid.npz", weights=np.moveaxis(np.array([found for _, found in played]), 0, 2))
-        return {"seconds": sum(seconds for seconds, _ in played)}
-
-    return answer
+    return play
 
 
 def problem_of(tfco: Any, loss: Any, rows: Any, bounds: Any, slacks: Any = ()) -> Any:
@@ -192,6 +184,6 @@ WRITTEN = {
 }
 
 if __name__ == "__main__":
-    from serve import serve  # type: ignore[import-not-found,unused-ignore]
+    from serve import over_grid, serve  # type: ignore[import-not-found,unused-ignore]
 
-    serve(prepare)
+    serve(over_grid(prepare))

@@ -17,7 +17,32 @@ Data = dict[str, Any]
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def serve(prepare: Callable[[dict[str, Any], Data, Path], Answer]) -> None:
+Prepare = Callable[[dict[str, Any], Data, Path], Any]
+
+
+def over_grid(prepare: Prepare) -> Prepare:
+    """For a rival that plays one configuration at a time: time the middle one, or play all and store what was recorded.
+
+    ``prepare`` returns a function of a configuration and a number of rounds: seconds, and the recorded weights.
+    """
+
+    def prepared(job: dict[str, Any], data: Data, folder: Path) -> Answer:
+        play = prepare(job, data, folder)
+        grid = [(theta, lam) for theta in job["steps"] for lam in job["steps"]]
+
+        def answer(request: dict[str, Any]) -> dict[str, Any]:
+            if request["do"] == "time":
+                return {"seconds": play(grid[len(grid) // 2], int(request["rounds"]))[0]}
+            played = [play(configuration, int(request["rounds"])) for configuration in grid]
+            np.savez(folder / "grid.npz", weights=np.moveaxis(np.array([found for _, found in played]), 0, 2))
+            return {"seconds": sum(seconds for seconds, _ in played)}
+
+        return answer
+
+    return prepared
+
+
+def serve(prepare: Prepare) -> None:
     """Prepare the job of the folder, say so, and answer until there is nothing more to read."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # a library that prints must not be taken for an answer

@@ -1,0 +1,241 @@
+r"""Boosted trees that move in function space: every round adds a tree to each configuration's ensemble.
+
+The tree is the Newton step of the surrogate Lagrangian at the current scores: its leaves are
+:math:`-\sum g_i / (\sum h_i + \lambda)` with the slope g and the curvature bound h of the costs of this round
+(`Asked.slope`, `Asked.curvature`), which the library regularises as it does its own losses. All configurations begin at
+one unconstrained ensemble, whose log-odds minimise the logistic surrogate of the plain costs. Every prefix of an
+ensemble is an iterate, and members that are prefixes of the same ensemble share its trees when predicting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError, DataError
+from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Model, Rows, Seen, Usual
+from ..models.forest_members import ForestMembers, Piece
+from ..models.forests import Forest
+from ..players.steps import StepRule
+from ..players.surrogates import LOGISTIC, Surrogate, surrogate_named
+from .libraries import LIBRARIES, Bins, Grower, bins_of, imported, plain_settings
+
+ROUNDS = 150
+STEP = 0.3
+"""Share of the Newton step that a tree takes."""
+FAR = 1e6
+"""Log-odds beyond which an ensemble has diverged."""
+FLOOR = 1e-2
+"""Least curvature of a row, as a share of its cost: scores far from 0 have almost none, and no step is safe there."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class BoostedTrees(Model):
+    """Ensembles of trees, one tree a round.
+
+    Parameters
+    ----------
+    library
+        ``"lightgbm"`` or ``"xgboost"`` (the extra ``boosting``).
+    begin
+        Trees of the unconstrained ensemble that every configuration begins with; 0 to begin with nothing.
+    surrogate
+        What replaces the predictions: ``"logistic"``, ``"sigmoid"`` or ``"hinge"``.
+    settings
+        Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
+        ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
+        and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained
+        ensemble.
+
+    Examples
+    --------
+    >>> import numpy as np, equirate as eq
+    >>> from equirate.boosting import BoostedTrees
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=600) > 0).astype(int)
+    >>> problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.4])
+    >>> solution = eq.solve(problem, X, y, model=BoostedTrees(n_jobs=1), n_rounds=40, theta_step=0.1, lambda_step=0.1)
+    >>> solution.status.feasible
+    True
+    """
+
+    library: str = "lightgbm"
+    begin: int = 50
+    surrogate: str | Surrogate = LOGISTIC
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __init__(
+        self, library: str = "lightgbm", *, begin: int = 50, surrogate: str | Surrogate = "logistic", **settings: Any
+    ) -> None:
+        if library not in LIBRARIES:
+            raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
+        if isinstance(begin, bool) or not isinstance(begin, (int, np.integer)) or begin < 0:
+            raise AlgorithmError(f"begin must be a number of trees, at least 0; got {begin!r}")
+        for name, value in (("library", library), ("begin", int(begin)), ("settings", settings)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "surrogate", surrogate_named(surrogate).name)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as one mapping, for files."""
+        own = {"library": self.library, "begin": self.begin, "surrogate": self.surrogate}
+        return {**plain_settings(self.settings), **own}
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any]) -> BoostedTrees:
+        """Read it back."""
+        return cls(**settings)
+
+    def __repr__(self) -> str:
+        shown = [repr(self.library), f"begin={self.begin}", *(f"{k}={v!r}" for k, v in self.settings.items())]
+        return f"BoostedTrees({', '.join(shown)})"
+
+    @property
+    def can_descend(self) -> bool:
+        """A tree is a step."""
+        return True
+
+    @property
+    def takes_missing(self) -> bool:
+        """Both libraries do."""
+        return True
+
+    def with_categories(self, columns: tuple[int, ...]) -> BoostedTrees:
+        """The same, told which columns are codes of categories, unless the settings say so already."""
+        told = {"categorical_feature": list(columns), **self.settings}
+        return BoostedTrees(self.library, begin=self.begin, surrogate=self.surrogate, **told)
+
+    @property
+    def wants_referee(self) -> bool:
+        """Multipliers should see rows that the trees were not fitted to."""
+        return True
+
+    @property
+    def usual(self) -> Usual:
+        """Few rounds, each recorded: a tree is more than a step of a linear model."""
+        return Usual(ROUNDS, STEP, 0.01, record_every=2)
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Bin the features and train the ensemble to begin with, once."""
+        imported(self.library)
+        X = rows.X.tocsr() if hasattr(rows.X, "tocsr") else np.asarray(rows.X, dtype=float)
+        if X.ndim != 2:
+            raise DataError(f"the features must be a table; got shape {X.shape}")
+        bins = bins_of(self.library, X, self.settings)
+        trained = rows.trained
+        base, scores = Forest.constant(np.zeros(1), bins.width, self.library == "xgboost"), np.zeros(len(rows))
+        if self.begin:
+            labels = trained.labels[trained.of]
+            weights = None if trained.unweighted else trained.weights
+            base, found = bins.fit(labels, weights, 2, {**self.settings, "n_estimators": self.begin}, [bins])
+            scores = found[0][:, 0]
+        return BoostedLearner(self, rows, bins, base, scores, count)
+
+
+@dataclass(eq=False)
+class Ensemble:
+    """A configuration's trees: those that it began with, and those that have grown since."""
+
+    number: int
+    grower: Grower | None = None
+    grown: Forest | None = None
+
+    @property
+    def trees(self) -> int:
+        """How many have grown."""
+        return 0 if self.grower is None else self.grower.trees
+
+    def forest(self, empty: Forest) -> Forest:
+        """Those that have grown."""
+        if self.grower is None:
+            return empty
+        if self.grown is None or len(self.grown.roots) != self.trees:
+            self.grown = self.grower.forest()
+        return self.grown
+
+
+class BoostedLearner(Learner):
+    """Scores of all rows and configurations, and the ensembles that gave them."""
+
+    def __init__(self, setting: BoostedTrees, rows: Rows, bins: Bins, base: Forest, begin: Array, count: int) -> None:
+        self.setting, self.rows, self.bins, self.base = setting, rows, bins, base
+        self.begin = begin
+        self.scores = np.repeat(begin[:, None], count, axis=1)
+        self.ensembles = [Ensemble(k) for k in range(count)]
+        self.every = list(self.ensembles)
+        self.steps: list[tuple[Array, Array]] = []
+        self.surrogate = surrogate_named(setting.surrogate)
+
+    @property
+    def _batch(self) -> Batch:
+        (batch,) = self.rows.batches()
+        return batch
+
+    def answer(self, asked: Asked) -> Seen:
+        """Keep slope and curvature at the scores; to a best response, answer with a new ensemble."""
+        asked = replace(asked, surrogate=self.surrogate)
+        if asked.respond:
+            self._respond(asked.costs)
+            return asked.seen(self._batch, self.scores)
+        batch = self._batch
+        slope, curvature = asked.slope(batch, self.scores), asked.curvature(batch, self.scores)
+        least = FLOOR * np.abs(self.rows.trained.spread(np.abs(asked.up) + np.abs(asked.down)))
+        curvature = np.maximum(curvature, least)
+        size = curvature.sum(axis=0)
+        scale = np.where(size > 0, len(self.rows) / np.maximum(size, 1e-300), 0.0)  # as large as a library's own
+        self.steps = [(g * s, h * s) for g, h, s in zip(slope.T, curvature.T, scale, strict=True)]
+        return asked.seen(batch, self.scores)
+
+    def _respond(self, costs: Array) -> None:
+        spread = self.rows.trained.spread(costs)
+        for c, cost in enumerate(spread.T):
+            ensemble = Ensemble(len(self.every))
+            self.every.append(ensemble)
+            self.ensembles[c] = ensemble
+            size = np.abs(cost)
+            if not size.any():
+                self.scores[:, c] = self.begin
+                continue
+            ensemble.grower = self.bins.grower(self.setting.settings, 0.3, self.begin)
+            for _ in range(max(self.setting.begin // 2, 10)):
+                chance = 1 / (1 + np.exp(-np.clip(ensemble.grower.scores, -30, 30)))
+                weight = size * len(size) / size.sum()
+                curvature = weight * np.maximum(chance * (1 - chance), FLOOR)
+                ensemble.grower.grow(weight * (chance - (cost < 0)), curvature)
+            self.scores[:, c] = ensemble.grower.scores
+
+    def advance(self, rate: Array) -> None:
+        """Grow a tree on each ensemble."""
+        for c, (ensemble, step) in enumerate(zip(self.ensembles, self.steps, strict=True)):
+            if not all(np.isfinite(part).all() for part in step):
+                self.scores[:, c] = np.nan
+                continue
+            if ensemble.grower is None:
+                ensemble.grower = self.bins.grower(self.setting.settings, float(rate[c]), self.begin)
+            ensemble.grower.grow(*step)
+            self.scores[:, c] = ensemble.grower.scores
+
+    def snapshot(self) -> list[Piece]:
+        """Which prefix of which ensemble each configuration is at."""
+        return [(ensemble.number, ensemble.trees) for ensemble in self.ensembles]
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        self.ensembles, self.scores = [self.ensembles[c] for c in columns], self.scores[:, columns]
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Ensembles whose scores are still log-odds."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray((np.abs(self.scores) < FAR).all(axis=0))
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Prefixes of the ensembles, which share the trees that they began with."""
+        pieces = [snapshots[t][c] for t, c in chosen]
+        empty = Forest.constant(np.zeros(1), self.base.width, self.base.single)
+        needed = {number for number, count in pieces if count}
+        forests = {number: self.every[number].forest(empty) for number in needed}
+        return ForestMembers.of_prefixes(forests, pieces, np.zeros(len(pieces)), self.base)

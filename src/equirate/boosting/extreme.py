@@ -1,0 +1,203 @@
+"""XGBoost: a ``QuantileDMatrix`` whose bins the parts share, boosters on them, and their trees as arrays.
+
+In: features and settings in XGBoost's names. Out: `ExtremeBins`, and `forest_of` for any booster of trees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from .._core.errors import AlgorithmError
+from ..models.forests import Forest
+from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, rounds_of, thread_count
+
+ROUNDS = ("n_estimators", "num_boost_round", "num_rounds")
+OWN = (
+    *("objective", "eval_metric", "num_class", "verbosity", "base_score", "importance_type", "missing", "callbacks"),
+    *("enable_categorical", "feature_types", "early_stopping_rounds", "random_state", "categorical_feature"),
+    "categorical_features",
+)
+"""Settings that are decided here."""
+
+
+class ExtremeBins(Bins):
+    """An ``xgboost.QuantileDMatrix``."""
+
+    library = "xgboost"
+
+    def __init__(self, X: Any, matrix: Any, settings: Settings) -> None:
+        self.X, self.matrix, self.settings = X, matrix, settings
+        self.count, self.width = int(X.shape[0]), int(X.shape[1])
+
+    @classmethod
+    def of(cls, X: Any, settings: Settings) -> Self:
+        """Bin a table."""
+        X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
+        return cls(X, _matrix(X, settings, None), settings)
+
+    def part(self, rows: Index) -> ExtremeBins:
+        """Some of the rows, in the bins of all."""
+        X = self.X[np.sort(rows)]
+        return ExtremeBins(X, _matrix(X, self.settings, self.matrix), self.settings)
+
+    def fit(
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Bins] = ()
+    ) -> tuple[Forest, list[Array]]:
+        """Train with XGBoost's own objective."""
+        share = float(np.average(np.asarray(target) == 1, weights=weights)) if classes == 2 else 0.5
+        own: dict[str, Any] = {"base_score": min(max(share, 1e-6), 1 - 1e-6)}
+        own |= {"objective": "binary:logistic"} if classes == 2 else {"objective": "multi:softprob"}
+        own |= {} if classes == 2 else {"num_class": classes}
+        rounds, params = _params(settings, own)
+        self.matrix.set_label(np.asarray(target, dtype=np.float32))
+        self.matrix.set_weight(np.ones(self.count) if weights is None else weights)
+        booster = _told(lambda: imported("xgboost").Booster(params, [self.matrix]))
+        for t in range(rounds):
+            _told(lambda t=t: booster.update(self.matrix, t))
+        scores = [
+            np.asarray(booster.predict(_matrix_of(test), output_margin=True), dtype=float).reshape(test.count, -1)
+            for test in tests
+        ]
+        return forest_of(booster, self.width), scores
+
+    def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
+        """A booster that is given gradients and Hessians."""
+        params = _params(settings, {"base_score": 0.0, "objective": "reg:squarederror", "learning_rate": rate})[1]
+        params.pop("eta", None)
+        self.matrix.set_label(np.zeros(self.count))
+        self.matrix.set_weight(np.ones(self.count))
+        self.matrix.set_base_margin(np.zeros(self.count) if begin is None else begin)
+        return ExtremeGrower(self, _told(lambda: imported("xgboost").Booster(params, [self.matrix])), begin)
+
+
+class ExtremeGrower(Grower):
+    """A booster on all rows of some bins."""
+
+    def __init__(self, bins: ExtremeBins, booster: Any, begin: Array | None) -> None:
+        self.bins, self.booster = bins, booster
+        self._scores = np.zeros(bins.count) if begin is None else begin.copy()
+
+    @property
+    def scores(self) -> Array:
+        """As the booster has added them up."""
+        return self._scores
+
+    def grow(self, slope: Array, curvature: Array) -> None:
+        """One tree."""
+        _told(lambda: self.booster.boost(self.bins.matrix, self.trees, grad=slope, hess=curvature))
+        self.trees += 1
+        self._scores = np.asarray(self.booster.predict(self.bins.matrix, output_margin=True), dtype=float)
+
+    def forest(self) -> Forest:
+        """All trees."""
+        return forest_of(self.booster, self.bins.width)
+
+
+def _matrix(X: Any, settings: Settings, reference: Any) -> Any:
+    xgboost = imported("xgboost")
+    types = _types(settings, int(X.shape[1]))
+    options: dict[str, Any] = {"ref": reference, "nthread": thread_count(settings)}
+    options |= {"max_bin": settings["max_bin"]} if settings.get("max_bin") else {}
+    options |= {} if types is None else {"feature_types": types, "enable_categorical": True}
+    return _told(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
+
+
+def _types(settings: Settings, width: int) -> list[str] | None:
+    """XGBoost's letters for the kinds of the features."""
+    if settings.get("feature_types") is not None:
+        return list(settings["feature_types"])
+    named = settings.get("categorical_feature", settings.get("categorical_features"))
+    if named is None or named == "auto":
+        return None
+    chosen = set(np.atleast_1d(named).tolist())
+    return ["c" if k in chosen else "q" for k in range(width)]
+
+
+def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    rounds, rest = rounds_of(settings, ROUNDS, 100)
+    skipped = {*OWN, *THREADS}
+    params = {name: value for name, value in rest.items() if name not in skipped and value is not None}
+    if params.get("booster", "gbtree") != "gbtree":
+        raise AlgorithmError(f"booster={params['booster']!r} is not known here: leave it out for trees that add up")
+    seed = settings.get("random_state")
+    params |= {} if seed is None else {"seed": int(seed)}
+    return rounds, {**params, "verbosity": 0, "nthread": thread_count(settings), "tree_method": "hist", **own}
+
+
+def _told(call: Any) -> Any:
+    """Call the library; what it refuses is said as ours."""
+    try:
+        return call()
+    except imported("xgboost").core.XGBoostError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise AlgorithmError(f"xgboost refuses the settings or the data: {lines[0] if lines else error}") from error
+
+
+def _matrix_of(bins: Bins) -> Any:
+    if not isinstance(bins, ExtremeBins):
+        raise TypeError("parts of one table are binned by one library")
+    return bins.matrix
+
+
+# -- trees ----------------------------------------------------------------------------------------
+
+
+def forest_of(booster: Any, width: int) -> Forest:
+    """The trees of a booster as arrays."""
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    model = learner["gradient_booster"]["model"]
+    scores = max(int(learner["learner_model_param"]["num_class"]), 1)
+    base = np.array(json.loads(learner["learner_model_param"]["base_score"]), dtype=float).reshape(-1)
+    base = logit(base) if learner["objective"]["name"] == "binary:logistic" else base
+    offset = np.broadcast_to(base, scores).astype(float)
+    bare = Forest.constant(np.zeros(1), width, single=True)
+    trees = [replace(bare, **_tree(tree)) for tree in model["trees"]]
+    if not trees:
+        return Forest.constant(offset, width, single=True)
+    whole = Forest.joined(trees, [np.zeros(1, np.int32)] * len(trees))
+    return replace(whole, column=np.array(model["tree_info"], dtype=np.int32), offset=offset)
+
+
+def _tree(tree: dict[str, Any]) -> dict[str, Any]:
+    left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
+    own, leaf = np.arange(len(left), dtype=np.int32), left < 0
+    cut = np.array(tree["split_conditions"], dtype=np.float32)
+    default_left = np.array(tree["default_left"], dtype=np.uint8)
+    category = np.full(len(left), -1, np.int32)
+    nodes = np.array(tree["categories_nodes"], dtype=np.intp)
+    category[nodes] = np.arange(len(nodes), dtype=np.int32)
+    # what is in the set goes right, there: the sides change places
+    left[nodes], right[nodes], default_left[nodes] = right[nodes], left[nodes].copy(), 1 - default_left[nodes]
+    sets = [
+        np.array(tree["categories"][a : a + n], dtype=np.int64)
+        for a, n in zip(tree["categories_segments"], tree["categories_sizes"], strict=True)
+    ]
+    words = [_bits(codes) for codes in sets]
+    # a value below the cut goes left: in single precision, one that is at most the number before
+    threshold = np.where(leaf | (category >= 0), 0.0, np.nextafter(cut, np.float32(-np.inf)).astype(float))
+    return {
+        "feature": np.where(leaf, 0, np.array(tree["split_indices"], dtype=np.int32)).astype(np.int32),
+        "threshold": threshold,
+        "left": np.where(leaf, own, left).astype(np.int32),
+        "right": np.where(leaf, own, right).astype(np.int32),
+        "value": np.where(leaf, cut.astype(float), 0.0),
+        "default_left": default_left,
+        "category": category,
+        "starts": np.cumsum([0, *map(len, words)]).astype(np.int32),
+        "words": np.concatenate([np.zeros(0, np.uint32), *words]),
+        "roots": np.zeros(1, np.int32),
+        "column": np.zeros(1, np.int32),
+    }
+
+
+def _bits(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
+    words = np.zeros(int(codes.max(initial=-1)) // 32 + 1, np.uint64)
+    np.bitwise_or.at(words, codes >> 5, np.uint64(1) << (codes & 31).astype(np.uint64))
+    return words.astype(np.uint32)

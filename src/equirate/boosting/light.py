@@ -1,0 +1,211 @@
+"""LightGBM: a ``Dataset`` that is built once, boosters on it and its parts, and their trees as arrays.
+
+In: features and settings in LightGBM's names. Out: `LightBins`, and `forest_of` for any booster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError
+from ..models.forests import Forest
+from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, rounds_of, thread_count
+
+ROUNDS = ("n_estimators", "num_iterations", "num_boost_round", "num_trees", "num_rounds")
+OWN = ("objective", "metric", "num_class", "verbosity", "verbose", "silent", "importance_type", "class_weight")
+"""Settings that are decided here."""
+_CATEGORICAL, _DEFAULT_LEFT, _ZERO = 1, 2, 1
+"""Bits of LightGBM's decision_type; the two above them are the missing type, of which 1 means zeros."""
+
+
+class LightBins(Bins):
+    """A ``lightgbm.Dataset``."""
+
+    library = "lightgbm"
+
+    def __init__(self, dataset: Any, width: int, count: int) -> None:
+        self.dataset, self.width, self.count = dataset, width, count
+
+    @classmethod
+    def of(cls, X: Any, settings: Settings) -> Self:
+        """Bin a table."""
+        lightgbm = imported("lightgbm")
+        X = X.tocsr() if hasattr(X, "tocsr") else np.ascontiguousarray(X)
+        params = _params(settings, {})[1]
+        named = settings.get("categorical_feature", settings.get("categorical_features", "auto"))
+        dataset = lightgbm.Dataset(
+            X, np.zeros(X.shape[0]), params=params, categorical_feature=named, free_raw_data=False
+        )
+        return cls(_told(dataset.construct), int(X.shape[1]), int(X.shape[0]))
+
+    def part(self, rows: Index) -> LightBins:
+        """A subset of the dataset, which keeps its bins."""
+        dataset = self.dataset.subset(np.sort(rows).astype(np.int32))
+        return LightBins(_told(dataset.construct), self.width, len(rows))
+
+    def fit(
+        self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Bins] = ()
+    ) -> tuple[Forest, list[Array]]:
+        """Train with LightGBM's own objective."""
+        own = {"objective": "binary"} if classes == 2 else {"objective": "multiclass", "num_class": classes}
+        rounds, params = _params(settings, own)
+        self.dataset.set_label(np.asarray(target, dtype=np.float32)).set_weight(weights)
+        booster = self._booster(params)
+        for place, test in enumerate(tests):
+            booster.add_valid(_dataset(test), str(place))
+        for _ in range(rounds):
+            if _told(booster.update):
+                break
+        seen = _Seen()
+        if tests:  # the booster has added up their scores while it was trained
+            booster.eval_valid(seen)
+        return forest_of(booster, self.width), [_logits(chances, classes) for chances in seen.found]
+
+    def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
+        """A booster without an objective of its own."""
+        params = _params(settings, {"objective": "none", "learning_rate": rate})[1]
+        self.dataset.set_label(np.zeros(self.count, np.float32)).set_weight(None).set_init_score(begin)
+        return LightGrower(self, self._booster(params), begin)
+
+    def _booster(self, params: dict[str, Any]) -> Any:
+        lightgbm = imported("lightgbm")
+        return _told(lambda: lightgbm.Booster(params, self.dataset))
+
+
+class _Seen:
+    """A metric that keeps what it is shown: the scores that a booster has added up."""
+
+    def __init__(self) -> None:
+        self.found: list[Array] = []
+
+    def __call__(self, scores: Array, dataset: Any) -> tuple[str, float, bool]:
+        """Keep a copy."""
+        self.found.append(np.array(scores))
+        return "seen", 0.0, False
+
+
+class LightGrower(Grower):
+    """A booster that is given gradients and Hessians."""
+
+    def __init__(self, bins: LightBins, booster: Any, begin: Array | None) -> None:
+        self.bins, self.booster = bins, booster
+        self._scores = np.zeros(bins.count) if begin is None else begin.copy()
+
+    @property
+    def scores(self) -> Array:
+        """As the booster has added them up."""
+        return self._scores
+
+    def grow(self, slope: Array, curvature: Array) -> None:
+        """One update; a tree that could not be split adds nothing."""
+        before = self.booster.current_iteration()
+        _told(lambda: self.booster.update(fobj=lambda *_: (slope, curvature)))
+        if self.booster.current_iteration() == before:
+            return
+        self.trees += 1
+        seen = _Seen()
+        self.booster.eval_train(seen)
+        self._scores = seen.found[0]
+
+    def forest(self) -> Forest:
+        """All trees."""
+        return forest_of(self.booster, self.bins.width)
+
+
+def _told(call: Any) -> Any:
+    """Call the library; what it refuses is said as ours."""
+    try:
+        return call()
+    except imported("lightgbm").basic.LightGBMError as error:
+        raise AlgorithmError(f"lightgbm refuses the settings or the data: {error}") from error
+
+
+def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Rounds, and LightGBM's parameters: the user's, and ours."""
+    rounds, rest = rounds_of(settings, ROUNDS, 100)
+    skipped = {*OWN, *THREADS, "categorical_feature", "categorical_features", "random_state"}
+    params = {name: value for name, value in rest.items() if name not in skipped and value is not None}
+    seed = settings.get("random_state")
+    params |= {} if seed is None else {"seed": int(seed)}
+    fixed = {"metric": "None", "verbosity": -1, "num_threads": thread_count(settings), "deterministic": True}
+    faster = {} if {"force_col_wise", "force_row_wise"} & params.keys() else {"force_row_wise": True}
+    return rounds, {**params, **faster, **fixed, **own}
+
+
+def _dataset(bins: Bins) -> Any:
+    if not isinstance(bins, LightBins):
+        raise TypeError("parts of one table are binned by one library")
+    return bins.dataset
+
+
+def _logits(chances: Array, classes: int) -> Array:
+    with np.errstate(divide="ignore"):
+        if classes == 2:
+            return np.asarray(np.clip(np.log(chances) - np.log1p(-chances), -700, 700)).reshape(-1, 1)
+        return np.asarray(np.clip(np.log(chances.reshape(-1, classes)), -700, 700))
+
+
+# -- trees ----------------------------------------------------------------------------------------
+
+
+def forest_of(booster: Any, width: int) -> Forest:
+    """The trees of a booster as arrays: all of its iterations."""
+    text = booster.model_to_string(num_iteration=-1, importance_type="split")
+    head, *blocks = text.split("\nTree=")
+    fields = dict(line.split("=", 1) for line in head.splitlines() if "=" in line)
+    outputs = int(fields["num_tree_per_iteration"])
+    if "average_output" in head:
+        raise AlgorithmError("trees of boosting='rf' are averaged and not added up: use another boosting")
+    trees = [_tree(block) for block in blocks]
+    if not trees:
+        return Forest.constant(np.zeros(outputs), width)
+    bare = Forest.constant(np.zeros(1), width)
+    whole = Forest.joined([replace(bare, **tree) for tree in trees], [np.zeros(1, np.int32)] * len(trees))
+    column = np.arange(len(trees), dtype=np.int32) % outputs
+    return replace(whole, column=column, offset=np.zeros(outputs))
+
+
+def _tree(block: str) -> dict[str, Any]:
+    """One tree: internal nodes first, in LightGBM's order, then the leaves."""
+    lines = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    if lines.get("is_linear", "0") != "0":
+        raise AlgorithmError("linear trees are not known here: leave linear_tree out")
+    leaves = _numbers(lines["leaf_value"], float)
+    inner, size = len(leaves) - 1, 2 * len(leaves) - 1
+    feature, threshold = np.zeros(size, np.int32), np.zeros(size)
+    left = right = np.arange(size, dtype=np.int32)
+    default_left, category = np.zeros(size, np.uint8), np.full(size, -1, np.int32)
+    starts, words = np.zeros(1, np.int32), np.zeros(0, np.uint32)
+    if inner:
+        kind, cut = _numbers(lines["decision_type"], int), _numbers(lines["threshold"], float)
+        if ((kind >> 2) & 3 == _ZERO).any():
+            raise AlgorithmError("zero_as_missing is not known here: leave it out, or set zeros to NaN")
+        feature[:inner], threshold[:inner] = _numbers(lines["split_feature"], int), cut
+        sides = [_numbers(lines[side], int) for side in ("left_child", "right_child")]
+        left, right = left.copy(), right.copy()
+        left[:inner], right[:inner] = (np.where(side < 0, inner + ~side, side) for side in sides)
+        missing = (kind >> 2) & 3
+        # without a missing type, NaN counts as 0
+        default_left[:inner] = np.where(missing == 2, kind & _DEFAULT_LEFT != 0, cut >= 0)
+        sets = kind & _CATEGORICAL == 1
+        default_left[:inner][sets] = 0
+        category[:inner][sets] = cut[sets].astype(np.int32)
+        threshold[:inner][sets] = 0.0
+        if sets.any():
+            starts = _numbers(lines["cat_boundaries"], int).astype(np.int32)
+            words = _numbers(lines["cat_threshold"], int).astype(np.uint32)
+    value = np.concatenate([np.zeros(inner), leaves])
+    return {
+        **{"feature": feature, "threshold": threshold, "left": left, "right": right, "value": value},
+        **{"default_left": default_left, "category": category, "starts": starts, "words": words},
+        **{"roots": np.zeros(1, np.int32), "column": np.zeros(1, np.int32)},
+    }
+
+
+def _numbers(text: str, kind: type) -> NDArray[Any]:
+    return np.array(text.split(), dtype=np.float64 if kind is float else np.int64)

@@ -1,0 +1,234 @@
+"""Training for the plug-in and the oracle with a boosting library: features are binned once for all folds and rounds.
+
+In: an ``LGBMClassifier``, an ``XGBClassifier`` or a `BoostedProbabilities`, and a table. Out: a `Trainer` whose
+classifiers are forests of plain arrays; None for settings whose trees are not known here (the library's own ``fit`` is
+used then, round by round).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.cross_fitting import Trainer
+from ..models.forests import Boosted, chances
+from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Settings, bins_of, plain_settings
+
+FEWEST, MOST = 4, 20
+"""Rounds of trees that are so many for all classes together."""
+_OWN_WAY = ("rf", "dart")
+"""Kinds of boosting whose trees are not simply added up."""
+
+
+@dataclass(frozen=True)
+class BoostedProbabilities:
+    """A classifier of a boosting library, by name and settings: what the plug-in takes as its estimator.
+
+    Where rows are few, trees are smaller and fewer than the library's defaults, unless the settings say otherwise.
+
+    Parameters
+    ----------
+    library
+        ``"lightgbm"`` or ``"xgboost"``.
+    settings
+        Settings in the library's own names.
+    trees
+        How many trees there are for all classes together; None for as many for each as the settings say.
+    """
+
+    library: str = "lightgbm"
+    settings: tuple[tuple[str, Any], ...] = ()
+    trees: int | None = None
+    takes_missing = True
+
+    def predict_proba(self, X: Any) -> Array:
+        """Nothing is trained here: the plug-in trains."""
+        raise NotImplementedError
+
+    def trained(self) -> tuple[str, dict[str, Any]]:
+        """Library and settings."""
+        return self.library, dict(self.settings)
+
+    def with_categories(self, columns: tuple[int, ...]) -> BoostedProbabilities:
+        """The same, told which columns are codes of categories, unless the settings say so already."""
+        known = dict(self.settings)
+        if "categorical_feature" in known:
+            return self
+        return replace(self, settings=(*self.settings, ("categorical_feature", list(columns))))
+
+    def plain(self) -> dict[str, Any]:
+        """Everything as one mapping, for files."""
+        return {**plain_settings(dict(self.settings)), "library": self.library, "trees": self.trees}
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any]) -> BoostedProbabilities:
+        """Read it back."""
+        rest = {name: value for name, value in settings.items() if name not in ("library", "trees")}
+        trees = settings.get("trees")
+        if settings.get("library") not in LIBRARIES or not (trees is None or type(trees) is int):
+            raise ValueError("there is no such library, or no such number of trees")
+        return cls(settings["library"], tuple(rest.items()), trees)
+
+
+def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
+    """Library and settings of a classifier whose trees are known here; None for others."""
+    if isinstance(estimator, BoostedProbabilities):
+        return estimator.trained()
+    name = type(estimator).__name__
+    if name == "LGBMClassifier":
+        settings = estimator.get_params()
+        special: tuple[bool, ...] = (
+            settings.get("boosting_type", "gbdt") in _OWN_WAY or settings.get("boosting") in _OWN_WAY,
+            bool(settings.get("linear_tree")),
+            bool(settings.get("zero_as_missing")),
+            settings.get("objective") not in (None, "binary"),
+            settings.get("class_weight") is not None,
+        )
+        return None if any(special) else ("lightgbm", settings)
+    if name == "XGBClassifier":
+        settings = estimator.get_params()
+        special = (
+            settings.get("booster") not in (None, "gbtree"),
+            callable(settings.get("objective")) or settings.get("objective") not in (None, "binary:logistic"),
+            settings.get("tree_method") not in (None, "hist", "auto"),
+            settings.get("multi_strategy") not in (None, "one_output_per_tree"),
+            settings.get("device") not in (None, "cpu"),
+            settings.get("num_parallel_tree") not in (None, 1),
+            not _is_nan(settings.get("missing")),
+        )
+        return None if any(special) else ("xgboost", settings)
+    return None
+
+
+GROUP_TREES, GROUP_RATE = 40, 0.3
+"""Trees for groups, all together, and their step: rules hardly depend on how well the groups are known."""
+_KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features", "feature_types", "max_bin")
+"""Settings of the trees for the label that those for the groups share."""
+
+
+def for_groups(library: str, settings: Settings) -> BoostedProbabilities:
+    """A classifier for the groups beside one for the label, of few trees."""
+    kept = tuple((name, settings[name]) for name in _KEPT if settings.get(name) is not None)
+    return BoostedProbabilities(library, (*kept, ("learning_rate", GROUP_RATE)), GROUP_TREES)
+
+
+def cheaper(estimator: Any) -> BoostedProbabilities | None:
+    """A classifier for the groups beside one of a library; None for one whose trees are not known here."""
+    found = library_of(estimator)
+    return None if found is None else for_groups(*found)
+
+
+def _is_nan(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None) -> Trainer | None:
+    """A trainer that shares bins, where the classifier is one of a library whose trees are known."""
+    found = library_of(estimator)
+    if found is None:
+        return None
+    library, settings = found
+    if not isinstance(estimator, BoostedProbabilities):
+        return BinnedTrainer(library, settings, X, folds, rest)
+    settings = {**modest(library, sum(map(len, folds))), **settings}
+    return BinnedTrainer(library, settings, X, folds, rest, hasty(settings))
+
+
+def hasty(settings: Settings) -> dict[str, Any]:
+    """Half as many trees with steps of twice the size: for folds, whose trees judge rows and do not serve."""
+    rate = float(settings.get("learning_rate") or 0.1)
+    trees = int(settings.get("n_estimators") or 100)
+    if not {"n_estimators", "learning_rate"} >= {name for name in settings if name in _PACES} or rate > MOST_RATE:
+        return {}  # under another name, or too large to be doubled
+    return {"n_estimators": max(trees // 2, 1), "learning_rate": 2 * rate}
+
+
+MOST_RATE = 0.15
+_PACES = ("n_estimators", "learning_rate", "eta", "shrinkage_rate", "num_iterations", "num_boost_round", "num_rounds")
+
+
+def modest(library: str, rows: int) -> dict[str, Any]:
+    """Settings for few rows, which the libraries' defaults fit too well (measured on COMPAS and Law School)."""
+    size = next((size for most, size in SIZES if rows < most), None)
+    if size is None:
+        return {}
+    trees, leaves, depth = size
+    shape = {"num_leaves": leaves, "min_child_samples": 30} if library == "lightgbm" else {"max_depth": depth}
+    return {"n_estimators": trees, **shape}
+
+
+SIZES = ((10_000, (40, 7, 3)), (20_000, (60, 15, 4)))
+"""Rows below which there are so many trees, with so many leaves (LightGBM) or of such a depth (XGBoost)."""
+
+
+class BinnedTrainer(Trainer):
+    """Trains on parts of one binned table, which are made once."""
+
+    def __init__(
+        self,
+        library: str,
+        settings: Settings,
+        X: Any,
+        folds: Sequence[Index],
+        rest: Index | None,
+        in_folds: Settings | None = None,
+    ) -> None:
+        super().__init__(None, X, folds, rest)
+        self.in_folds = in_folds or {}
+        self.settings, self.bins = dict(settings), bins_of(library, X, settings)
+        self.parts: dict[Any, Bins] = {}
+        self.most: int | None = None
+
+    def for_groups(self, estimator: Any) -> Trainer:
+        """The same bins and parts with other settings of the trees, for another classifier of the same library."""
+        found = library_of(estimator)
+        if found is None or found[0] != self.bins.library:
+            return super().for_groups(estimator)
+        other = object.__new__(BinnedTrainer)
+        most = getattr(estimator, "trees", None)
+        other.__dict__.update({**self.__dict__, "settings": found[1], "most": most, "in_folds": {}})
+        return other
+
+    def _part(self, name: Any, rows: Index) -> Bins:
+        if name not in self.parts:
+            whole = len(rows) == self.bins.count
+            self.parts[name] = self.bins if whole else self.bins.part(rows)
+        return self.parts[name]
+
+    def _train(
+        self,
+        target: NDArray[Any],
+        weights: Array | None,
+        classes: int,
+        fold: int | None,
+        train: Index,
+        tests: Sequence[Index],
+    ) -> tuple[Any, list[Array]]:
+        names = ["rest"] if fold is None else [f"fold {fold}", "rest"]
+        present = np.unique(target[train])
+        if len(present) < classes:  # a class that is not there has no trees: the library wants classes without gaps
+            place = np.searchsorted(present, target[train])
+            if len(present) == 1:
+                return super()._train(target, weights, classes, fold, train, tests)
+        else:
+            place = target[train]
+        used = [(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)]
+        settings = self.settings if fold is None else {**self.settings, **self.in_folds}
+        if self.most is not None:  # two classes have one tree a round, more have one each
+            rounds = self.most // (len(present) if len(present) > 2 else 1)
+            settings = {**settings, "n_estimators": min(max(rounds, FEWEST), MOST)}
+        weighed = None if weights is None else weights[train]
+        tested = [self._part(name, rows) for name, rows in used]
+        forest, scores = self._part(f"without {fold}", train).fit(place, weighed, len(present), settings, tested)
+        said = dict(zip([name for name, _ in used], scores, strict=True))
+        result = []
+        for name, rows in zip(names, tests, strict=True):
+            found = np.zeros((len(rows), classes))
+            if len(rows):
+                found[:, present] = chances(said[name])
+            result.append(found)
+        return Boosted(forest, present), result

@@ -1,0 +1,12 @@
+"""Rows on many machines: fits whose rows several processes share, tables in Parquet files, and Dask clusters.
+
+Inside ``torchrun``, `equirate.solve` and `RateClassifier.fit` take each process's own rows; nothing here is needed for
+that. `processes` gives them other settings, and inside `alone` a process works on its own rows only. `ParquetRows` are
+rows in files that need not fit into memory, on one machine or many. `fit` fits on the workers of a Dask cluster.
+"""
+
+from .cluster import fit
+from .parquet import ParquetRows
+from .torchrun import alone, processes
+
+__all__ = ["ParquetRows", "alone", "fit", "processes"]

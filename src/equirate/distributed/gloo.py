@@ -1,0 +1,238 @@
+"""Peers over torch.distributed: sums and small messages between processes, by gloo, and what is said when one is lost.
+
+In: a store that all processes reach, a rank, and how many they are. Out: `GlooPeers`. The arrays of one call are packed
+into one buffer of doubles and added up in one all-reduce, which gives every process the same bits. The processes talk
+over connections of their own: a user's process groups are not touched.
+
+What fails on one process fails on all. The one that fails leaves its error in the store and closes its connections, so
+that whoever waits for it is woken at once and finds out why. One that was killed leaves nothing but the end of its
+heartbeat in the store, by which the others know whom to name.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import pickle
+import platform
+import socket
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import errors
+from .._core.errors import EquirateError, ProcessError
+from .._core.peers import Peers
+from .checkpoints import Checkpoints, Place
+from .extra import needed
+
+TIMEOUT = 300.0
+"""Seconds that a process waits for the others: longer than the slowest of them may need for a round."""
+BEAT = 0.5
+"""Seconds between heartbeats."""
+SILENT = 5.0
+"""Seconds without a heartbeat after which a process that broke its connections counts as dead."""
+_VERSIONS = ("equirate", "numpy", "scipy", "torch")
+
+
+class GlooPeers(Peers):
+    """The processes that share the rows of a fit, reached through a store and gloo.
+
+    Parameters
+    ----------
+    store
+        A ``torch.distributed`` store that all of them reach.
+    rank, size
+        Which of them this one is, and how many they are.
+    timeout
+        Seconds to wait for the others.
+    place
+        Where rank 0 leaves checkpoints; None to leave none.
+    name
+        What tells these peers from others that use the same store, such as those before a restart.
+    """
+
+    wide = True
+
+    def __init__(
+        self,
+        store: Any,
+        rank: int,
+        size: int,
+        *,
+        timeout: float = TIMEOUT,
+        place: Place | None = None,
+        every: float = 5.0,
+        name: str = "",
+    ) -> None:
+        self.rank, self.size, self.timeout = rank, size, timeout
+        self.place, self.every, self.name = place, every, name
+        self.store, self.group = store, None
+        self.meetings = self.fits = self.plays = 0
+        self.named = [f"process {k}" for k in range(size)]
+        self._lost: BaseException | None = None
+        self._beating: threading.Event | None = None
+
+    # -- coming and going ------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Connect where that is still to be done, and see that everybody has the same versions."""
+        self.fits, self.plays, self._lost = self.fits + 1, 0, None
+        if self.size == 1 or self.group is not None:
+            return
+        distributed = needed("torch.distributed")
+        self._beat()
+        try:
+            store = distributed.PrefixStore(self._key("gloo"), self.store)
+            self.group = distributed.ProcessGroupGloo(store, self.rank, self.size, timedelta(seconds=self.timeout))
+        except RuntimeError as error:
+            raise self._missed(error) from error
+        self.named = self.gather(f"process {self.rank} (pid {os.getpid()} on {socket.gethostname()})")
+        known = ", ".join(f"{name} {version(name)}" for name in _VERSIONS)
+        self.agree("versions", f"{known}, Python {platform.python_version()}")
+
+    def end(self) -> None:
+        """Nobody goes on before all have come to the end."""
+        self.add(np.zeros(1))
+
+    def add(self, *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """One all-reduce of all parts together."""
+        if self.size == 1:
+            return parts
+        buffer = np.concatenate([np.asarray(part, dtype=float).reshape(-1) for part in parts])
+        tensor = needed("torch").from_numpy(buffer)
+        self._together(lambda group: group.allreduce([tensor]))
+        ends = np.cumsum([0, *(part.size for part in parts)])
+        return tuple(
+            buffer[a:b].reshape(part.shape).astype(part.dtype, copy=False)
+            for part, a, b in zip(parts, ends, ends[1:], strict=False)
+        )
+
+    def gather(self, value: Any) -> list[Any]:
+        """Small values of all processes, by rank; they come from processes of the same fit, so they may be pickled."""
+        if self.size == 1:
+            return [value]
+        message = np.frombuffer(pickle.dumps(value), np.uint8)
+        (sizes,) = self.add(np.where(np.arange(self.size) == self.rank, len(message), 0))
+        torch, longest = needed("torch"), int(sizes.max())
+        padded = np.zeros(longest, np.uint8)
+        padded[: len(message)] = message
+        every = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.size)]
+        self._together(lambda group: group.allgather([every], [torch.from_numpy(padded)]))
+        return [pickle.loads(part.numpy()[:size].tobytes()) for part, size in zip(every, sizes.tolist(), strict=True)]
+
+    def checkpoints(self, about: Callable[[], str]) -> Checkpoints | None:
+        """Where the state of the next play of this fit is left."""
+        self.plays += 1
+        if self.place is None:
+            return None
+        return Checkpoints(self.place, f"fit {self.fits} play {self.plays}", about(), self, self.every)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        if self.group is not None:
+            self._leave()
+
+    def _together(self, call: Callable[[Any], Any]) -> None:
+        if self.group is None:
+            raise self._missed(RuntimeError("the connections are closed"))
+        try:
+            call(self.group).wait()
+        except RuntimeError as error:
+            raise self._missed(error) from error
+
+    # -- when something is wrong -----------------------------------------------------------------
+
+    def explained(self, error: BaseException) -> BaseException:
+        """Tell the others, and leave; the next fit begins with new connections."""
+        if self.size > 1:
+            secondary = error is self._lost
+            said = {"kind": type(error).__name__, "text": str(error), "secondary": secondary}
+            with contextlib.suppress(RuntimeError):
+                self.store.set(self._key(f"failed/{self.rank}"), json.dumps(said))
+            self._leave()
+        return error
+
+    def _leave(self) -> None:
+        if self._beating is not None:
+            self._beating.set()
+        group, self.group, self._beating = self.group, None, None
+        self.meetings += 1
+        if group is not None:
+            with contextlib.suppress(RuntimeError):
+                group.abort()
+
+    def _missed(self, error: Exception) -> BaseException:
+        """Find out why a message did not come: an error on another process, its death, or time that ran out."""
+        try:
+            self._lost = self._reason(error)
+        except RuntimeError:
+            self._lost = ProcessError(
+                "the store in which the processes meet does not answer: the process or the launcher that kept it died"
+            )
+        return self._lost
+
+    def _reason(self, error: Exception) -> BaseException:
+        others = [k for k in range(self.size) if k != self.rank]
+        before, until = {k: self._read(f"beat/{k}") for k in others}, time.monotonic() + SILENT
+        while time.monotonic() < until:
+            failed = {k: self._read(f"failed/{k}") for k in others}
+            for k, found in failed.items():
+                if found is not None and not (said := json.loads(found))["secondary"]:
+                    return mirrored(self.named[k], said["kind"], said["text"])
+            time.sleep(BEAT / 5)
+        silent = [k for k in others if failed[k] is None and self._read(f"beat/{k}") == before[k]]
+        if silent:
+            gone = " and ".join(self.named[k] for k in silent)
+            return ProcessError(
+                f"{gone} died or ended before the others: its rows are missing, so the fit ends here. Start it "
+                "again: with torchrun --max-restarts, or with checkpoints in a folder, it goes on where it was. (What "
+                "one process does alone belongs inside equirate.distributed.alone().)"
+            )
+        return ProcessError(
+            f"the others did not come to the same place within {self.timeout:g} s: all processes call fit (and "
+            "whatever else counts all rows), and what one of them does alone belongs inside "
+            f"equirate.distributed.alone(); slow ones need a longer timeout ({str(error).splitlines()[0]})"
+        )
+
+    # -- the store -------------------------------------------------------------------------------
+
+    def _key(self, name: str) -> str:
+        return f"equirate/{self.name}/{self.meetings}/{name}"
+
+    def _read(self, name: str) -> str | None:
+        """What is in the store, without waiting for it."""
+        key = self._key(name)
+        return self.store.get(key).decode() if self.store.check([key]) else None
+
+    def _beat(self) -> None:
+        """Let the others see that this process lives, whatever it is computing."""
+        stop, key = threading.Event(), self._key(f"beat/{self.rank}")
+        store = self.store.clone() if hasattr(self.store, "clone") else self.store
+
+        def beat() -> None:
+            count = 0
+            with contextlib.suppress(RuntimeError):  # nobody is there to hear it
+                while not stop.wait(BEAT if count else 0):
+                    count += 1
+                    store.set(key, str(count))
+
+        self._beating = stop
+        threading.Thread(target=beat, name="equirate-heartbeat", daemon=True).start()
+        atexit.register(self.close)
+
+
+def mirrored(who: str, kind: str, text: str) -> EquirateError:
+    """The error of another process, as this one raises it."""
+    known = getattr(errors, kind, None)
+    if isinstance(known, type) and issubclass(known, EquirateError) and known is not errors.ParseError:
+        return known(f"{text} (on {who})")
+    return ProcessError(f"{who} failed with {kind}: {text}")

@@ -1,0 +1,94 @@
+"""Prices: what a further column would have to beat, at a mixture of those that there are.
+
+In: a table, the signed rows of every column, a mixture. Out: multipliers of the signed rows. A classifier that costs
+less at these than every column improves the mixture; where no classifier of a model does, no mixture of its classifiers
+is better (convex problems), or none nearby (ratios). `game.finishing` calls this.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.table import Table
+from .columns import Columns, Cut
+from .linear import FEASIBLE, Programme
+
+Array = NDArray[np.float64]
+
+_TRUSTED = 0.3
+"""How far denominators may move, as a share, where ratios are linearised."""
+_BROKEN = 1e-7
+"""A violation that is worth being priced by itself."""
+_SHARES = (0.02, 0.2)
+"""Steps by which the slope of a black box is taken, as shares of the reach of its arguments."""
+
+
+class Prices(NamedTuple):
+    """Multipliers of the signed rows (objective, constraints, couplings)."""
+
+    multipliers: Array
+    violation: bool
+    """Whether they price the violation alone."""
+
+
+def prices(table: Table, rows: Array, mu: Array, cuts: list[Cut]) -> list[Prices]:
+    """Prices at a mixture: of the violation, where there is one, and of the objective at that violation."""
+    if any(group.form.grid for group in table.groups):
+        return _of_black_boxes(table, rows, mu)
+    columns = Columns(table, rows, cuts, mu)
+    if columns.ratios:
+        columns.near(mu, _TRUSTED)
+    violation = columns.judge(mu)[1]
+    found = []
+    if violation > _BROKEN:
+        columns.aim_at_violation()
+        found += _solved(columns, 0.0)
+    columns.aim_at_objective(violation + FEASIBLE)
+    return found + _solved(columns, 1.0)
+
+
+def _solved(columns: Columns, weight: float) -> list[Prices]:
+    for _ in range(8):
+        solved = columns.solve()
+        if solved is None:
+            return []
+        if not columns.cut_off(solved[1]):
+            break
+    return [Prices(np.concatenate([[weight], columns.prices]), weight == 0.0)]
+
+
+def _of_black_boxes(table: Table, rows: Array, mu: Array) -> list[Prices]:
+    """Linear programmes with the black boxes' slopes, by differences of several sizes."""
+    first, j = 1 + table.program.n_constraints, table.program.n_constraints
+    sense = table.sense[table.couplings]
+    at = np.clip(sense * (rows[first:] @ mu), table.lo, table.hi)
+    found = []
+    for share in _SHARES:
+        slopes = np.zeros((len(table.program.atoms), table.n_slacks))
+        for s in range(table.n_slacks):
+            low, high = at.copy(), at.copy()
+            step = share * (table.hi[s] - table.lo[s])
+            low[s], high[s] = max(at[s] - step, table.lo[s]), min(at[s] + step, table.hi[s])
+            if high[s] > low[s]:
+                ends = table.atom_values(np.stack([low, high], axis=1))
+                with np.errstate(invalid="ignore"):
+                    slopes[:, s] = np.nan_to_num((ends[:, 1] - ends[:, 0]) / (high[s] - low[s]), posinf=0, neginf=0)
+        G = np.zeros((1 + j, len(rows)))
+        G[:, : 1 + j] = np.eye(1 + j)
+        G[:, first:] = table.atom_weights[: 1 + j] @ (slopes * sense)
+        with np.errstate(invalid="ignore"):
+            value = np.nan_to_num(table.atom_weights[: 1 + j] @ table.atom_values(at[:, None])[:, 0])
+        offset = rows[: 1 + j] @ mu + value - G @ (rows @ mu)
+        linear = G @ rows
+        violation = max(float((offset + linear @ mu)[1:].max(initial=0.0)), 0.0)
+        programme = Programme(
+            linear[1:], np.zeros((j, 0)), violation + FEASIBLE - offset[1:], np.zeros((0, 2)), np.flatnonzero(mu)
+        )
+        programme.aim(linear[0], np.zeros(0))
+        solved = programme.solve()
+        lam = np.zeros(j) if solved is None else -solved.duals[:j]
+        found.append(Prices(G[0] + lam @ G[1:], False))
+    return found

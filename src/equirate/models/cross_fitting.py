@@ -1,0 +1,205 @@
+"""Classifiers trained without one fold after the other, so that every row is judged by one that has not seen it.
+
+In: a classifier of scikit-learn (or of `equirate.boosting`) and one table of features. Out: `Trainer`, which trains
+for any target and weights on that table; a library that bins features does so once. The plug-in asks it for the
+probabilities of labels and groups, the oracle for the sign of costs, round after round.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError
+from ..data.sample import taken
+from .forests import Boosted, chances
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+FEW, MANY = 5, 2
+"""Folds where rows are few, and where they are many."""
+ENOUGH = 20_000
+"""Rows from which on half of them train a classifier that is nearly as good as all."""
+
+
+def fold_count(rows: int, folds: int | None = None) -> int:
+    """How many folds to take: as wished, or as many as the rows need."""
+    return (MANY if rows >= ENOUGH else FEW) if folds is None else folds
+
+
+def make_folds(of: NDArray[Any], count: int, seed: int) -> list[Index]:
+    """Parts of about the same size with about the same share of every cell."""
+    rng = np.random.default_rng([seed, 0x666F6C64])
+    order = rng.permutation(len(of))
+    order = order[np.argsort(of[order], kind="stable")]  # cell by cell, shuffled inside
+    return [np.sort(order[k::count]) for k in range(count)]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted:
+    """What classifiers without a fold say of its rows, (rows, classes), and the classifiers."""
+
+    chances: Array
+    models: tuple[Any, ...]
+
+    def joined(self) -> Any:
+        """One classifier whose scores are the mean of theirs."""
+        return joined(self.models)
+
+
+class Trainer:
+    """Trains clones of a classifier on one table, on all rows or without a fold."""
+
+    @staticmethod
+    def of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> Trainer:
+        """The trainer for a classifier: a boosting library's own where it has one, so that features are binned once.
+
+        ``folds`` are parts of the rows that are trained on; ``rest`` are rows that nothing is ever trained on.
+        """
+        module = type(estimator).__module__.split(".")[0]
+        if module in NATIVE:
+            made = importlib.import_module(NATIVE[module]).trainer_of(estimator, X, folds, rest)
+            if made is not None:
+                trainer: Trainer = made
+                return trainer
+        return Trainer(estimator, X, folds, rest)
+
+    def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> None:
+        self.estimator, self.X, self.folds = estimator, X, list(folds)
+        self.rest = np.zeros(0, dtype=np.intp) if rest is None else rest
+        self.rows = np.sort(np.concatenate(self.folds))
+
+    def for_groups(self, estimator: Any) -> Trainer:
+        """A trainer for another classifier on the same rows."""
+        return Trainer.of(estimator, self.X, self.folds, self.rest)
+
+    def without(self, fold: int) -> Index:
+        """The rows of all folds but one."""
+        return np.sort(np.concatenate([part for k, part in enumerate(self.folds) if k != fold]))
+
+    def cross_fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> CrossFitted:
+        """Train without each fold; ``target`` has whole numbers below ``classes``, one for each row of the table.
+
+        What is said of the rows of ``rest`` is the mean of what the classifiers say.
+        """
+        found = np.zeros((len(target), classes))
+        models = []
+        for k, fold in enumerate(self.folds):
+            train = self.without(k) if len(self.folds) > 1 else fold
+            model, said = self._train(target, weights, classes, k, train, [fold, self.rest])
+            found[fold] = said[0]
+            found[self.rest] += said[1] / len(self.folds)
+            models.append(model)
+        return CrossFitted(found, tuple(models))
+
+    def fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Any, Array]:
+        """Train on the rows of all folds; return the classifier, and what it says of the rows of ``rest``."""
+        model, said = self._train(target, weights, classes, None, self.rows, [self.rest])
+        return model, said[0]
+
+    def _train(
+        self,
+        target: NDArray[Any],
+        weights: Array | None,
+        classes: int,
+        fold: int | None,
+        train: Index,
+        tests: Sequence[Index],
+    ) -> tuple[Any, list[Array]]:
+        """Train on some rows, and say the probabilities of the classes of others. ``fold`` names the part."""
+        from sklearn.base import clone  # takes a second: only where it is used
+
+        given = {} if weights is None else {"sample_weight": weights[train]}
+        present = np.unique(target[train])
+        if len(present) == 1:
+            model: Any = Certain(present, classes)
+        else:
+            model = clone(self.estimator).fit(taken(self.X, train), target[train], **given)
+        return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
+
+
+NATIVE = {
+    "lightgbm": "equirate.boosting.training",
+    "xgboost": "equirate.boosting.training",
+    "equirate": "equirate.boosting.training",
+}
+"""Packages whose classifiers have a trainer of their own, and the module that makes it; it may say None."""
+
+
+@dataclass(frozen=True)
+class Certain:
+    """The classifier of a part in which there is one class only."""
+
+    classes_: NDArray[Any]
+    count: int
+
+    def predict_proba(self, X: Any) -> Array:
+        """One, for the class that there is."""
+        return np.ones((X.shape[0], 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """The classifier whose probabilities are the mean of those of others."""
+
+    models: tuple[Any, ...]
+    count: int
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """All classes, 0, 1, ..."""
+        return np.arange(self.count)
+
+    @property
+    def n_features_in_(self) -> int | None:
+        """Features of the classifiers, where they tell."""
+        return next((each.n_features_in_ for each in self.models if hasattr(each, "n_features_in_")), None)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Mean of the probabilities."""
+        rows = int(X.shape[0])
+        return np.asarray(np.mean([spread(each, X, self.count, rows) for each in self.models], axis=0))
+
+
+def joined(models: Sequence[Any]) -> Any:
+    """One classifier whose scores (trees) or probabilities (others) are the mean of those of several."""
+    if len(models) == 1:
+        return models[0]
+    if all(isinstance(model, Boosted) for model in models):
+        same = all(np.array_equal(model.classes_, models[0].classes_) for model in models)
+        if same:
+            return Boosted.mean(models)
+    count = 1 + max(int(np.max(model.classes_)) for model in models)
+    return Averaged(tuple(models), max(count, 2))
+
+
+def spread(model: Any, X: Any, classes: int, rows: int) -> Array:
+    """Probabilities of the classes 0, 1, ..., whichever of them the classifier has met.
+
+    Of a classifier of two classes without probabilities, the score counts as log-odds, or its word as certain.
+    """
+    result = np.zeros((rows, classes))
+    if rows:
+        said = np.asarray(_probabilities(model, X), dtype=float)
+        if said.shape != (rows, len(model.classes_)) or not np.isfinite(said).all():
+            raise DataError(
+                f"predict_proba of {type(model).__name__} must give a finite number for each row and class; got "
+                f"shape {said.shape}"
+            )
+        result[:, np.asarray(model.classes_, dtype=np.intp)] = said
+    return result
+
+
+def _probabilities(model: Any, X: Any) -> Any:
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    if hasattr(model, "decision_function"):
+        return chances(np.asarray(model.decision_function(X), dtype=float).reshape(-1, 1))
+    second = np.asarray(model.predict(X)) == model.classes_[-1]
+    return np.stack([~second, second], axis=1)

@@ -1,0 +1,343 @@
+"""Trees as plain arrays: what a fitted ensemble decides, without the library that fitted it and without pickle.
+
+In: trees of LightGBM, XGBoost (`equirate.boosting`) or of a ``HistGradientBoostingClassifier``. Out: a `Forest` that
+gives the same scores, as arrays that are written and read like any others: nothing of a stranger's file reaches a
+library's own parser. A `Boosted` is a forest as a classifier of scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from .._core import kernels, threads
+from .._core.errors import DataError, FileError
+from .._core.rules import ArrayOf, Rule
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int32]
+
+VISIT = 20.0
+"""Multiplications that a row's way down one tree is worth, to decide whether to compile."""
+_LOT = 16384
+"""Rows that one thread takes at a time."""
+_NONE = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees one after another; a leaf is its own child, and the score is the sum of the leaves that a row falls into.
+
+    Attributes
+    ----------
+    feature, threshold, left, right, value, default_left, category
+        One entry for each node. A row goes left where its feature is at most the threshold or, for a node with a
+        ``category`` (a number of a set; -1 for none), where its code is in the set. ``default_left`` is 1 where a
+        missing value goes left.
+    starts, words
+        The sets of codes as bits: those of set k are ``words[starts[k]:starts[k + 1]]``, 32 codes a word.
+    roots, column
+        Where each tree begins, and which of the scores it adds to.
+    offset
+        What every score begins with: one number for each.
+    single
+        Whether features are compared in single precision (XGBoost).
+    width
+        Number of features.
+    """
+
+    feature: Whole
+    threshold: Array
+    left: Whole
+    right: Whole
+    value: Array
+    default_left: NDArray[np.uint8]
+    category: Whole
+    starts: Whole
+    words: NDArray[np.uint32]
+    roots: Whole
+    column: Whole
+    offset: Array
+    single: bool
+    width: int
+
+    rules: ClassVar[Mapping[str, Rule]] = {
+        **{name: ArrayOf("i", 1) for name in ("feature", "left", "right", "category", "starts", "roots", "column")},
+        **{name: ArrayOf("f", 1) for name in ("threshold", "value", "offset")},
+        **{name: ArrayOf("u", 1) for name in ("default_left", "words")},
+    }
+    """What the arrays in a file must be."""
+
+    # -- making --------------------------------------------------------------------------------------
+
+    @classmethod
+    def constant(cls, offset: ArrayLike, width: int, single: bool = False) -> Self:
+        """A forest without trees: the same scores for everybody."""
+        empty = np.zeros(0)
+        return cls(
+            feature=_NONE,
+            threshold=empty,
+            left=_NONE,
+            right=_NONE,
+            value=empty,
+            default_left=np.zeros(0, np.uint8),
+            category=_NONE,
+            starts=np.zeros(1, np.int32),
+            words=np.zeros(0, np.uint32),
+            roots=_NONE,
+            column=_NONE,
+            offset=np.asarray(offset, dtype=float),
+            single=single,
+            width=width,
+        )
+
+    @classmethod
+    def of_histograms(cls, fitted: Any) -> Self:
+        """Take the trees out of a fitted ``HistGradientBoostingClassifier``."""
+        trees = [each.nodes for trees in fitted._predictors for each in trees]
+        if any(nodes["is_categorical"].any() for nodes in trees):
+            raise FileError(
+                "trees of HistGradientBoostingClassifier that split categories cannot be saved as plain arrays: use "
+                "lightgbm or xgboost, or give the categories as numbers"
+            )
+        outputs = len(fitted._predictors[0])
+        starts = np.cumsum([0, *(len(nodes) for nodes in trees)])[:-1]
+        nodes, shift = np.concatenate(trees), np.repeat(starts, [len(nodes) for nodes in trees])
+        leaf, own = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
+        left, right = (np.where(leaf, own, nodes[side].astype(np.int64) + shift) for side in ("left", "right"))
+        bare = cls.constant(np.broadcast_to(np.ravel(fitted._baseline_prediction), outputs), fitted.n_features_in_)
+        return replace(
+            bare,
+            feature=np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
+            threshold=np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -_LARGE, _LARGE)),
+            left=left.astype(np.int32),
+            right=right.astype(np.int32),
+            value=np.where(leaf, nodes["value"], 0.0),
+            default_left=nodes["missing_go_to_left"].astype(np.uint8),
+            category=np.full(len(nodes), -1, np.int32),
+            roots=starts.astype(np.int32),
+            column=np.tile(np.arange(outputs, dtype=np.int32), len(fitted._predictors)),
+        )
+
+    @classmethod
+    def joined(cls, forests: Sequence[Forest], columns: Sequence[Whole] | None = None) -> Forest:
+        """One forest of all trees; ``columns`` says for each forest where its scores go, by default side by side.
+
+        Forests whose scores go to the same place are added up there, their offsets too.
+        """
+        first = forests[0]
+        if any((each.width, each.single) != (first.width, first.single) for each in forests):
+            raise DataError("forests over other features, or in another precision, cannot be joined")
+        if columns is None:
+            ends = np.cumsum([0, *(len(each.offset) for each in forests)])
+            columns = [np.arange(a, b, dtype=np.int32) for a, b in itertools.pairwise(ends)]
+        nodes = np.cumsum([0, *(len(each.feature) for each in forests)]).astype(np.int32)
+        sets = np.cumsum([0, *(len(each.starts) - 1 for each in forests)]).astype(np.int32)
+        words = np.cumsum([0, *(len(each.words) for each in forests)]).astype(np.int32)
+        offset = np.zeros(1 + max(int(part.max(initial=-1)) for part in columns))
+        for each, part in zip(forests, columns, strict=True):
+            np.add.at(offset, part, each.offset)
+        together: dict[str, Any] = {
+            name: np.concatenate([getattr(each, name) for each in forests])
+            for name in ("feature", "threshold", "value", "default_left", "words")
+        }
+        moved: dict[str, Any] = {
+            name: np.concatenate([getattr(each, name) + shift for each, shift in zip(forests, nodes, strict=False)])
+            for name in ("left", "right", "roots")
+        }
+        category = [
+            np.where(each.category < 0, -1, each.category + shift) for each, shift in zip(forests, sets, strict=False)
+        ]
+        starts = [each.starts[:-1] + shift for each, shift in zip(forests, words, strict=False)]
+        return cls(
+            **{**together, **{name: array.astype(np.int32) for name, array in moved.items()}},
+            category=np.concatenate(category).astype(np.int32),
+            starts=np.concatenate([*starts, words[-1:]]).astype(np.int32),
+            column=np.concatenate([part[each.column] for each, part in zip(forests, columns, strict=True)]),
+            offset=offset,
+            single=first.single,
+            width=first.width,
+        )
+
+    @classmethod
+    def mean(cls, forests: Sequence[Forest]) -> Forest:
+        """The forest whose scores are the mean of those of others."""
+        share = 1 / len(forests)
+        lighter = [replace(each, value=each.value * share, offset=each.offset * share) for each in forests]
+        return cls.joined(lighter, [np.arange(len(each.offset), dtype=np.int32) for each in forests])
+
+    def of_trees(self, first: int, last: int) -> Forest:
+        """The trees from one place to another, without the offset; their nodes stay where they are."""
+        return replace(
+            self, roots=self.roots[first:last], column=self.column[first:last], offset=np.zeros_like(self.offset)
+        )
+
+    # -- scoring -------------------------------------------------------------------------------------
+
+    def scores(self, X: Any) -> Array:
+        """Scores of the rows, (rows, scores)."""
+        X = self._features(X)
+        scores = np.repeat(self.offset[None], len(X), axis=0)
+        if not len(self.roots) or not len(X):
+            return scores
+        if kernels.ready(VISIT * len(X) * len(self.roots)):
+            descend = importlib.import_module("equirate._core.kernels.descents").descend
+            arrays = [getattr(self, name) for name in _PASSED]
+            lots = [(X, *arrays, scores, a, min(a + _LOT, len(X))) for a in range(0, len(X), _LOT)]
+            threads.each(descend, lots)
+            return scores
+        columns = np.ascontiguousarray(X.T)
+        for root, column in zip(self.roots.tolist(), self.column.tolist(), strict=True):
+            self._descend(columns, root, scores[:, column])
+        return scores
+
+    def _features(self, X: Any) -> Array:
+        X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.width:
+            raise DataError(f"X has shape {X.shape}, but the trees were trained on {self.width} features")
+        if self.single:
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32)
+        return np.ascontiguousarray(X, dtype=float)
+
+    def _descend(self, columns: Array, root: int, scores: Array) -> None:
+        """Add one tree's values to scores: the rows of a node are split among its children, all at once."""
+        ways = [(root, np.arange(len(scores)))]
+        while ways:
+            node, rows = ways.pop()
+            left = int(self.left[node])
+            if left == node:
+                scores[rows] += self.value[node]
+                continue
+            value = columns[self.feature[node]][rows]
+            category = int(self.category[node])
+            goes_left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
+            if self.default_left[node]:
+                goes_left = goes_left | np.isnan(value)
+            below = ((left, rows[goes_left]), (int(self.right[node]), rows[~goes_left]))
+            ways += [(child, some) for child, some in below if len(some)]
+
+    def _inside(self, value: Array, category: int) -> NDArray[np.bool_]:
+        """Whether codes are in a set; those that are no code of it are not."""
+        words = self.words[self.starts[category] : self.starts[category + 1]]
+        known = (value >= 0) & (value < 32.0 * len(words))
+        code = np.where(known, value, 0).astype(np.int64)
+        inside = np.zeros(len(value), dtype=bool)
+        if len(words):
+            inside = (words[code >> 5].astype(np.int64) >> (code & 31)) & 1 == 1
+        return np.asarray(known & inside)
+
+    # -- writing -------------------------------------------------------------------------------------
+
+    def compact(self) -> Forest:
+        """The same without nodes that no tree leads to, each tree after the one before."""
+        seen = np.zeros(len(self.feature), dtype=bool)
+        at = np.unique(self.roots)
+        while len(at):
+            seen[at] = True
+            below = np.unique(np.concatenate([self.left[at], self.right[at]]))
+            at = below[~seen[below]]
+        if seen.all():
+            return self
+        place = (np.cumsum(seen) - 1).astype(np.int32)
+        return replace(
+            self,
+            **{name: getattr(self, name)[seen] for name in ("feature", "threshold", "value", "default_left")},
+            **{name: place[getattr(self, name)[seen]] for name in ("left", "right")},
+            category=self.category[seen],
+            roots=place[self.roots],
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """As arrays to write."""
+        whole = self.compact()
+        return {name: getattr(whole, name) for name in self.rules}
+
+    @classmethod
+    def read(cls, arrays: Mapping[str, NDArray[Any]], width: int, single: bool) -> Self:
+        """Take arrays back that passed the rules; refuses what is no forest over ``width`` features."""
+        kinds = {"i": np.int32, "f": np.float64}
+        a = {name: arrays[name].astype(kinds.get(arrays[name].dtype.kind, arrays[name].dtype)) for name in cls.rules}
+        same = all(np.array_equal(a[name], arrays[name]) for name in a)
+        same &= a["words"].dtype == np.uint32 and a["default_left"].dtype == np.uint8
+        size, sets = len(a["feature"]), len(a["starts"]) - 1
+        nodes = ("threshold", "left", "right", "value", "default_left", "category")
+        if not same or sets < 0 or not len(a["offset"]) or any(len(a[name]) != size for name in nodes):
+            raise FileError("the trees do not fit together")
+        own, left, right, starts = np.arange(size), a["left"], a["right"], a["starts"]
+        downwards = ((left > own) & (right > own)) | ((left == own) & (right == own))  # no way goes round in circles
+        good = downwards.all() and len(a["column"]) == len(a["roots"])
+        good &= starts[0] == 0 and starts[-1] == len(a["words"]) and bool((np.diff(starts) >= 0).all())
+        for name, low, high in (
+            *(("left", 0, size), ("right", 0, size), ("roots", 0, size), ("feature", 0, width)),
+            *(("category", -1, sets), ("column", 0, len(a["offset"]))),
+        ):
+            good &= bool(((a[name] >= low) & (a[name] < high)).all())
+        if not good:
+            raise FileError("the trees do not fit together")
+        return cls(**a, single=single, width=width)
+
+
+_LARGE = float(np.finfo(float).max)
+"""Stands for infinity, which a file may not hold: no finite feature is above it."""
+_PASSED = (
+    *("feature", "threshold", "left", "right", "value", "default_left"),
+    *("category", "starts", "words", "roots", "column"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted:
+    """A forest as a classifier: scores are log-odds of the second class, or logits of each of several."""
+
+    forest: Forest
+    classes_: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self.forest.width
+
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds of the second class; logits of each class where there are more."""
+        scores = self.forest.scores(X)
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class."""
+        return chances(self.forest.scores(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class."""
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+    @classmethod
+    def mean(cls, parts: Sequence[Boosted]) -> Boosted:
+        """The classifier whose scores are the mean of those of others with the same classes."""
+        return cls(Forest.mean([part.forest for part in parts]), parts[0].classes_)
+
+
+def chances(scores: Array) -> Array:
+    """Probability of each class from one column of log-odds, or from a column of logits for each class."""
+    if scores.shape[1] > 1:
+        return np.asarray(softmax(scores, axis=1))
+    second = expit(scores[:, 0])
+    return np.stack([1 - second, second], axis=1)
+
+
+def as_boosted(classifier: Any) -> Boosted | None:
+    """A fitted classifier as a forest, where it is one whose trees are known here."""
+    if isinstance(classifier, Boosted):
+        return classifier
+    if type(classifier).__name__ == "HistGradientBoostingClassifier" and hasattr(classifier, "_predictors"):
+        if getattr(classifier, "_preprocessor", None) is not None:
+            raise FileError("trees of HistGradientBoostingClassifier over categories cannot be saved as plain arrays")
+        return Boosted(Forest.of_histograms(classifier), np.asarray(classifier.classes_))
+    return None

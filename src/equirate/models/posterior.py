@@ -1,0 +1,281 @@
+"""The probability of label and groups given the features: what plug-in rules are made on, as classifiers and as data.
+
+In: fitted classifiers for the label and for the signature (which slices, and what baselines say). Out: `Posterior`,
+which gives each row its probabilities (rows, 1 + signatures): that of label 1, then that of each signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError, FileError
+from .._core.rules import ArrayOf, Rule, check_arrays
+from ..data.cells import Cells
+from ..data.examples import Examples
+from ..data.features import features
+from ..data.slices import Slice
+from ..problem.written import read_slice, slice_text
+from .forests import Boosted, Forest, as_boosted
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Signatures:
+    """What tells cells of the same label apart: slices and baselines, and which combinations of them there are.
+
+    Attributes
+    ----------
+    slices, baselines
+        What the bits of a signature stand for, in this order.
+    bits
+        (signatures, slices and baselines).
+    known
+        Which of the bits are looked up when predicting.
+    shares
+        How much of the weight each signature has.
+    """
+
+    slices: tuple[Slice, ...]
+    baselines: tuple[str, ...]
+    bits: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+    shares: Array
+
+    @classmethod
+    def of(cls, cells: Cells, groups: Sequence[str] | None) -> Signatures:
+        """Those of some cells. ``groups`` are the attributes that are known when predicting; None for everything."""
+        bits, of = np.unique(_bits(cells, tuple(cells.members), tuple(cells.baselines)), axis=0, return_inverse=True)
+        names = set(groups or ())
+        by_slice = [groups is None or part.attributes <= names for part in cells.members]
+        known = np.array([*by_slice, *(groups is None or name in names for name in cells.baselines)], dtype=bool)
+        shares = np.bincount(of.reshape(-1), weights=cells.totals, minlength=len(bits))
+        return cls(tuple(cells.members), tuple(cells.baselines), bits, known, shares / shares.sum())
+
+    def __len__(self) -> int:
+        """Count the signatures."""
+        return len(self.bits)
+
+    @cached_property
+    def looked_up(self) -> NDArray[np.intp]:
+        """The bits that have to be looked up: those that are known and differ."""
+        return np.flatnonzero(self.known & (self.bits.any(axis=0) & ~self.bits.all(axis=0)))
+
+    @cached_property
+    def told(self) -> bool:
+        """Whether what is known tells the signature, so that nothing needs to be estimated."""
+        return len(np.unique(self.bits[:, self.looked_up], axis=0)) == len(self)
+
+    def of_cells(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where the coefficient of each cell is (label 0 first), and the signature of each cell."""
+        place = {row.tobytes(): k for k, row in enumerate(self.bits)}
+        found = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines)]
+        if min(found, default=0) < 0:
+            raise DataError("there are combinations of groups here that the plug-in was not trained on")
+        of = np.array(found, dtype=np.intp)
+        return cells.labels.astype(np.intp) * len(self) + of, of
+
+    def among(self, chances: Array, examples: Examples | None) -> Array:
+        """Probabilities of the signatures, those that what is known rules out at 0; groups never seen have none."""
+        if not len(self.looked_up):
+            return np.ones((len(chances), 1)) if len(self) == 1 else chances
+        if examples is None:
+            raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
+        kinds, which = np.unique(self.bits[:, self.looked_up], axis=0, return_inverse=True)
+        names = [*self.slices, *self.baselines]
+        wanted = [names[k].attributes if isinstance(names[k], Slice) else {names[k]} for k in self.looked_up]
+        missing = sorted(set().union(*wanted) - set(examples.columns))
+        if missing:
+            raise DataError(
+                "this classifier looks groups up: give attributes (sensitive_features) with "
+                f"{', '.join(map(repr, missing))} when predicting"
+            )
+        masks = [
+            examples.mask(part) if isinstance(part, Slice) else examples.baseline(part).astype(bool)
+            for part in (names[k] for k in self.looked_up)
+        ]
+        rows = _packed(np.stack(masks, axis=1))
+        place = {row.tobytes(): k for k, row in enumerate(_packed(kinds))}
+        found, inverse = np.unique(rows, axis=0, return_inverse=True)
+        kind = np.array([place.get(row.tobytes(), -1) for row in found], dtype=np.intp)[inverse.reshape(-1)]
+        possible = np.concatenate([which.reshape(-1) == np.arange(len(kinds))[:, None], np.zeros((1, len(self)), bool)])
+        allowed = possible[kind]
+        result = np.where(allowed, chances, 0.0)
+        lost = ~(result.sum(axis=1) > 0)
+        result[lost] = np.where(allowed[lost], self.shares, 0.0)
+        return np.asarray(result / np.maximum(result.sum(axis=1, keepdims=True), 1e-300))
+
+
+def _bits(cells: Cells, slices: Sequence[Slice], baselines: Sequence[str]) -> NDArray[np.bool_]:
+    """(cells, slices and baselines)."""
+    columns = [*(cells.members[part] for part in slices), *(cells.baselines[name] for name in baselines)]
+    return np.stack(columns, axis=1).astype(bool) if columns else np.zeros((len(cells), 0), dtype=bool)
+
+
+def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(np.packbits(bits, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class Handed:
+    """Probabilities that are given in the place of features."""
+
+    signatures: Signatures
+    needs_attributes = False
+
+    @property
+    def width(self) -> int:
+        """One probability for the label, and those of the signatures."""
+        return 1 + len(self.signatures)
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """As they are."""
+        return np.asarray(X, dtype=float)
+
+    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Nobody predicts with them."""
+        raise FileError("rules on given probabilities cannot be saved")
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Classifiers for the label and, where it is not known, for the signature."""
+
+    label: Any
+    groups: Any
+    signatures: Signatures
+    width: int
+
+    @property
+    def needs_attributes(self) -> bool:
+        """Whether groups are looked up."""
+        return bool(len(self.signatures.looked_up))
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """Probabilities of label 1 and of each signature; ``examples`` hold the attributes."""
+        if self.needs_attributes and examples is None:
+            raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
+        learners = [each for each in (self.label, self.groups) if each is not None]
+        X = X if all(map(_takes_anything, learners)) else features(X)
+        rows = int(X.shape[0])
+        result = np.zeros((rows, 1 + len(self.signatures)))
+        result[:, 0] = _chances(self.label, X, 2)[:, 1]
+        if self.groups is not None:
+            result[:, 1:] = _chances(self.groups, X, len(self.signatures))
+        result[:, 1:] = self.signatures.among(result[:, 1:], examples)
+        return result
+
+    # -- writing -------------------------------------------------------------------------------------
+
+    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The classifiers as numbers, and what their signatures stand for."""
+        s = self.signatures
+        settings: dict[str, Any] = {
+            "groups": None,
+            "slices": list(map(slice_text, s.slices)),
+            "baselines": list(s.baselines),
+            "width": self.width,
+        }
+        arrays: dict[str, NDArray[Any]] = {
+            "bits": s.bits.astype(np.uint8),
+            "known": s.known.astype(np.uint8),
+            "shares": s.shares,
+        }
+        for name, learner in (("label", self.label), ("groups", self.groups)):
+            if learner is not None:
+                kind, single, numbers = _written(learner)
+                settings |= {name: kind} if single is None else {name: kind, f"{name}_single": single}
+                arrays |= {f"learner.{name}.{key}": array for key, array in numbers.items()}
+        return settings, arrays
+
+    @classmethod
+    def read(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Posterior:
+        """Read what was written, which may come from a stranger."""
+        slices, baselines = tuple(map(read_slice, settings["slices"])), tuple(settings["baselines"])
+        bits, known, shares, costs = (arrays[name] for name in ("bits", "known", "shares", "costs"))
+        count, wide = len(bits), len(slices) + len(baselines)
+        fit = bits.shape == (count, wide) and known.shape == (wide,) and shares.shape == (count,)
+        fit = fit and count > 0 and len(costs) == 2 * count and bool((shares >= 0).all())
+        fit = fit and max(bits.max(initial=0), known.max(initial=0)) <= 1
+        if not fit or len(np.unique(bits, axis=0)) != count:
+            raise FileError("the groups of a plug-in do not fit together")
+        signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares)
+        if signatures.told != (settings["groups"] is None):
+            raise FileError("a plug-in must estimate the groups that it is not told, and no others")
+        learners = []
+        left = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
+        for name, classes in (("label", 2), ("groups", count)):
+            own = {k.removeprefix(f"{name}."): left.pop(k) for k in [*left] if k.startswith(f"{name}.")}
+            kind = settings[name]
+            learners.append(None if kind is None else _read(kind, settings.get(f"{name}_single"), own, classes))
+            if learners[-1] is not None and learners[-1].n_features_in_ != settings["width"]:
+                raise FileError("the classifiers of a plug-in have other numbers of features")
+            if kind is None and own:
+                raise FileError("a plug-in has numbers of a classifier that it does not have")
+        if left:
+            raise FileError(f"a plug-in has an array {next(iter(left))[:60]!r} that this equirate does not know")
+        return cls(learners[0], learners[1], signatures, settings["width"])
+
+
+_FOREST = {**Forest.rules, "classes": ArrayOf("i", 1), "shape": ArrayOf("i", 1)}
+_LOGISTIC: dict[str, Rule] = {
+    "coefficients": ArrayOf("f", 2),
+    "intercepts": ArrayOf("f", 1),
+    "classes": ArrayOf("i", 1),
+}
+
+
+def _written(learner: Any) -> tuple[str, bool | None, dict[str, NDArray[Any]]]:
+    """Kind, precision of trees, and numbers of a classifier; refuses one that numbers do not tell whole."""
+    boosted = as_boosted(learner)
+    if boosted is not None:
+        classes = np.asarray(boosted.classes_, dtype=np.int64)
+        numbers = {**boosted.forest.arrays(), "classes": classes, "shape": np.array([boosted.forest.width])}
+        return "forest", boosted.forest.single, numbers
+    from .scikit import Logistic  # it imports this module's neighbours
+
+    logistic = Logistic.of(learner)
+    numbers = {"coefficients": logistic.coef_, "intercepts": logistic.intercept_}
+    return "logistic", None, {**numbers, "classes": np.asarray(logistic.classes_, dtype=np.int64)}
+
+
+def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], classes: int) -> Any:
+    place = "a classifier of the plug-in"
+    if kind == "forest":
+        check_arrays(_FOREST, arrays, place)
+        shape = arrays["shape"]
+        if shape.shape != (1,) or not 1 <= shape[0] <= 10_000_000:
+            raise FileError(f"{place} has no number of features")
+        forest = Forest.read(arrays, int(shape[0]), bool(single))
+        if len(forest.offset) != (1 if len(arrays["classes"]) == 2 else len(arrays["classes"])):
+            raise FileError(f"{place} has other scores than classes")
+        found: Any = Boosted(forest, arrays["classes"])
+    elif kind == "logistic":
+        from .scikit import Logistic
+
+        check_arrays(_LOGISTIC, arrays, place)
+        found = Logistic(arrays["coefficients"], arrays["intercepts"], arrays["classes"])
+    else:
+        raise FileError(f"{place} is of the kind {kind[:60]!r}, which this equirate does not know: upgrade it")
+    named = arrays["classes"]
+    if not len(named) or not (np.diff(named) > 0).all() or named[0] < 0 or named[-1] >= classes:
+        raise FileError("the classes of a plug-in do not fit together")
+    return found
+
+
+def _chances(learner: Any, X: Any, classes: int) -> Array:
+    result = np.zeros((int(X.shape[0]), classes))
+    result[:, np.asarray(learner.classes_, dtype=np.intp)] = learner.predict_proba(X)
+    return result
+
+
+def _takes_anything(learner: Any) -> bool:
+    from .scikit import Logistic
+
+    return not isinstance(learner, Logistic) and type(learner).__name__ != "LogisticRegression"

@@ -1,0 +1,61 @@
+"""Whether a classifier listens to ``sample_weight``: an oracle that does not cannot answer.
+
+In: a classifier and some rows. Out: a warning, where two fits with opposite weights say the same of everybody.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateWarning
+from ..data.cells import Cells
+from ..data.sample import taken
+from .cross_fitting import spread
+
+_MOST, _FEWEST = 200, 4
+"""Rows of each label that are tried, and below which nothing can be told."""
+_TIMES = 50.0
+"""How much heavier one label is made than the other."""
+
+
+def check_weights(estimator: Any, X: Any, trained: Cells, rows: NDArray[np.intp]) -> None:
+    """Warn of a classifier that says the same whichever label weighs more."""
+    labels = trained.labels[trained.of]
+    parts = [rows[labels[rows] == label][: 2 * _MOST] for label in (0, 1)]
+    if min(map(len, parts)) < _FEWEST:
+        return
+    fitted = np.sort(np.concatenate([part[::2] for part in parts]))
+    judged = np.sort(np.concatenate([part[1::2] for part in parts]))
+    target = labels[fitted].astype(np.intp)
+    light, heavy = (_said(estimator, X, fitted, judged, target, label) for label in (0, 1))
+    if not np.array_equal(light, heavy):
+        return
+    decided = light[:, 1] > 0.5
+    name = type(estimator).__name__
+    if decided.all() or not decided.any():
+        text = (
+            f"{name} predicts {int(decided[0])} for everybody, whichever label weighs more: as an oracle it has "
+            "nothing to offer; choose one that tells rows apart, or fewer constraints on how it may"
+        )
+    else:
+        text = (
+            f"{name} takes sample_weight and ignores it: its answers do not depend on the constraints. Choose another "
+            "classifier, or use it as a plug-in (equirate.models.PlugIn), which needs no weights"
+        )
+    warnings.warn(text, EquirateWarning, stacklevel=2)
+
+
+def _said(
+    estimator: Any, X: Any, fitted: NDArray[np.intp], judged: NDArray[np.intp], target: NDArray[np.intp], heavy: int
+) -> NDArray[np.float64]:
+    from sklearn.base import clone
+
+    trial = clone(estimator)
+    if "random_state" in trial.get_params(deep=False):
+        trial.set_params(random_state=0)
+    trial.fit(taken(X, fitted), target, sample_weight=np.where(target == heavy, _TIMES, 1.0))
+    return spread(trial, taken(X, judged), 2, len(judged))

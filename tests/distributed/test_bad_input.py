@@ -1,0 +1,206 @@
+"""Bad input on one process, or on all: an error on every process, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equirate as eq
+from equirate._core import peers as peers_module
+from equirate._core.peers import joined
+
+N = 300
+rng = np.random.default_rng(5)
+X = rng.normal(size=(N, 3))
+GROUP = np.where(rng.random(N) < 0.4, "a", "b")
+Y = (X[:, 0] + 0.4 * rng.normal(size=N) > 0).astype(int)
+LIMIT = [eq.positive_rate(eq.attr("group") == "a") <= 0.5]
+
+
+def given(rank, size=3):
+    part = slice(rank * N // size, (rank + 1) * N // size)
+    return {"X": X[part].copy(), "y": Y[part].copy(), "group": GROUP[part].copy(), "constraints": LIMIT}
+
+
+def holes(data):
+    data["X"][7, 1] = np.nan
+
+
+def other_columns(data):
+    data["X"] = pd.DataFrame(data["X"], columns=["age", "height", "weight"])
+
+
+def fewer_columns(data):
+    data["X"] = data["X"][:, :2]
+
+
+def other_problem(data):
+    data["constraints"] = [eq.positive_rate(eq.attr("group") == "a") <= 0.4]
+
+
+def empty(data):
+    for name in ("X", "y", "group"):
+        data[name] = data[name][:0]
+
+
+def third_label(data):
+    data["y"][0] = 2
+
+
+def numbered_groups(data):
+    data["group"] = np.arange(len(data["group"]))
+
+
+def single_precision(data):
+    data["X"] = data["X"].astype(np.float32)
+
+
+def unequal_lengths(data):
+    data["y"] = data["y"][:-1]
+
+
+ONE = {
+    holes: "NaN in 1 row of column 1",
+    other_columns: "the columns of X must be the same on every process",
+    fewer_columns: "the columns of X must be the same on every process: process 0 has 3 columns, process 1 has 2",
+    other_problem: "the problem must be the same on every process",
+    empty: "has no rows here: every process needs some",
+    third_label: "y must hold 0 and 1|Only binary classification",
+    numbered_groups: r"the attributes must be the same on every process: process 0 has group \(text\)",
+    single_precision: "the kind of X must be the same on every process",
+    unequal_lengths: "y|inconsistent numbers of samples",
+}
+
+
+@pytest.mark.parametrize("way", ["solve", "fit"])
+@pytest.mark.parametrize("spoil", ONE, ids=lambda function: function.__name__)
+def test_what_is_wrong_on_one_process_is_told_on_all(together, spoil, way):
+    def work(rank):
+        data = given(rank)
+        if rank == 1:
+            spoil(data)
+        problem = eq.Problem(eq.minimize(eq.error_rate()), data["constraints"])
+        if way == "solve":
+            return eq.solve(problem, data["X"], data["y"], {"group": data["group"]}, n_rounds=5)
+        estimator = eq.RateClassifier(problem.objective, problem.constraints, n_rounds=5)
+        return estimator.fit(data["X"], data["y"], {"group": data["group"]})
+
+    for rank, error in enumerate(together(3, work)):
+        assert isinstance(error, ValueError), (rank, error)
+        with pytest.raises(ValueError, match=ONE[spoil]):
+            raise error
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        ([eq.positive_rate(eq.attr("group") == "z") <= 0.5], "holds no example with positive weight"),
+        (eq.demographic_parity("nobody", tolerance=0.1), "nobody"),
+    ],
+)
+def test_what_is_nowhere_is_told_everywhere(together, constraints, message):
+    def work(rank):
+        data = given(rank)
+        return eq.RateClassifier(eq.minimize(eq.error_rate()), constraints).fit(
+            data["X"], data["y"], {"group": data["group"]}
+        )
+
+    for error in together(2, work):
+        with pytest.raises(eq.DataError, match=message):
+            raise error
+
+
+def test_one_class_everywhere(together):
+    for error in together(2, lambda rank: eq.solve(eq.minimize(eq.error_rate()), X, np.ones(N, int))):
+        with pytest.raises(eq.DataError, match="one class only"):
+            raise error
+
+
+def test_a_label_that_one_process_alone_has_is_a_label_of_all(together):
+    """Rows sorted by label are shared out as well as any others."""
+    order = np.argsort(Y, kind="stable")
+
+    def work(rank):
+        part = order[rank * N // 3 : (rank + 1) * N // 3]
+        return eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, random_state=0, finish=False).fit(
+            X[part], Y[part]
+        )
+
+    for own in together(3, work):
+        np.testing.assert_array_equal(own.classes_, [0, 1])
+        assert own.status_.objective < 0.3
+
+
+def test_other_versions_are_told(together, monkeypatch):
+    from equirate.distributed import gloo
+
+    known, strange = gloo.version, threading.local()
+
+    def version(name):
+        return "9.9" if name == "numpy" and getattr(strange, "here", False) else known(name)
+
+    monkeypatch.setattr(gloo, "version", version)
+
+    def work(rank):
+        strange.here = rank == 1
+        return eq.solve(eq.minimize(eq.error_rate()), X, Y, n_rounds=5)
+
+    for error in together(2, work):
+        with pytest.raises(eq.DataError, match=r"versions must be the same on every process.*numpy 9\.9"):
+            raise error
+
+
+def test_models_that_must_see_all_rows_are_refused(together):
+    from sklearn.tree import DecisionTreeClassifier
+
+    def work(rank):
+        return eq.solve(eq.minimize(eq.error_rate()), X, Y, model=DecisionTreeClassifier(max_depth=2), n_rounds=5)
+
+    for error in together(2, work):
+        with pytest.raises(eq.AlgorithmError, match="2 processes share them"):
+            raise error
+    for error in together(2, lambda rank: eq.solve(eq.minimize(eq.error_rate()), X, Y, algorithm="oracle", n_rounds=5)):
+        with pytest.raises(eq.AlgorithmError, match="cannot best-respond"):
+            raise error
+
+
+def test_after_an_error_the_same_processes_can_fit(together):
+    def work(rank):
+        data = given(rank, 2)
+        if rank == 0:
+            holes(data)
+        problem = eq.Problem(eq.minimize(eq.error_rate()))
+        with pytest.raises(eq.DataError):
+            eq.solve(problem, data["X"], data["y"], n_rounds=5)
+        data = given(rank, 2)
+        return eq.solve(problem, data["X"], data["y"], n_rounds=5).status.objective
+
+    first, second = together(2, work)
+    assert first == second
+
+
+def test_a_process_that_does_something_else_is_not_waited_for_for_ever(together):
+    def work(rank):
+        if rank == 0:
+            return eq.solve(eq.minimize(eq.error_rate()), X, Y, n_rounds=5)
+        with joined():
+            pass
+        threading.Event().wait(8)
+        return None
+
+    error, nothing = together(2, work, timeout=2)
+    assert isinstance(error, eq.ProcessError)
+    assert nothing is None or isinstance(nothing, eq.ProcessError)
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setenv(peers_module.LAUNCHED, "7")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "torch.distributed", None)
+    with pytest.raises(ImportError, match=r"needs torch: pip install 'equirate\[distributed\]'"):
+        eq.solve(eq.minimize(eq.error_rate()), X, Y)

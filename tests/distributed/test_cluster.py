@@ -1,0 +1,141 @@
+"""From a Dask cluster the same classifier as from here, and errors that are told here."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import equirate as eq
+
+distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="the extra distributed is not installed")
+
+N = 1200
+rng = np.random.default_rng(11)
+FRAME = pd.DataFrame(rng.normal(size=(N, 4)), columns=list("abcd"))
+FRAME["group"] = np.where(rng.random(N) < 0.4, "a", "b")
+SCORE = FRAME["a"] + 0.5 * (FRAME["group"] == "a") + 0.6 * rng.normal(size=N)
+FRAME["y"] = np.where(SCORE > 0.3, "yes", "no")
+FEATURES, NAMED = list("abcd"), {"label": "y", "attributes": ["group"]}
+
+
+def estimator(**settings):
+    constraints = eq.demographic_parity("group", tolerance=0.05)
+    return eq.RateClassifier(
+        eq.maximize(eq.f1()), constraints, n_rounds=120, random_state=0, finish=False, pos_label="yes", **settings
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_frame_is_fitted_as_if_it_were_here(client, together):
+    from equirate.distributed import fit
+
+    given = estimator()
+    own = fit(client, given, dd.from_pandas(FRAME, npartitions=4), **NAMED)
+    assert own is given
+
+    def work(rank):
+        part = FRAME[rank * N // 2 : (rank + 1) * N // 2]
+        return estimator().fit(part[FEATURES], part["y"], part[["group"]])
+
+    for other in together(2, work):
+        np.testing.assert_array_equal(own.members_.W, other.members_.W)
+        np.testing.assert_array_equal(own.weights_, other.weights_)
+    np.testing.assert_array_equal(own.feature_names_in_, FEATURES)
+    assert set(own.predict(FRAME[FEATURES])) == {"yes", "no"}
+
+
+def test_parquet_files_and_partitions_without_rows(client, tmp_path):
+    from equirate.distributed import fit
+
+    FRAME.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
+    one = fit(client, estimator(), tmp_path / "rows.parquet", **NAMED)
+    frame = dd.from_pandas(FRAME, npartitions=3)
+    other = fit(client, estimator(), dd.concat([frame, frame[frame["a"] > 1e9]]), **NAMED)
+    assert one.status_.objective == pytest.approx(other.status_.objective, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "named", "message"),
+    [
+        (lambda frame: frame, {"label": "z"}, "there is no column 'z'; the columns are 'a'"),
+        (lambda frame: frame, {}, "name the label"),
+        (lambda frame: frame.assign(b=frame["b"].where(frame.index != 900)), NAMED, "NaN in 1 row of column 'b'"),
+        (lambda frame: frame.assign(y=frame["y"].where(frame.index != 3, "perhaps")), NAMED, "Only binary"),
+        (lambda frame: frame[frame["a"] > 1e9], NAMED, "has no rows"),
+    ],
+)
+def test_errors_are_told_here(client, change, named, message):
+    from equirate.distributed import fit
+
+    with pytest.raises(eq.DataError, match=message):
+        fit(client, estimator(), dd.from_pandas(change(FRAME), npartitions=2), **named)
+
+
+def test_other_estimators_and_data_are_refused(client):
+    from sklearn.linear_model import LogisticRegression
+
+    from equirate.distributed import fit
+
+    with pytest.raises(eq.EquirateError, match="takes a RateClassifier; got a LogisticRegression"):
+        fit(client, LogisticRegression(), FRAME, **NAMED)
+    with pytest.raises(eq.DataError, match="a Dask data frame, a path or ParquetRows; got a DataFrame"):
+        fit(client, estimator(), FRAME, **NAMED)
+
+
+def test_warnings_are_given_here(client):
+    from equirate.distributed import fit
+
+    impossible = eq.RateClassifier(
+        eq.minimize(eq.error_rate()), [eq.tpr() >= 0.99, eq.fpr() <= 0.01], n_rounds=20, random_state=0, pos_label="yes"
+    )
+    with pytest.warns(eq.NotSolvedWarning, match="the constraints are not met"):
+        fit(client, impossible, dd.from_pandas(FRAME, npartitions=2), **NAMED)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_is_killed_is_named_or_replaced():
+    from equirate.distributed import fit
+
+    frame = dd.from_pandas(FRAME, npartitions=4)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        whole = fit(client, estimator(patience=None), frame, **NAMED)
+
+        def killed(restarts):
+            client.wait_for_workers(2, timeout=60)
+            victim = sorted(client.run(os.getpid).items())[1][1]
+            timer = threading.Timer(0.7, os.kill, (victim, 9))
+            timer.start()
+            try:
+                return fit(
+                    client, estimator(patience=None, n_rounds=400), frame, **NAMED, restarts=restarts, every=0.05
+                )
+            finally:
+                timer.join()
+
+        begun = time.monotonic()
+        with pytest.raises(eq.ProcessError, match=r"process \d \(worker tcp://.*\) died"):
+            killed(0)
+        assert time.monotonic() - begun < 60
+        expected = fit(client, estimator(patience=None, n_rounds=400), frame, **NAMED)
+        np.testing.assert_array_equal(killed(2).members_.W, expected.members_.W)
+        assert whole.n_rounds_ == 120

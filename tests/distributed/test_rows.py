@@ -1,0 +1,222 @@
+"""However the rows are shared out, the classifier is the same; the same number of processes gives the same bits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import equirate as eq
+from equirate._core.peers import joined
+from equirate.data.cells import Cells
+from equirate.data.examples import Examples
+from equirate.data.splits import split_by_cell
+from equirate.models.design import Standard
+
+N = 2000
+rng = np.random.default_rng(3)
+GROUP = np.sort(np.where(rng.random(N) < 0.3, "a", "b"))  # sorted: some processes have no member of a group
+X = rng.normal(size=(N, 5)) * [1, 2, 0.5, 1, 3] + [0, 1, 0, 5, 0]
+X[rng.random(X.shape) < 0.3] = 0
+Y = (X[:, 0] + 0.4 * X[:, 1] + 0.5 * (GROUP == "a") + 0.7 * rng.normal(size=N) > 0.6).astype(int)
+OLD = (X[:, 0] > 0.2).astype(int)
+WEIGHTS = rng.random(N) + 0.5
+QUICK = {"random_state": 0, "finish": False}
+PROBLEM = eq.Problem(eq.maximize(eq.f1()), eq.demographic_parity("group", tolerance=0.03))
+
+
+def cut(size, unequal=False):
+    edges = np.linspace(0, N, size + 1).astype(int)
+    if unequal:
+        edges[1:-1] = edges[1:-1] // 3
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def raised(found):
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return found
+
+
+def fitted(together, size, features=X, unequal=False, **settings):
+    parts = cut(size, unequal)
+
+    def work(rank):
+        part = parts[rank]
+        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, **{**QUICK, "n_rounds": 100, **settings})
+        own.fit(features[part], Y[part], {"group": GROUP[part]})
+        return own, own.evaluate(features[part], Y[part], {"group": GROUP[part]})
+
+    return raised(together(size, work))
+
+
+def numbers(evaluation):
+    flat = [evaluation["objective"], evaluation["positive_rate"], evaluation["low"], evaluation["high"]]
+    flat += [value for c in evaluation["constraints"] for value in (c["left"], c["violation"], c["low"], c["high"])]
+    return np.array(flat + [s["predicted"] for s in evaluation["slices"]])
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+def test_any_number_of_processes_comes_to_the_same_classifier(together, kind):
+    features = sp.csr_array(X) if kind == "sparse" else X.astype(kind)
+    (reference, value), *_ = fitted(together, 1, features)
+    for size, unequal in ((2, False), (3, True), (4, False)):
+        for own, found in fitted(together, size, features, unequal):
+            decided = own.predict_pmf(features)
+            assert np.mean(decided != reference.predict_pmf(features)) <= 1e-4
+            np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
+            assert own.status_.objective == pytest.approx(reference.status_.objective, abs=1e-6)
+            for part, evaluation in own.parts_.items():
+                np.testing.assert_allclose(
+                    numbers(evaluation.as_dict()), numbers(reference.parts_[part].as_dict()), atol=1e-6
+                )
+
+
+def test_one_process_among_others_is_a_process_by_itself(together):
+    """The numbers are those of all rows: the same that a fit without any processes comes to."""
+    (shared, value), *_ = fitted(together, 3, scale=False, output="deterministic")
+    single = eq.RateClassifier(
+        PROBLEM.objective, PROBLEM.constraints, n_rounds=100, **QUICK, scale=False, output="deterministic"
+    ).fit(X, Y, {"group": GROUP})
+    np.testing.assert_array_equal(shared.predict(X), single.predict(X))
+    np.testing.assert_allclose(numbers(value), numbers(single.evaluate(X, Y, {"group": GROUP})), atol=1e-9)
+    assert shared.salt_ == single.salt_
+
+
+def test_the_same_number_of_processes_twice_gives_the_same_bits(together):
+    first, second = (fitted(together, 3, unequal=True) for _ in range(2))
+    for one, other in zip([*first, *first], [*second, *second[1:], second[0]], strict=True):
+        np.testing.assert_array_equal(one[0].members_.W, other[0].members_.W)
+        np.testing.assert_array_equal(one[0].weights_, other[0].weights_)
+        assert one[1] == other[1]
+
+
+@pytest.mark.filterwarnings("ignore:not certified")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"two_sets": True},
+        {"confidence": 0.9},
+        {"validation": 0},
+        {"finish": True, "n_rounds": 30},
+        {"model": eq.models.Linear(penalty=0.01), "algorithm": "biconvex"},
+    ],
+    ids=str,
+)
+def test_every_way_to_fit_is_the_same_over_processes(together, settings):
+    (reference, value), *_ = fitted(together, 1, **settings)
+    for own, found in fitted(together, 2, **settings):
+        assert np.mean(np.abs(own.predict_pmf(X) - reference.predict_pmf(X)) > 1e-6) <= 1e-4
+        np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
+
+
+def test_solve_with_weights_baselines_constants_losses_and_other_data(together):
+    problem = eq.Problem(
+        eq.minimize(eq.error_rate() + 0.1 * eq.log_loss(eq.attr("group") == "a") + 0.1 * eq.churn("old")),
+        [eq.kl_divergence() <= 0.05, eq.wins("old") >= eq.losses("old")],
+    )
+
+    def solved(size):
+        parts = cut(size)
+
+        def work(rank):
+            part = parts[rank]
+            given = X[part], Y[part], {"group": GROUP[part], "old": OLD[part]}, WEIGHTS[part]
+            solution = eq.solve(problem, *given, n_rounds=60, surrogate="logistic")
+            mixture = solution.on(*given[:3]).polish()
+            return solution, mixture.evaluate(problem, *given), solution.status, mixture
+
+        return raised(together(size, work))
+
+    ((one, value, status, mixture),) = solved(1)
+    for other, found, reached, chosen in solved(3):
+        np.testing.assert_allclose(other.rates, one.rates, atol=1e-9)
+        np.testing.assert_allclose(other.losses, one.losses, atol=1e-9)
+        np.testing.assert_allclose(found["violations"], value["violations"], atol=1e-7)
+        assert found["objective"] == pytest.approx(value["objective"], abs=1e-7)
+        assert reached.objective == pytest.approx(status.objective, abs=1e-7)
+        assert chosen.chosen == mixture.chosen
+
+
+@pytest.mark.parametrize("scope", ["objective", "constraints"])
+def test_weights_for_one_side_of_the_problem(together, scope):
+    """Weights are the same within each process and differ between them: only together are they seen to differ."""
+    weights = np.where(np.arange(N) < N // 2, 1.0, 3.0)
+
+    def fit(size):
+        parts = cut(size)
+
+        def work(rank):
+            part = parts[rank]
+            own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, n_rounds=100, weight_scope=scope)
+            own.set_params(random_state=1, finish=False).fit(X[part], Y[part], {"group": GROUP[part]}, weights[part])
+            return own.evaluate(X[part], Y[part], {"group": GROUP[part]}, weights[part])
+
+        return raised(together(size, work))
+
+    (one,) = fit(1)
+    for other in fit(2):
+        np.testing.assert_allclose(numbers(other), numbers(one), atol=1e-6)
+
+
+def test_rows_are_split_as_if_they_were_in_one_place(together):
+    slices = [eq.attr("group") == "a"]
+
+    def parts_of(size):
+        shards = cut(size, unequal=True)
+
+        def work(rank):
+            part = shards[rank]
+            with joined() as shared:
+                cells = Cells.of_examples(Examples.of(Y[part], {"group": GROUP[part]}), slices, [])
+                first, total = shared.places(len(cells.of))
+                assert total == N
+                return cells, [first + rows for rows in split_by_cell(cells, (0.5, 0.3, 0.2), 7)]
+
+        return raised(together(size, work))
+
+    whole = Cells.of_examples(Examples.of(Y, {"group": GROUP}), slices, [])
+    expected = split_by_cell(whole, (0.5, 0.3, 0.2), 7)
+    for size in (1, 2, 4):
+        found = parts_of(size)
+        for k, part in enumerate(expected):
+            np.testing.assert_array_equal(np.concatenate([parts[k] for _, parts in found]), part)
+        for cells, _ in found:
+            np.testing.assert_array_equal(cells.totals, whole.totals)
+            np.testing.assert_array_equal(cells.labels, whole.labels)
+            np.testing.assert_array_equal(cells.members[slices[0]], whole.members[slices[0]])
+        np.testing.assert_array_equal(np.concatenate([cells.of for cells, _ in found]), whole.of)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_means_and_spreads_are_those_of_all_rows(together, make):
+    whole = Standard.of(make(X), WEIGHTS)
+
+    def work(rank):
+        part = cut(3, unequal=True)[rank]
+        with joined():
+            return Standard.of(make(X[part]), WEIGHTS[part])
+
+    for standard in raised(together(3, work)):
+        np.testing.assert_allclose(standard.mean, whole.mean, rtol=1e-12)
+        np.testing.assert_allclose(standard.spread, whole.spread, rtol=1e-12)
+
+
+def test_without_a_seed_all_processes_draw_the_same_one(together):
+    seeds = {own.seed_ for own, _ in fitted(together, 3, random_state=None)}
+    assert len(seeds) == 1
+
+
+def test_alone_a_process_counts_its_own_rows(together):
+    from equirate.distributed import alone
+
+    def work(rank):
+        with alone():
+            own = eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, random_state=rank)
+            part = cut(2)[rank]
+            return own.fit(X[part], Y[part]).evaluate(X[part], Y[part])["slices"][0]["examples"]
+
+    assert raised(together(2, work)) == [N // 2, N // 2]
