@@ -9,6 +9,7 @@ import equirate_lab
 import pytest
 
 import equirate
+import equirate.torch
 from equirate import boosting, datasets, distributed
 
 LAB = Path(equirate_lab.__file__).parent
@@ -21,6 +22,7 @@ MODULES: dict[str, ModuleType] = {
     "equirate.distributed": distributed,
     "equirate.mixtures": equirate.mixtures,
     "equirate.models": equirate.models,
+    "equirate.torch": equirate.torch,
 }
 """The modules whose names are public; `datasets` needs an extra, so it is no attribute of the package."""
 FILES = sorted(path for path in LAB.rglob("*.py") if path.parent.name != "rivals")

@@ -36,7 +36,7 @@ def test_killed_at_twenty_random_moments_and_resumed_it_is_the_same_classifier()
     assert done.stdout.split() == ["same", "20"], done.stderr[-3000:]
 
 
-class Stop(Exception):
+class StopError(Exception):
     pass
 
 
@@ -47,14 +47,14 @@ def stopping_at(number):
     def progress(moment):
         seen.append(moment.round)
         if len(seen) == number:
-            raise Stop
+            raise StopError
 
     return progress
 
 
 def test_a_run_goes_on_and_one_that_is_over_is_not_played_again(tmp_path):
     whole = run(None)
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         run(tmp_path, progress=stopping_at(4))
     rounds = []
     resumed = run(tmp_path, progress=lambda moment: rounds.append(moment.round))
@@ -79,7 +79,7 @@ def test_a_run_goes_on_and_one_that_is_over_is_not_played_again(tmp_path):
     ids=["features", "problem", "batch", "optimizer"],
 )
 def test_the_checkpoint_of_another_run_is_refused(tmp_path, change, what):
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         run(tmp_path, progress=stopping_at(3))
     with pytest.raises(eq.FileError, match=f"another run .*{what}.*give another folder, or remove it"):
         run(tmp_path, **change)

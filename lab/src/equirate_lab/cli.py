@@ -51,6 +51,7 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    torch = "torch"
     machines = "machines"
     trees = "trees"
     all = "all"
@@ -186,7 +187,8 @@ def bench(
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
             "growth: rows, slices, configurations, iterates; trees: boosted trees on census data, by itself only; "
-            "machines: several processes, Parquet files and kills, by itself only."
+            "machines: several processes, Parquet files and kills, by itself only; torch: networks on batches, by "
+            "itself only."
         ),
     ] = Part.all,
     quick: Annotated[
@@ -203,8 +205,12 @@ def bench(
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
     rows: Annotated[int | None, typer.Option(min=0, help="machines: rows of the big file; 0 for none.")] = None,
-    splits: Annotated[int, typer.Option(min=0, help="trees: random splits; 0 shows what is measured already.")] = 5,
-    method: Annotated[list[str] | None, typer.Option(help="trees: a method; may be repeated. By default all.")] = None,
+    splits: Annotated[
+        int, typer.Option(min=0, help="trees: random splits; 0 (torch, too) shows what is measured already.")
+    ] = 5,
+    method: Annotated[
+        list[str] | None, typer.Option(help="trees: a method, torch: a part; may be repeated. By default all.")
+    ] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="trees: acs or adult; may be repeated.")] = None,
     attribute: Annotated[list[str] | None, typer.Option(help="trees: race or sex; may be repeated.")] = None,
     kind: Annotated[
@@ -226,6 +232,9 @@ def bench(
     from .experiments import show
 
     _check_page(docs)
+    if part is Part.torch:
+        _bench_networks(tuple(method or ()) if splits else None, quick, again, cache, docs)
+        return
     if part is Part.machines:
         _machines(quick, again, rows, cache / ("machines-quick" if quick else "machines"), docs)
         return
@@ -242,6 +251,27 @@ def bench(
         typer.echo(f"Left out: {line}", err=True)
     places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+def _bench_networks(wanted: tuple[str, ...] | None, quick: bool, again: bool, cache: Path, docs: Path | None) -> None:
+    """Networks on batches, what they cost and how good they are: some parts, all (none named), or nothing new (None)."""
+    from . import networks
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    plan = networks.QUICK if quick else networks.FULL
+    parts = () if wanted is None else wanted or networks.PARTS
+    for name in set(parts) - set(networks.PARTS):
+        raise typer.BadParameter(f"there is no part {name!r}; there are {', '.join(networks.PARTS)}")
+    try:
+        lines = networks.run(parts, cache, plan, again, tell=lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    made = networks.make_tables(lines)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _bench_trees(plan: dict[str, Any], cache: Path, data_dir: Path | None, docs: Path | None) -> None:

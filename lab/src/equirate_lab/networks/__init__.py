@@ -3,9 +3,9 @@
 In: which parts, and how much (`Plan`). Out: one line of JSON for every run, so that a run that was interrupted goes on
 where it was, and tables. ``equirate-lab bench torch`` calls `run`.
 
-The modules: `grounds` (data sets and problems), `quality` (batch sizes beside the full batch), `choices` (what earns its
-place: remembering, rare rows, averages), `overhead` (time beside plain training, cooper and fairret), `text` (Wiki
-Toxicity from raw text), `interpolating` (networks that fit their training data), `lines` (the file) and `tables`.
+The modules: `grounds` (data sets and problems), `quality` (batch sizes beside the full batch), `choices` (what earns
+its place: remembering, rare rows, averages), `overhead` (time beside plain training, cooper and fairret), `text` (Wiki
+Toxicity from raw text), `interpolating` (networks that fit their training data), `plan` and `lines` (the file).
 """
 
 from __future__ import annotations

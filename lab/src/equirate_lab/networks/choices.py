@@ -34,7 +34,9 @@ def measure(plan: Plan, lines: Lines, folder: Path) -> None:
     for seed in plan.seeds:
         for name, settings in CHOICES.items():
             what = {"part": "choices", "choice": name, "data": dataset, "seed": seed, "rows": plan.rows}
-            lines.once({**what, "epochs": epochs}, partial(_trained, dataset, share, plan.rows, seed, size, epochs, settings))
+            lines.once(
+                {**what, "epochs": epochs}, partial(_trained, dataset, share, plan.rows, seed, size, epochs, settings)
+            )
 
 
 def _trained(

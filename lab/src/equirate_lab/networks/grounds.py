@@ -73,17 +73,13 @@ def problem(name: str, limit: float) -> eq.Problem:
     """The problems by name: error, G-mean, KL divergence and F-measure, each with the rare group in it."""
     near = abs(eq.positive_rate(RARE) - eq.positive_rate(~RARE))
     if name == "error":
-        return eq.Problem(
-            eq.minimize(eq.error_rate()), [near <= 0.01, eq.tpr(WOMEN) >= eq.tpr(~WOMEN) - 0.02]
-        )
+        return eq.Problem(eq.minimize(eq.error_rate()), [near <= 0.01, eq.tpr(WOMEN) >= eq.tpr(~WOMEN) - 0.02])
     if name == "g_mean":
         return eq.Problem(eq.maximize(eq.g_mean()), [near <= 0.02])
     if name == "kl":
         objective = eq.minimize(eq.kl_divergence(RARE) + eq.kl_divergence(~RARE))
         return eq.Problem(objective, [eq.error_rate() <= limit])
-    return eq.Problem(
-        eq.maximize(eq.f1()), [eq.f1(RARE) >= eq.f1(~RARE) - 0.05, eq.f1(WOMEN) >= eq.f1(~WOMEN) - 0.02]
-    )
+    return eq.Problem(eq.maximize(eq.f1()), [eq.f1(RARE) >= eq.f1(~RARE) - 0.05, eq.f1(WOMEN) >= eq.f1(~WOMEN) - 0.02])
 
 
 def two_layers(width: int, hidden: int = 32) -> Any:

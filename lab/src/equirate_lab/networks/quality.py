@@ -38,7 +38,9 @@ def measure(plan: Plan, lines: Lines, folder: Path) -> None:
 def trained(dataset: str, share: float, rows: int, seed: int, name: str, size: int, epochs: int) -> Result:
     """Train once, and judge the best mixture."""
     here = ground(dataset, share, rows, seed)
-    return fitted(here, problem(name, here.limit), seed, batch_size=size or None, epochs=epochs, learning_rate=RATES[size])
+    return fitted(
+        here, problem(name, here.limit), seed, batch_size=size or None, epochs=epochs, learning_rate=RATES[size]
+    )
 
 
 def fitted(here: Ground, asked: eq.Problem, seed: int, record_every: int | None = None, **settings: Any) -> Result:
@@ -73,9 +75,9 @@ def make_tables(lines: Lines) -> list[Table]:
         rows.append(tuple(row))
     note = (
         "A network with one hidden layer of 32; means over seeds (split, first parameters and batches) of objective "
-        "(largest violation, 0 where there is none; error). The last column is error (violation) on training rows, less "
-        "that of the full batch. The rare group has so many of the rows; with 0.1 % that is about 16 of them, so on test "
-        "rows its rates are mostly chance."
+        "(largest violation, 0 where there is none; error). The last column is error (violation) on training rows, "
+        "less that of the full batch. The rare group has so many of the 8,000 rows; with 0.1 % that is about 8 of "
+        "them, so on test rows its rates are mostly chance."
     )
     header = ("data", "rare group", "problem", "batch", "seeds", "training rows", "test rows", "from the full batch")
     return [Table("Batches beside the full batch", note, header, tuple(rows))]
