@@ -319,12 +319,17 @@ def coverage(
 
 @app.command()
 def confidence(
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each problem (twice as many for some).")] = 200,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Samples of each problem (twice as many for some); 0: those in the files.")
+    ] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
     problem: Annotated[
         list[str] | None, typer.Option(help="Begin of a problem's name; may be repeated. By default all.")
     ] = None,
     fresh: Annotated[int, typer.Option(min=1000, help="Fresh rows to judge on.")] = 200_000,
+    times: Annotated[
+        int, typer.Option(min=0, help="How many fits to time of every kind, plain and confident; 0 for none.")
+    ] = 3,
     out: Annotated[
         Path, typer.Option(help="Where every sample goes; a run that was interrupted goes on there.")
     ] = Path("build/confidence"),
@@ -342,8 +347,12 @@ def confidence(
             f"no problem begins with that; there are {'; '.join(each.name for each in measured.PROBLEMS)}",
             param_hint="--problem",
         )
-    results = measured.run(samples, seed, out, chosen, fresh, tell=lambda line: typer.echo(line, err=True))
-    made = measured.make_tables(results)
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    results = measured.run(samples, seed, out, chosen, fresh, tell)
+    made = measured.make_tables(results, measured.measure(times, tell) if times else ())
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made))
