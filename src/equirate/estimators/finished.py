@@ -121,12 +121,8 @@ def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
     every, priced, played = more, more.joined(Fit.PRICED), more.played()
     pools, noise = [every, priced, played], 2 * NOISE
     if (more.learner.width or 0) > FEW_FEATURES:
-<<<<<<< HEAD
-        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
-=======
         noise = NOISE
-        plain = [more.joined(Fit.PLAIN)] if len(more.judge.examples) >= ENOUGH_ROWS else []
->>>>>>> finish
+        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
         pools = [*plain, priced, every, played]
     pools = [pool for pool in pools if pool.iterates]
     mixtures = [pool.polish(time_limit=0) for pool in pools]

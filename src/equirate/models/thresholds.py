@@ -85,11 +85,7 @@ class ThresholdLearner(Learner):
 
     @cached_property
     def _edges(self) -> Array | None:
-<<<<<<< HEAD
-        """Every threshold of everybody, ascending, between scores; None where groups have their own, or too many."""
-=======
         """Every threshold for everybody, ascending, between the scores; None where groups have their own."""
->>>>>>> finish
         if len(self.setting.groups) > 1 or self.rows.shared.size > 1:
             return None
         values = np.unique(self.score)
