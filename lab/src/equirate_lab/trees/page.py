@@ -78,7 +78,7 @@ def tables(lines: Sequence[Line]) -> list[Table]:
         header += tuple(f"error at gap ≤ {gap}" for gap in GAPS) if kind in ("dp", "tpr", "odds") else ()
         header += ("asked: achieved (error)", "CPU s")
         note = (
-            "Means over the splits; the error at a gap is that of the lower edge of each split's curve, between its points."
+            "Means over the splits; the error at a gap is that of the lower edge of each split's curve."
         )
         made.append(Table(f"{DATA[data]}: {KINDS[kind]}, {GROUPED[attribute]}", note, header, tuple(rows)))
     return made
