@@ -77,10 +77,7 @@ def tables(lines: Sequence[Line]) -> list[Table]:
         header: tuple[str, ...] = ("method", "told the group", "splits")
         header += tuple(f"error at gap ≤ {gap}" for gap in GAPS) if kind in ("dp", "tpr", "odds") else ()
         header += ("asked: achieved (error)", "CPU s")
-        note = (
-            "Means over the splits; the error at a gap is that of the lower edge of each split's curve, between its "
-            "points."
-        )
+        note = "Means over the splits; the error at a gap is that of the lower edge of each split's curve."
         made.append(Table(f"{DATA[data]}: {KINDS[kind]}, {GROUPED[attribute]}", note, header, tuple(rows)))
     return made
 
