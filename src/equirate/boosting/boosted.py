@@ -104,6 +104,11 @@ class BoostedTrees(Model):
         """Both libraries do."""
         return True
 
+    def with_categories(self, columns: tuple[int, ...]) -> BoostedTrees:
+        """The same, told which columns are codes of categories, unless the settings say so already."""
+        told = {"categorical_feature": list(columns), **self.settings}
+        return BoostedTrees(self.library, begin=self.begin, surrogate=self.surrogate, **told)
+
     @property
     def wants_referee(self) -> bool:
         """Multipliers should see rows that the trees were not fitted to."""

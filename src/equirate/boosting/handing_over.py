@@ -179,13 +179,12 @@ def _extreme_tree(forest: Forest, number: int, root: int) -> dict[str, Any]:
     leaf: NDArray[np.bool_] = forest.left[nodes] == nodes
     after = np.nextafter(forest.threshold[nodes].astype(np.float32), np.float32(np.inf))
     cuts = np.where(leaf, forest.value[nodes].astype(np.float32), after)
-    sides = [
+    left, right = (
         [-1 if leaf[k] else place[int(side[node])] for k, node in enumerate(nodes)]
         for side in (forest.left, forest.right)
-    ]
-    return _extreme_arrays(
-        number, forest.width, *sides, forest.feature[nodes].tolist(), cuts.tolist(), forest.default_left[nodes].tolist()
     )
+    feature, default = forest.feature[nodes].tolist(), forest.default_left[nodes].tolist()
+    return _extreme_arrays(number, forest.width, left, right, feature, cuts.tolist(), default)
 
 
 def _extreme_arrays(

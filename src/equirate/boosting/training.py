@@ -8,7 +8,7 @@ used then, round by round).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,13 @@ class BoostedProbabilities:
     def trained(self) -> tuple[str, dict[str, Any]]:
         """Library and settings."""
         return self.library, dict(self.settings)
+
+    def with_categories(self, columns: tuple[int, ...]) -> BoostedProbabilities:
+        """The same, told which columns are codes of categories, unless the settings say so already."""
+        known = dict(self.settings)
+        if "categorical_feature" in known:
+            return self
+        return replace(self, settings=(*self.settings, ("categorical_feature", list(columns))))
 
     def plain(self) -> dict[str, Any]:
         """Everything as one mapping, for files."""

@@ -102,10 +102,14 @@ def cross(training: Training, solution: Solution, chooser: Solution, seconds: fl
 
 def _folds(training: Training) -> NDArray[np.intp] | None:
     """Fold of each row, stratified by cell; None where a part without one could not measure every rate."""
-    found = split_by_cell(training.cells, [1 / K] * K, training.seed)
+    cells = training.cells
+    order = training.parts.order if peers().wide else None  # as the rows were given, whoever has them
+    found = split_by_cell(cells if order is None else cells.take(np.argsort(order)), [1 / K] * K, training.seed)
     of = np.empty(len(training.sample), dtype=np.intp)
     for k, rows in enumerate(found):
         of[rows] = k
+    if order is not None:
+        of = of[order]
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None
@@ -179,8 +183,7 @@ def _rates_on(
     measure = played.learner.measurer(rows)
     others = np.arange(K)[None] != fold
     factors = folds.factors(cells, others)[:, :, 0]
-    (found,) = rows.reduce(measure(played.members(chosen)))
-    sums = found.reshape(*factors.shape, len(chosen))
+    sums = measure(played.members(chosen)).reshape(*factors.shape, len(chosen))
     return played.judge.rates((sums * factors[:, :, None]).sum(axis=1))
 
 
@@ -216,10 +219,8 @@ class _Teller:
         if k:
             self.each = (time.monotonic() - self.began) / k
         if self.shown:
-            left = (
-                f"about {(K - k) * self.each:.0f} s" if k else f"about {K * self.each:.0f} s, as long as the first took"
-            )
-            text = f"confidence: training {k + 1} of {K}, each without one fold ({left} to go)"
+            left = f"about {(K - k) * self.each:.0f} s to go"
+            text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
             print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
@@ -233,6 +234,10 @@ class _Teller:
 
 def refuse_inexact(problem: Problem, examples: Examples) -> None:
     """Refuse, before training, what the strict method has no exact bounds for."""
+    if peers().size > 1:
+        raise EquirateError(
+            'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
+        )
     constraints = [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
     try:
         Decisions.check(examples, None)

@@ -66,7 +66,7 @@ class Held:
     @property
     def together(self) -> bool:
         """Whether mixtures are chosen on training rows too."""
-        return len(self.choose[0]) > len(self.apart[0])
+        return bool(peers().total(len(self.choose[0]) - len(self.apart[0])) > 0)
 
 
 def finished(
@@ -122,7 +122,7 @@ def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
     pools, noise = [every, priced, played], 2 * NOISE
     if (more.learner.width or 0) > FEW_FEATURES:
         noise = NOISE
-        plain = [more.joined(Fit.PLAIN)] if len(more.judge.examples) >= ENOUGH_ROWS else []
+        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
         pools = [*plain, priced, every, played]
     pools = [pool for pool in pools if pool.iterates]
     mixtures = [pool.polish(time_limit=0) for pool in pools]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -36,9 +36,10 @@ from ..judge.certify import check_confidence
 from ..language.parity import attributes_in
 from ..mixtures import PENALTY
 from ..models import make_model
-from ..models.contract import Model, Prepared
+from ..models.contract import Members, Model, Prepared, refuse_apart
 from ..models.derandomised import Derandomised
 from ..models.design import Standard
+from ..models.joined import Joined
 from ..models.linear import Linear
 from ..models.plug_in import PlugIn
 from ..models.thresholds import Thresholds
@@ -205,6 +206,7 @@ class Training:
     @classmethod
     def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
+        refuse_apart(settings.made)
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
         dtype = None
@@ -305,10 +307,7 @@ class Training:
         """A classifier that decides by the features, where it was made on what took their place."""
         if self.prepared is None:
             return classifier
-        members, serve = classifier.members, self.prepared.serve
-        if isinstance(members, Derandomised):
-            return replace(classifier, members=replace(members, base=serve(members.base)))
-        return replace(classifier, members=serve(members))
+        return replace(classifier, members=_served(classifier.members, self.prepared.serve))
 
     def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
@@ -377,6 +376,15 @@ def _on_two_sets(
 def _width(sample: Sample) -> int:
     """Number of features; scores in their place are one."""
     return int(sample.X.shape[1]) if np.ndim(sample.X) != 1 else 1
+
+
+def _served(members: Members, serve: Callable[[Members], Members]) -> Members:
+    """Members with their features back, also those that are made of others."""
+    if isinstance(members, Derandomised):
+        return replace(members, base=_served(members.base, serve))
+    if isinstance(members, Joined):
+        return Joined(tuple(_served(part, serve) for part in members.parts))
+    return serve(members)
 
 
 def _number(value: Any) -> bool:

@@ -75,6 +75,7 @@ _SETTINGS: dict[str, Rule] = {
 }
 """Settings by name; those that are not here have one plain value."""
 OPTIONAL: dict[str, tuple[str, Rule]] = {
+    "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
     "salt": ("salt_", Whole(0, 2**63)),
     "certification": ("certification_", record(Certification)),
 }

@@ -6,22 +6,25 @@ reasons; both with a `Certification`. `RateClassifier.fit` and `RatePostprocesso
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.examples import Examples
+from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
 from ..judge.certification import Certification
-from ..judge.certify import Certificates
+from ..judge.certify import Certificates, check_confidence
 from ..judge.evaluation import ConstraintValue, Evaluation
 from ..judge.power import assumed_predictions, powers
 from ..language.expressions import Constraint
+from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
-from .confidence import METHODS, Found, cross, holdout, trial_of
-from .fitting import Outcome, Training
+from .confidence import METHODS, Found, cross, holdout, refuse_inexact, trial_of
+from .fitting import Outcome, Settings, Training
 from .scope import sides
 
 Array = NDArray[np.float64]
@@ -74,6 +77,38 @@ def promised(training: Training, solution: Solution, chooser: Solution, plain: O
     else:
         single = _uncertain(single, NOT_ALONE if strict else ONE_ALONE, said)
     return Outcome(outputs, {"stochastic": status, "deterministic": single}, said.margin, said)
+
+
+def of_thresholds(
+    problem: Problem, sample: Sample, model: Thresholds, n_rounds: int, promise: tuple[float, str], seed: int | None
+) -> Outcome:
+    """The outcome for thresholds on the scores of a sample; ``promise`` is the confidence level and the method."""
+    level, method = promise
+    check_confidence(level)
+    if method == "holdout":
+        refuse_inexact(problem, sample.examples)
+    settings = Settings(
+        algorithm="auto",
+        model=model,
+        groups=None,
+        n_rounds=n_rounds,
+        theta_step=None,
+        lambda_step=None,
+        validation=0.0,
+        two_sets=False,
+        confidence=level,
+        confidence_method=method,
+        scale=False,
+        weight_scope="both",
+        tolerance=1e-3,
+        patience=None,
+        finish=False,
+        verbose=False,
+    )
+    training = Training.of(settings, problem, sample, seed)
+    began = time.monotonic()
+    solution, chooser = training.play()
+    return promised(training, solution, chooser, training.choose(chooser), time.monotonic() - began)
 
 
 def _uncertain(status: Status, advice: str, said: Certification) -> Status:

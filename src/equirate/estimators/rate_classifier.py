@@ -11,6 +11,7 @@ import re
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from ..models import make_model
 from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
 from .absent import Absent, told_if_absent
+from .categories import Categories
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
@@ -150,6 +152,8 @@ class RateClassifier(Judged):
     ----------
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
+    categories_
+        For trees on a frame: what each column of text or categories held; what else comes is taken as missing.
     members_, weights_
         The mixture: deterministic classifiers and their probabilities.
     status_
@@ -281,7 +285,8 @@ class RateClassifier(Judged):
         settings = Settings.of(self)
         asked = Problem(self.objective, self.constraints)
         same_everywhere(_told(self, asked), X, sensitive_features)
-        features, checked_y = validated(self, X, y, reset=True, missing=settings.made.takes_missing)
+        settings, coded = self._coded(settings, X)
+        features, checked_y = validated(self, coded, y, reset=True, missing=settings.made.takes_missing)
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
@@ -290,6 +295,16 @@ class RateClassifier(Judged):
         if settings.tested:
             refuse_inexact(problem, sides(examples, settings.weight_scope)[1])
         return Training.of(settings, problem, Sample(features, examples), self.seed_)
+
+    def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
+        """Codes in the place of categories, for a model that splits them, and the model that is told."""
+        self.__dict__.pop("categories_", None)
+        found = Categories.of(X) if settings.made.takes_missing else Categories({})
+        told = settings.made.with_categories(found.places(X)) if found.columns else None
+        if told is None:
+            return settings, X
+        self.categories_ = {name: list(values) for name, values in found.columns.items()}
+        return replace(settings, model=told), found.coded(X)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
@@ -340,16 +355,8 @@ class RateClassifier(Judged):
 
     def _tell(self) -> None:
         """Warn, from where the user called `fit`, of what was not reached."""
-        status = self.status_
-        for said, text in (
-            (
-                not status.feasible,
-                f"the constraints are not met: largest violation {status.violation:.4g}; see report() and status_",
-            ),
-            (status.certified is False, next((line for line in status.advice if line.startswith("not certified")), "")),
-        ):
-            if said:
-                warnings.warn(text, NotSolvedWarning, stacklevel=4)
+        for text in self.status_.warnings():
+            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
 
@@ -454,7 +461,8 @@ class RateClassifier(Judged):
         return copy
 
     def _features(self, X: Any) -> Any:
-        return validated(self, X, reset=False, missing=make_model(self.model).takes_missing)
+        known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
+        return validated(self, Categories(known).coded(X), reset=False, missing=make_model(self.model).takes_missing)
 
     # -- telling ---------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ class Solution:
             block = self.iterates[start : start + _BLOCK]
             members = self.members(block)
             t, c = np.array(block).T
-            judged[t, :, c] = judge.rates(*rows.reduce(measure(members))).T
+            judged[t, :, c] = judge.rates(measure(members)).T
             if terms:
                 lost[t, :, c] = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns)).T
         return replace(self, judge=judge, rates=judged, losses=lost, every=None)

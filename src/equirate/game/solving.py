@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
-from .._core.peers import joined, peers
+from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
-from ..models.contract import Rows
+from ..models.contract import Rows, refuse_apart
 from ..models.folds import Folds
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
@@ -30,7 +30,7 @@ from .options import Options, Steps
 from .progress import ProgressLine
 from .record import Start
 from .solution import Solution
-from .theory import theory_lambda, theory_radius, theory_theta
+from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
 
@@ -191,11 +191,7 @@ def solve_on(
     configuration is played once for each part of the rows that they name, all in one play.
     """
     model = make_model(options.model)
-    if peers().size > 1 and not model.adds_up:
-        raise AlgorithmError(
-            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
-            'take model="linear", or give one process a sample'
-        )
+    refuse_apart(model)
     chosen = choose(options.algorithm, problem, model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
@@ -207,10 +203,12 @@ def solve_on(
         rows = Rows(sample, cells, cells.weighing(trained))
         training = make_table(program, replace(examples, weights=trained), rows.trained)
     pace = model.pace(rows.trained)
-    options = options.paced(pace)
+    damped, options = options.damped(pace), options.paced(pace)
     rounds, every = options.rounds(chosen.responds, pace)
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
+    if damped:
+        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(damped_steps(table, pace.damping or 0.0)))
     grid = options.configurations(
         chosen,
         program.n_constraints,

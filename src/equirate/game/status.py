@@ -72,6 +72,17 @@ class Status:
     certified: bool | None = None
     certificate: str = ""
 
+    def warnings(self) -> list[str]:
+        """What whoever fits should be warned of."""
+        found = []
+        if not self.feasible:
+            found.append(
+                f"the constraints are not met: largest violation {self.violation:.4g}; see report() and status_"
+            )
+        if self.certified is False:
+            found += [line for line in self.advice if line.startswith("not certified")][:1]
+        return found
+
     def __str__(self) -> str:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]

@@ -361,8 +361,8 @@ class Pace(NamedTuple):
     """Share of the examples that the model sees in a round: steps of slacks and multipliers are multiplied by it."""
     lambda_step: float | None = None
     """A step of the multipliers, for all the examples, where nobody says otherwise."""
-    step_rule: StepRule[Any] | None = None
-    """How slacks and multipliers step, where nobody says otherwise."""
+    damping: float | None = None
+    """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
 
 
 class Keeper(Protocol):
@@ -386,6 +386,8 @@ class Learner:
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
     """Keeps the play on disk, where the model is asked to."""
+    alike: bool = True
+    """Whether the state is the same on every process that shares the rows, so that one can keep it for all."""
 
     def expecting(self, rounds: int) -> AbstractContextManager[None]:
         """A context to play so many rounds in, for learners that prepare for the amount of work."""
@@ -454,8 +456,8 @@ class Learner:
         )
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """Return a function that gives the sums of the decisions of members on other rows."""
-        return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
+        """Return a function that gives the sums of the decisions of members on other rows, of all processes."""
+        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns)))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,6 +493,15 @@ STEPS = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 
 
+def refuse_apart(model: Model) -> None:
+    """Refuse a model that must see all rows, where several processes share them."""
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear" or a network, or give one process a sample'
+        )
+
+
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""
@@ -512,6 +523,10 @@ class Model:
     def takes_missing(self) -> bool:
         """Whether features may be missing."""
         return False
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """The model told that some columns of the features are codes of categories; None where it takes none."""
+        return None
 
     @property
     def wants_referee(self) -> bool:

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from .contract import Array, Members, Scores
 from .finite import FiniteMembers
 from .linear import LinearMembers
+from .oracle import ScoredMembers
+from .plug_in import PlugInMembers
 from .thresholds import ThresholdMembers
 
 
@@ -39,9 +41,22 @@ def joined(parts: Sequence[Members]) -> Members:
     if all(isinstance(part, FiniteMembers) for part in parts):
         return FiniteMembers(tuple(c for part in parts if isinstance(part, FiniteMembers) for c in part.classifiers))
     cut = [part for part in parts if isinstance(part, ThresholdMembers)]
-    if len(cut) == len(parts) and all(part.setting == cut[0].setting for part in cut):
+    if len(cut) == len(parts) and all(part.setting is cut[0].setting for part in cut):
         return ThresholdMembers(cut[0].setting, np.concatenate([part.cuts for part in cut], axis=1))
-    return Joined(tuple(parts))
+    rules = [part for part in parts if isinstance(part, PlugInMembers)]
+    if len(rules) == len(parts) and all(part.posterior.signatures is rules[0].posterior.signatures for part in rules):
+        return PlugInMembers(rules[0].posterior, np.concatenate([part.k for part in rules], axis=1))
+    scored = [part for part in parts if isinstance(part, ScoredMembers)]
+    return _scored(scored) if len(scored) == len(parts) else Joined(tuple(parts))
+
+
+def _scored(parts: Sequence[ScoredMembers]) -> Members:
+    """Thresholds on the scores of all of them, each of which scores once."""
+    distinct = {id(fitted): fitted for part in parts for fitted in part.fitted}
+    order = {key: k for k, key in enumerate(distinct)}
+    place = [order[id(part.fitted[k])] for part in parts for k in part.place]
+    cuts = np.concatenate([part.cuts for part in parts])
+    return ScoredMembers(tuple(distinct.values()), np.array(place, dtype=np.intp), cuts, parts[0].remembered)
 
 
 def constants(like: Members) -> Members | None:

@@ -328,7 +328,7 @@ class LinearLearner(Learner):
         def measure(members: Members) -> Array:
             if not isinstance(members, LinearMembers):
                 raise TypeError(f"a linear learner measures linear members; got {type(members).__name__}")
-            return design.sums(members.with_intercept.astype(design.X.dtype))
+            return rows.reduce(design.sums(members.with_intercept.astype(design.X.dtype)))[0]
 
         return measure
 

@@ -33,7 +33,7 @@ from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected, fits_closely, 
 from .posterior import Posterior, Signatures
 from .weighing import check_weights
 
-FITS = 15
+FITS = 8
 """Fits of an oracle that was not told how many."""
 CUTS = 16
 """Thresholds on the score of each fit that are in the pool, beside its own."""

@@ -1,8 +1,7 @@
 """A sample of the rows that every process has: for searches that sort, where all rows are too many or not here.
 
-In: features and cells of the rows that are here. Out: rows spread evenly over all rows of all processes, in their
-order, the same wherever they came from; all of them where they are few. What such a search finds is measured on all
-rows.
+In: features and cells of the rows that are here. Out: rows spread evenly over all rows of all processes, in an order
+of their own; all of them where they are few. What such a search finds is measured on all rows.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._core.hashing import row_hashes
 from .._core.peers import Peers
 from ..data.cells import Cells
 
@@ -32,5 +32,6 @@ def sampled(X: Any, cells: Cells, shared: Peers, most: int = SAMPLED) -> tuple[A
     features, of, weights = zip(*parts, strict=True)
     sparse = bool(sp.issparse(X))
     joint: Any = sp.csr_array(sp.vstack(features)) if sparse else np.concatenate(features)
-    joined = np.concatenate(weights) * max(total / most, 1.0)
-    return joint, replace(cells, of=np.concatenate(of), weights=joined)
+    cell, weight = np.concatenate(of), np.concatenate(weights) * max(total / most, 1.0)
+    order = np.lexsort((weight, cell, row_hashes(joint)))  # whoever had them
+    return joint[order], replace(cells, of=cell[order], weights=weight[order])

@@ -74,10 +74,13 @@ def tables(lines: Sequence[Line]) -> list[Table]:
             own = [line for line in found if line["method"] == name]
             if own:
                 rows.append(_row(method.title, own, free, kind, method.aware))
-        header = ("method", "told the group", "splits")
-        header += tuple(f"error at gap {gap}" for gap in GAPS) if kind in ("dp", "tpr", "odds") else ()
+        header: tuple[str, ...] = ("method", "told the group", "splits")
+        header += tuple(f"error at gap ≤ {gap}" for gap in GAPS) if kind in ("dp", "tpr", "odds") else ()
         header += ("asked: achieved (error)", "CPU s")
-        note = "Means over the splits; the error at a gap lies between the points of each split's curve."
+        note = (
+            "Means over the splits; the error at a gap is that of the lower edge of each split's curve, between its "
+            "points."
+        )
         made.append(Table(f"{DATA[data]}: {KINDS[kind]}, {GROUPED[attribute]}", note, header, tuple(rows)))
     return made
 
