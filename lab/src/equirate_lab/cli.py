@@ -254,7 +254,7 @@ def bench(
 
 
 def _bench_networks(wanted: tuple[str, ...] | None, quick: bool, again: bool, cache: Path, docs: Path | None) -> None:
-    """Networks on batches, their cost and how good they are: some parts, all (none named), or nothing new (None)."""
+    """Networks on batches: some parts, all of them (none named), or what is measured already (None)."""
     from . import networks
     from .experiments import as_markdown, show
     from .experiments.files import fill

@@ -114,9 +114,8 @@ def damped_steps(table: Table, damping: float) -> Damped:
     """
     n = table.program.n_multipliers
     scale = np.ones(n - 1)
-    sizes: Any = abs(table.matrix).max(axis=1)
-    dense = sizes.toarray() if hasattr(sizes, "toarray") else sizes
-    most = np.asarray(dense, dtype=np.float64).ravel()[1:n]
+    sizes: Any = abs(table.matrix).max(axis=1)  # sparse where the matrix is
+    most = np.asarray(sizes.toarray() if hasattr(sizes, "toarray") else sizes, dtype=np.float64).ravel()[1:n]
     own = np.flatnonzero(~table.nonlinear)
     scale[own] = np.minimum(1.0, UNITS / np.maximum(table.cells.totals.sum() * most[own], 1e-12))
     damped = np.zeros(n - 1)
