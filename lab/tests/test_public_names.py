@@ -9,16 +9,20 @@ import equirate_lab
 import pytest
 
 import equirate
-from equirate import datasets
+import equirate.torch
+from equirate import boosting, datasets, distributed
 
 LAB = Path(equirate_lab.__file__).parent
 MODULES: dict[str, ModuleType] = {
     "equirate": equirate,
     "equirate.algorithms": equirate.algorithms,
     "equirate.baselines": equirate.baselines,
+    "equirate.boosting": boosting,
     "equirate.datasets": datasets,
+    "equirate.distributed": distributed,
     "equirate.mixtures": equirate.mixtures,
     "equirate.models": equirate.models,
+    "equirate.torch": equirate.torch,
 }
 """The modules whose names are public; `datasets` needs an extra, so it is no attribute of the package."""
 FILES = sorted(path for path in LAB.rglob("*.py") if path.parent.name != "rivals")

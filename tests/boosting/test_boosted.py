@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.neighbors import KNeighborsClassifier
 
 import equirate as eq
-from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees
+from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
 
@@ -228,13 +228,45 @@ def test_missing_features_and_the_same_row_decided_alike() -> None:
         clf.fit(np.where(np.isnan(holes), np.inf, holes), Y, sensitive_features=PEOPLE)
 
 
-def test_text_in_a_frame_is_refused_by_name() -> None:
+@pytest.mark.parametrize("library", [*LIBRARIES, "sklearn"])
+def test_categories_in_a_frame(library: str, tmp_path: Path) -> None:
     import pandas as pd
 
-    frame = pd.DataFrame(X, columns=list("pqrs")).assign(colour=np.where(X[:, 0] > 0, "red", "blue"))
-    clf = eq.RateClassifier(ERROR, PARITY, model="trees", random_state=0)
+    colours = np.array(["red", "green", "blue"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+    frame = pd.DataFrame({"colour": pd.Categorical(colours), "p": X[:, 1], "q": X[:, 2]}, index=np.arange(N) + 7)
+    frame.loc[frame.index[::9], "colour"] = None
+    model = default_trees(library, **({} if library == "sklearn" else {"n_jobs": 1}))
+    clf = eq.RateClassifier(ERROR, PARITY, model=model, random_state=0)
+    if library == "sklearn":  # whose categories cannot be told by place: encode them
+        with pytest.raises(eq.DataError, match="'colour'"):
+            clf.fit(frame, Y, sensitive_features=PEOPLE)
+        return
+    clf.fit(frame, Y, sensitive_features=PEOPLE)
+    assert clf.categories_ == {"colour": ["blue", "green", "red"]}
+    assert clf.evaluate(frame, Y, PEOPLE)["objective"] < 0.4
+    clf.save(tmp_path / "model")
+    again = eq.load(tmp_path / "model")
+    strange = frame.assign(colour=["violet"] * N)
+    for each in (frame, strange):
+        np.testing.assert_array_equal(again.predict(each), clf.predict(each))
+    np.testing.assert_array_equal(clf.predict(strange), clf.predict(frame.assign(colour=[None] * N)))
+    with pytest.raises(eq.DataError, match="X must be a data frame with the columns 'colour'"):
+        clf.predict(X[:, :3])
+    with pytest.raises(eq.DataError, match="no column 'colour'"):
+        clf.predict(frame.drop(columns="colour"))
+
+
+def test_categories_are_for_trees_that_split_them() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"colour": np.where(X[:, 0] > 0, "red", "blue"), "p": X[:, 1]})
     with pytest.raises(eq.DataError, match="'colour'"):
-        clf.fit(frame, Y, sensitive_features=PEOPLE)
+        eq.RateClassifier(ERROR, PARITY).fit(frame, Y, sensitive_features=PEOPLE)
+    clf = eq.RateClassifier(ERROR, PARITY, model=BoostedTrees(begin=10, **SMALL), n_rounds=10, random_state=0)
+    clf.fit(frame, Y, sensitive_features=PEOPLE)
+    assert clf.predict(frame).shape == (N,)
+    clf.fit(X, Y, sensitive_features=PEOPLE)
+    assert not hasattr(clf, "categories_")
 
 
 def test_groups_are_for_rules_that_look_them_up() -> None:
@@ -257,12 +289,14 @@ def test_a_frontier_of_trees_is_one_training() -> None:
     assert set(found.parts) == {"train", "test"}
 
 
-def test_confidence_tests_on_rows_that_nothing_was_trained_on() -> None:
+@pytest.mark.parametrize("method", ["cross", "holdout"])
+def test_trees_are_certified(method: str) -> None:
     wide = [abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.3]
-    clf = eq.RateClassifier(ERROR, wide, model=default_trees(n_jobs=1), confidence=0.9, random_state=0)
+    options = {"confidence": 0.9, "confidence_method": method, "random_state": 0}
+    clf = eq.RateClassifier(ERROR, wide, model=default_trees(n_jobs=1), **options)
     clf.fit(X, Y, sensitive_features=PEOPLE)
     assert clf.status_.certified is True
-    assert set(clf.parts_) == {"train", "validation"}
+    assert gap(clf) < 0.3
 
 
 def test_weights_for_the_constraints_alone_are_refused() -> None:
@@ -367,3 +401,49 @@ def test_an_interrupted_oracle_keeps_what_there_is() -> None:
 def test_probabilities_by_name_are_no_classifier_of_their_own() -> None:
     with pytest.raises(NotImplementedError):
         BoostedProbabilities().predict_proba(X)
+
+
+# -- handed over to the library ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begin", [0, 12])
+def test_a_single_ensemble_is_handed_over_to_lightgbm(begin: int) -> None:
+    holes = X.copy()
+    holes[::5, 0] = np.nan
+    holes[:, 2] = np.floor(np.abs(10 * holes[:, 2]))
+    model = BoostedTrees(begin=begin, categorical_feature=[2], **SMALL)
+    best = eq.solve(PROBLEM, holes, Y, PEOPLE, model=model, theta_step=0.3, lambda_step=0.01, n_rounds=20).best()
+    scores = to_lightgbm(best).predict(holes, raw_score=True)
+    np.testing.assert_allclose(scores, best.members.scores(holes)[:, 0], atol=1e-12)
+
+
+def test_a_single_ensemble_is_handed_over_to_xgboost() -> None:
+    import xgboost
+
+    best = eq.solve(
+        PROBLEM,
+        X,
+        Y,
+        PEOPLE,
+        model=BoostedTrees("xgboost", begin=8, **SMALL),
+        theta_step=0.3,
+        lambda_step=0.01,
+        n_rounds=20,
+    ).best()
+    scores = to_xgboost(best).predict(xgboost.DMatrix(X), output_margin=True)
+    np.testing.assert_allclose(scores, best.members.scores(X)[:, 0], atol=1e-5)
+    with pytest.raises(eq.AlgorithmError, match="use to_xgboost"):
+        to_lightgbm(best)
+
+
+def test_an_oracle_is_handed_over_with_its_threshold() -> None:
+    best = eq.solve(PROBLEM, X, Y, PEOPLE, model=lightgbm_classifier(), n_rounds=3).best()
+    np.testing.assert_array_equal(to_lightgbm(best).predict(X, raw_score=True) > 0, best.members.decide(X)[:, 0])
+
+
+def test_only_a_single_ensemble_is_handed_over() -> None:
+    mixture = eq.solve(PROBLEM, X, Y, PEOPLE, model="trees", n_rounds=10).polish()
+    with pytest.raises(eq.AlgorithmError, match="only a single ensemble"):
+        to_lightgbm(mixture)
+    with pytest.raises(eq.AlgorithmError, match="not all of these classifiers are trees"):
+        to_lightgbm(eq.solve(PROBLEM, X, Y, PEOPLE, model=RandomForestClassifier(5), n_rounds=2).best())

@@ -37,7 +37,7 @@ def folder(tmp_path):
 
 def estimator(**settings):
     constraints = eq.demographic_parity("group", tolerance=0.05)
-    return eq.RateClassifier(eq.maximize(eq.f1()), constraints, n_rounds=60, random_state=0, **settings)
+    return eq.RateClassifier(eq.maximize(eq.f1()), constraints, n_rounds=60, random_state=0, finish=False, **settings)
 
 
 def test_the_same_as_from_memory(folder):

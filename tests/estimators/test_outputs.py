@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import equirate as eq
 from equirate._core.hashing import salted_keys, salted_rows
@@ -86,11 +87,17 @@ def test_status_report_and_file_speak_of_the_classifier_that_predicts(fitted, ou
 
 
 def test_a_fit_that_could_not_certify_predicts_as_the_plain_one_and_says_so():
-    tight = eq.RateClassifier(*PROBLEMS["parity"], confidence=0.9999, **FAST)
-    with pytest.warns(eq.NotSolvedWarning, match="not certified"):
+    gap = abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.001  # half an example of the smaller group
+    tight = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], confidence=0.95, **FAST)
+    with pytest.warns(eq.NotSolvedWarning, match="not certified: with .* examples of group == 'a', .* cannot be"):
         tight.fit(X, Y, PEOPLE)
     assert tight.status_.certified is False
     assert tight.margin_ == 0.0
+    assert not tight.certification_.certified
+    assert "would do" in tight.certification_.reasons[0]
+    assert "Not certified at 95%" in str(tight.status_)
+    plain = clone(tight).set_params(confidence=None).fit(X, Y, PEOPLE)
+    np.testing.assert_array_equal(tight.predict_pmf(X), plain.predict_pmf(X))
     # Chosen without a margin: on the rows it was chosen on, the constraint holds.
     assert tight.status_.feasible
     assert tight.status_.violation <= tight.status_.tolerance

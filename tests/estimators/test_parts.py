@@ -35,10 +35,22 @@ def test_four_are_not():
     assert found.validation is None
 
 
-@pytest.mark.parametrize("settings", [{"confidence": 0.9}, {"two_sets": True}])
+@pytest.mark.parametrize("settings", [{"confidence": 0.9, "confidence_method": "holdout"}, {"two_sets": True}])
 def test_what_needs_held_out_data_is_refused_without(settings):
-    with pytest.raises(eq.DataError, match="confidence or two_sets cannot be had"):
+    with pytest.raises(eq.DataError, match=r"(holdout\"|two_sets) cannot be had"):
         parts(400, 16, 1, **settings)
+
+
+def test_the_strict_method_keeps_half_of_the_rows_for_its_test():
+    found = parts(400, 80, 1, confidence=0.9, confidence_method="holdout")
+    assert (found.train, found.validation, found.test) == (slice(0, 150), slice(150, 200), slice(200, 400))
+    assert found.choose == slice(0, 200)
+
+
+def test_cross_fitting_leaves_the_parts_as_they_are():
+    plain, cross = parts(400, 80, 1), parts(400, 80, 1, confidence=0.9)
+    assert (cross.train, cross.validation, cross.choose) == (plain.train, plain.validation, plain.choose)
+    assert cross.test is None
 
 
 def test_thirty_training_examples_a_feature_are_trusted_in_the_choice():

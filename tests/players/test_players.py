@@ -11,6 +11,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 import equirate as eq
 from equirate.data.examples import Examples
+from equirate.game.theory import damped_steps
 from equirate.players.multipliers import (
     Ascent,
     FollowTheLeader,
@@ -34,7 +35,7 @@ from equirate.players.slack import (
     slack_gradient,
 )
 from equirate.players.state import State
-from equirate.players.steps import ADAM, STEPS, Adam, InverseRoot, Plain, step_named
+from equirate.players.steps import ADAM, STEPS, Adam, Damped, InverseRoot, Plain, step_named
 from equirate.problem.canonical import RatioForm, canonicalize
 from equirate.problem.table import make_table
 
@@ -158,6 +159,30 @@ def test_plain_and_inverse_root_steps():
     for t in range(1, 6):
         step, state = InverseRoot().move(state, g, rate)
         np.testing.assert_allclose(step, 0.5 / math.sqrt(t))
+
+
+def test_damped_steps_follow_the_gradient_and_its_change_each_row_in_its_unit():
+    rule = Damped(np.array([0.0, 3.0]), np.array([1.0, 0.1]))
+    state = rule.start((2, 1))
+    first, state = rule.move(state, np.array([[2.0], [4.0]]), np.array([0.5]))
+    np.testing.assert_allclose(first, [[1.0], [0.2]])  # there was no change yet
+    second, state = rule.move(state, np.array([[2.0], [3.0]]), np.array([0.5]))
+    np.testing.assert_allclose(second, [[1.0], [0.0]])  # 0.5 * 0.1 * (3 + 3 * (3 - 4))
+    assert state.t == 2
+
+
+def test_a_constraints_unit_is_its_groups_share_of_the_examples():
+    y, group = np.tile([0, 1], 100), np.where(np.arange(200) < 10, "a", "b")
+    a = eq.attr("group") == "a"
+    problem = eq.Problem(
+        eq.maximize(eq.g_mean()), [eq.positive_rate(a) <= 0.3, eq.positive_rate() <= 0.4, eq.f1(a) >= eq.f1(~a) - 0.1]
+    )
+    table = make_table(canonicalize(problem), Examples.of(y, {"group": group}))
+    rule = damped_steps(table, 7.0)
+    np.testing.assert_allclose(rule.scale[:2], [4 * 10 / 200, 1.0])
+    np.testing.assert_allclose(rule.scale[2:], 1.0)
+    np.testing.assert_allclose(rule.damping[:2], 7.0)
+    np.testing.assert_allclose(rule.damping[2:], 0.0)  # slacks that answer best jump
 
 
 def test_step_rules_by_name():

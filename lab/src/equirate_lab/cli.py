@@ -1,8 +1,9 @@
 """The command line: arguments only. Every command is one function that hands its arguments to the package.
 
 ``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
-``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab truth`` how far from the optimum classifiers
-end, ``equirate-lab held-out`` what they keep on new rows, and ``equirate-lab datasets`` lists the data sets.
+``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
+``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
+and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,6 +51,9 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    torch = "torch"
+    machines = "machines"
+    trees = "trees"
     all = "all"
 
 
@@ -182,7 +186,9 @@ def bench(
         Part,
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
-            "growth: rows, slices, configurations, iterates."
+            "growth: rows, slices, configurations, iterates; trees: boosted trees on census data, by itself only; "
+            "machines: several processes, Parquet files and kills, by itself only; torch: networks on batches, by "
+            "itself only."
         ),
     ] = Part.all,
     quick: Annotated[
@@ -198,8 +204,27 @@ def bench(
         Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+    rows: Annotated[int | None, typer.Option(min=0, help="machines: rows of the big file; 0 for none.")] = None,
+    splits: Annotated[
+        int, typer.Option(min=0, help="trees: random splits; 0 (torch, too) shows what is measured already.")
+    ] = 5,
+    method: Annotated[
+        list[str] | None, typer.Option(help="trees: a method, torch: a part; may be repeated. By default all.")
+    ] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="trees: acs or adult; may be repeated.")] = None,
+    attribute: Annotated[list[str] | None, typer.Option(help="trees: race or sex; may be repeated.")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="trees: dp, tpr, odds, f1, precision or kl; may be repeated.")
+    ] = None,
+    level: Annotated[list[float] | None, typer.Option(help="trees: a level asked for; may be repeated.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="trees: folder of acs_income.parquet.")] = None,
 ) -> None:
     """Measure speed and quality beside other libraries, each installed in an environment of its own."""
+    if part is Part.trees:
+        asked = {"methods": method, "data": dataset, "attributes": attribute, "kinds": kind, "levels": level}
+        given = {name: tuple(values) for name, values in asked.items() if values}
+        _bench_trees({**given, "splits": splits, **({"rows": 3000} if quick else {})}, cache, data_dir, docs)
+        return
     from dataclasses import replace
 
     from . import benchmarks
@@ -207,6 +232,12 @@ def bench(
     from .experiments import show
 
     _check_page(docs)
+    if part is Part.torch:
+        _bench_networks(tuple(method or ()) if splits else None, quick, again, cache, docs)
+        return
+    if part is Part.machines:
+        _machines(quick, again, rows, cache / ("machines-quick" if quick else "machines"), docs)
+        return
     settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
     parts = benchmarks.PARTS if part is Part.all else (part.value,)
     try:
@@ -220,6 +251,50 @@ def bench(
         typer.echo(f"Left out: {line}", err=True)
     places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
+
+
+def _bench_networks(wanted: tuple[str, ...] | None, quick: bool, again: bool, cache: Path, docs: Path | None) -> None:
+    """Networks on batches: some parts, all of them (none named), or what is measured already (None)."""
+    from . import networks
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    plan = networks.QUICK if quick else networks.FULL
+    parts = () if wanted is None else wanted or networks.PARTS
+    for name in set(parts) - set(networks.PARTS):
+        raise typer.BadParameter(f"there is no part {name!r}; there are {', '.join(networks.PARTS)}")
+    try:
+        lines = networks.run(parts, cache, plan, again, tell=lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    made = networks.make_tables(lines)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
+
+
+def _bench_trees(plan: dict[str, Any], cache: Path, data_dir: Path | None, docs: Path | None) -> None:
+    from .experiments import show
+    from .experiments.files import fill, write_text
+    from .trees import page
+    from .trees.runner import Plan, run
+
+    _check_page(docs)
+    try:
+        lines = run(Plan(**plan), cache / "trees", data_dir, lambda text: typer.echo(text, err=True))
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    made = [*page.tables(lines), page.cost(lines)]
+    show(made, sys.stdout)
+    for line in page.failed(lines):
+        typer.echo(f"Failed: {line}", err=True)
+    if docs is not None:
+        picture = docs.with_name("trees.svg")
+        write_text(picture, page.curves(lines))
+        text = "\n\n".join(table.markdown() for table in made)
+        fill(docs, f"![Error against the gap achieved on test rows]({picture.name})\n\n{text}")
 
 
 @app.command()
@@ -237,6 +312,47 @@ def coverage(
     _check_page(docs)
     results = measured.run(samples, seed, jobs=jobs, tell=lambda line: typer.echo(line, err=True))
     made = measured.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
+
+
+@app.command()
+def confidence(
+    samples: Annotated[
+        int, typer.Option(min=0, help="Samples of each problem (twice as many for some); 0: those in the files.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    problem: Annotated[
+        list[str] | None, typer.Option(help="Begin of a problem's name; may be repeated. By default all.")
+    ] = None,
+    fresh: Annotated[int, typer.Option(min=1000, help="Fresh rows to judge on.")] = 200_000,
+    times: Annotated[
+        int, typer.Option(min=0, help="How many fits to time of every kind, plain and confident; 0 for none.")
+    ] = 3,
+    out: Annotated[
+        Path, typer.Option(help="Where every sample goes; a run that was interrupted goes on there.")
+    ] = Path("build/confidence"),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure how often what is certified holds on new data, how often that can be had, and at what price."""
+    from . import confidence as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
+    chosen = [each for each in measured.PROBLEMS if not problem or each.name.startswith(tuple(problem))]
+    if not chosen:
+        raise typer.BadParameter(
+            f"no problem begins with that; there are {'; '.join(each.name for each in measured.PROBLEMS)}",
+            param_hint="--problem",
+        )
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    results = measured.run(samples, seed, out, chosen, fresh, tell)
+    made = measured.make_tables(results, measured.measure(times, tell) if times else ())
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made))
@@ -326,6 +442,23 @@ def held_out(
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made), "held-out")
+
+
+def _machines(quick: bool, again: bool, rows: int | None, folder: Path, docs: Path | None) -> None:
+    """Measure what a fit costs over several processes and from Parquet files, and kill some of its processes."""
+    from dataclasses import replace
+
+    from . import machines
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    settings = machines.Settings.quick() if quick else machines.Settings()
+    settings = settings if rows is None else replace(settings, big_file=rows)
+    results = machines.measure(folder, settings, again=again, tell=lambda line: typer.echo(line, err=True))
+    made = machines.make_tables(results)
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _known(wanted: list[str], names: tuple[str, ...]) -> list[str]:

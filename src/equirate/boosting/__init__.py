@@ -11,10 +11,11 @@ from typing import Any
 
 from ..models.plug_in import PlugIn
 from .boosted import BoostedTrees
+from .handing_over import to_lightgbm, to_xgboost
 from .libraries import installed
 from .training import GROUP_RATE, GROUP_TREES, BoostedProbabilities, for_groups
 
-__all__ = ["BoostedProbabilities", "BoostedTrees", "default_trees"]
+__all__ = ["BoostedProbabilities", "BoostedTrees", "default_trees", "to_lightgbm", "to_xgboost"]
 
 
 def default_trees(library: str | None = None, **settings: Any) -> PlugIn:

@@ -48,7 +48,8 @@ class BoostedTrees(Model):
     settings
         Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
         ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
-        and others. The step size is the game's (``theta_step``); ``learning_rate`` is the unconstrained ensemble's.
+        and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained
+        ensemble.
 
     Examples
     --------
@@ -102,6 +103,11 @@ class BoostedTrees(Model):
     def takes_missing(self) -> bool:
         """Both libraries do."""
         return True
+
+    def with_categories(self, columns: tuple[int, ...]) -> BoostedTrees:
+        """The same, told which columns are codes of categories, unless the settings say so already."""
+        told = {"categorical_feature": list(columns), **self.settings}
+        return BoostedTrees(self.library, begin=self.begin, surrogate=self.surrogate, **told)
 
     @property
     def wants_referee(self) -> bool:

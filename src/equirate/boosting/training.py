@@ -8,7 +8,7 @@ used then, round by round).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,13 @@ class BoostedProbabilities:
     def trained(self) -> tuple[str, dict[str, Any]]:
         """Library and settings."""
         return self.library, dict(self.settings)
+
+    def with_categories(self, columns: tuple[int, ...]) -> BoostedProbabilities:
+        """The same, told which columns are codes of categories, unless the settings say so already."""
+        known = dict(self.settings)
+        if "categorical_feature" in known:
+            return self
+        return replace(self, settings=(*self.settings, ("categorical_feature", list(columns))))
 
     def plain(self) -> dict[str, Any]:
         """Everything as one mapping, for files."""
@@ -97,7 +104,7 @@ def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
     return None
 
 
-GROUP_TREES, GROUP_RATE = 48, 0.3
+GROUP_TREES, GROUP_RATE = 40, 0.3
 """Trees for groups, all together, and their step: rules hardly depend on how well the groups are known."""
 _KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features", "feature_types", "max_bin")
 """Settings of the trees for the label that those for the groups share."""
@@ -125,9 +132,23 @@ def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | Non
     if found is None:
         return None
     library, settings = found
-    if isinstance(estimator, BoostedProbabilities):
-        settings = {**modest(library, sum(map(len, folds))), **settings}
-    return BinnedTrainer(library, settings, X, folds, rest)
+    if not isinstance(estimator, BoostedProbabilities):
+        return BinnedTrainer(library, settings, X, folds, rest)
+    settings = {**modest(library, sum(map(len, folds))), **settings}
+    return BinnedTrainer(library, settings, X, folds, rest, hasty(settings))
+
+
+def hasty(settings: Settings) -> dict[str, Any]:
+    """Half as many trees with steps of twice the size: for folds, whose trees judge rows and do not serve."""
+    rate = float(settings.get("learning_rate") or 0.1)
+    trees = int(settings.get("n_estimators") or 100)
+    if not {"n_estimators", "learning_rate"} >= {name for name in settings if name in _PACES} or rate > MOST_RATE:
+        return {}  # under another name, or too large to be doubled
+    return {"n_estimators": max(trees // 2, 1), "learning_rate": 2 * rate}
+
+
+MOST_RATE = 0.15
+_PACES = ("n_estimators", "learning_rate", "eta", "shrinkage_rate", "num_iterations", "num_boost_round", "num_rounds")
 
 
 def modest(library: str, rows: int) -> dict[str, Any]:
@@ -147,8 +168,17 @@ SIZES = ((10_000, (40, 7, 3)), (20_000, (60, 15, 4)))
 class BinnedTrainer(Trainer):
     """Trains on parts of one binned table, which are made once."""
 
-    def __init__(self, library: str, settings: Settings, X: Any, folds: Sequence[Index], rest: Index | None) -> None:
+    def __init__(
+        self,
+        library: str,
+        settings: Settings,
+        X: Any,
+        folds: Sequence[Index],
+        rest: Index | None,
+        in_folds: Settings | None = None,
+    ) -> None:
         super().__init__(None, X, folds, rest)
+        self.in_folds = in_folds or {}
         self.settings, self.bins = dict(settings), bins_of(library, X, settings)
         self.parts: dict[Any, Bins] = {}
         self.most: int | None = None
@@ -160,7 +190,7 @@ class BinnedTrainer(Trainer):
             return super().for_groups(estimator)
         other = object.__new__(BinnedTrainer)
         most = getattr(estimator, "trees", None)
-        other.__dict__.update({**self.__dict__, "settings": found[1], "most": most})
+        other.__dict__.update({**self.__dict__, "settings": found[1], "most": most, "in_folds": {}})
         return other
 
     def _part(self, name: Any, rows: Index) -> Bins:
@@ -187,7 +217,7 @@ class BinnedTrainer(Trainer):
         else:
             place = target[train]
         used = [(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)]
-        settings = self.settings
+        settings = self.settings if fold is None else {**self.settings, **self.in_folds}
         if self.most is not None:  # two classes have one tree a round, more have one each
             rounds = self.most // (len(present) if len(present) > 2 else 1)
             settings = {**settings, "n_estimators": min(max(rounds, FEWEST), MOST)}

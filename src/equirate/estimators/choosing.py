@@ -12,28 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import InfeasibleError
-from .._core.peers import peers
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.infeasible import shifted
 from ..game.loop import Moment, values
 from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
-from ..judge.certify import certify, estimate
 from ..language.expressions import Constraint
 from ..mixtures import PENALTY, Cut, polish_weights, shrink_weights
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-UNCERTIFIED = (
-    "not certified: no margin that was tried makes every constraint pass its test at the confidence asked for, so this "
-    "is the classifier without a margin; give more data, or loosen the constraints"
-)
-"""Said wherever a confidence was asked for that could not be had."""
-MARGINS = (4.0, 3.0, 2.5, 2.0, 1.75, 1.5, 1.25, 1.0, 0.75, 0.5, 0.25, 0.0)
-"""Margins, in standard errors, of the candidates that `careful` tests, most careful first."""
 
 
 def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
@@ -179,7 +167,7 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
     return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
 
-def status_of(solution: Solution, classifier: Classifier, sample: Sample, certified: bool | None) -> Status:
+def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Status:
     """The status of the classifier that predicts, where it is not the best mixture of what was found."""
     objective, violation = measured(solution, classifier, sample)
     feasible = violation <= solution.tolerance
@@ -196,62 +184,10 @@ def status_of(solution: Solution, classifier: Classifier, sample: Sample, certif
         violation=max(violation, 0.0),
         feasible=feasible,
         gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
-        advice=advice if certified is not False else (*advice, UNCERTIFIED),
-        certified=certified,
+        advice=advice,
     )
 
 
 def split(problem: Problem) -> list[Constraint]:
     """The constraints with ``abs`` and ``max`` taken apart."""
     return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
-
-
-def careful(
-    chooser: Solution, problem: Problem, on: Sample, test: Sample, confidence: float
-) -> tuple[Classifier, float] | None:
-    """Learn then test: mixtures with ever smaller margins, tested in that order on a part of their own.
-
-    Testing in a fixed order, most careful first, and stopping at the first failure keeps the chance of accepting a
-    mixture that breaks a constraint below 1 - confidence, whatever the mixtures were fitted to.
-
-    Parameters
-    ----------
-    chooser
-        The iterates, judged on ``on``.
-    on, test
-        What mixtures are chosen on, and what they are tested on.
-
-    Returns
-    -------
-    The mixture with the smallest margin that passed, and that margin in standard errors; None if none passed.
-    """
-    parts, plain = split(problem), chooser.polish()
-    played = split(chooser.problem)  # the same constraints, perhaps restricted to a copy of the examples
-    probability = plain.positive_probability(on.X, on.examples.columns)
-    larger = np.sqrt(
-        peers().total(len(on)) / peers().total(len(test))
-    )  # errors on the part that is tested on, by its size alone
-    errors = [larger * estimate(part.residual, on.examples, probability).error for part in parts]
-
-    def with_margin(margin: float) -> Classifier | None:
-        tight = [shifted(part, margin * error) for part, error in zip(played, errors, strict=True)]
-        if not margin:
-            return plain
-        try:
-            tighter = chooser.for_problem(Problem(chooser.problem.objective, tight))
-        except InfeasibleError:  # so wide a margin leaves no room between two constraints
-            return None
-        return tighter.polish(time_limit=0)  # one of a dozen
-
-    accepted: tuple[Classifier, float] | None = None
-    for margin in MARGINS:
-        mixture = with_margin(margin)
-        if mixture is None:  # decided without the test's data, so that leaving it out costs no confidence
-            continue
-        verdicts = certify(
-            parts, test.examples, mixture.positive_probability(test.X, test.examples.columns), confidence
-        )
-        if not all(verdict.verdict == "pass" for verdict in verdicts):
-            break
-        accepted = mixture, margin
-    return accepted

@@ -18,17 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
-from ..game.finishing import Told, finishing
+from ..game.finishing import ROUNDS, Told, finishing
+from ..game.infeasible import shifted
 from ..game.loop import values
 from ..game.solution import Solution
 from ..mixtures import PENALTY
 from ..models import make_model
-from ..models.contract import Rows
+from ..models.contract import Fit, Rows
 from ..players.steps import ADAM
+from ..problem.problem import Problem
 from ..problem.table import make_table
+from .choosing import split
 
 Array = NDArray[np.float64]
 
@@ -36,6 +40,13 @@ REFIT = 5000
 """Rows up to which columns are also found on all of them."""
 FEW_FEATURES = 4
 """Features up to which columns that fit the sample closely are preferred."""
+ENOUGH_ROWS = 1000
+"""Training rows from which on the model fitted to the labels alone is preferred where it is as good."""
+ROOM = 0.005
+"""How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
+"""
+ALONG = 5
+"""Levels of a frontier that columns are found for, at most."""
 BLOCKS = 10
 """Parts of the held-out rows that are left out in turn, to see how much a difference varies."""
 NOISE = 1.0
@@ -44,49 +55,103 @@ NOISE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The rows that mixtures are chosen on and, where they are not among the training rows, those held out of them."""
+    """The rows that mixtures are chosen on, and those of them that no column was found on.
+
+    ``together`` says whether the first are more than the second: training and held-out rows.
+    """
 
     choose: tuple[Sample, Cells]
-    apart: tuple[Sample, Cells] | None
+    apart: tuple[Sample, Cells]
+
+    @property
+    def together(self) -> bool:
+        """Whether mixtures are chosen on training rows too."""
+        return bool(peers().total(len(self.choose[0]) - len(self.apart[0])) > 0)
 
 
-def finished(solution: Solution, model: Any, held: Held, told: Told | None = None) -> Solution:
-    """Finish a solution of the training rows, and judge it where mixtures are chosen."""
-    more = solution.finish(progress=told)
+def finished(
+    solution: Solution, model: Any, held: Held, levels: Array | None = None, told: Told | None = None
+) -> Solution:
+    """Finish a solution of the training rows, and judge it where mixtures are chosen.
+
+    ``levels`` are those of a frontier: columns are found for some of them, and all of these are kept.
+    """
+    more = for_levels(solution, levels, told)
     chooser = more.on_sample(*held.choose)
-    if not more.record.joined:
+    if not more.record.joined or levels is not None:
         return chooser
-    searching = True
-    if held.apart is not None:
-        kept = _pool(more, *held.apart)
-        chooser, searching = replace(chooser, mixed=kept), kept is None
-        if kept == more.played().mixed:
-            return chooser
+    kept = _pool(more, *held.apart)
+    if kept is not more and _breaks(chooser, replace(chooser, mixed=kept.mixed)):
+        kept = more
+    chooser = replace(chooser, mixed=kept.mixed)
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     every = learner.every_sum()
-    if every is None and (held.apart is None or len(held.choose[0]) > REFIT):
+    few = held.together and len(held.choose[0]) <= REFIT
+    if kept.mixed == more.played().mixed or not (few or every is not None):
         return chooser
-    joined = finishing(chooser, learner, told=told, searching=searching)
+    plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
+    joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
     return replace(chooser.joining(joined), every=every)
 
 
-def _pool(more: Solution, sample: Sample, cells: Cells) -> tuple[int, ...] | None:
-    """The columns to mix, as rows say that none of them has seen: all, the regressions alone, or those of the play.
+def for_levels(solution: Solution, levels: Array | None, told: Told | None = None) -> Solution:
+    """Finish a solution for its own problem or, along a frontier, for some of the levels."""
+    if levels is None or solution.problem.losses():
+        return solution.finish(progress=told)
+    for level in np.unique(np.quantile(levels, np.linspace(0, 1, ALONG), method="nearest")):
+        at_level = solution.for_problem(loosened(solution.problem, float(level)))
+        solution = solution.joining(finishing(at_level, told=told))
+    return solution
 
-    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky; the regressions
-    are few, and fit no sample closely. With few features the search is what finds the optimum, and there is little to
-    fit too closely. So these are preferred, unless others are better by more than the difference may be wrong.
+
+def loosened(problem: Problem, by: float) -> Problem:
+    """The problem with every constraint loosened by so much."""
+    return Problem(problem.objective, [shifted(part, -by) for part in split(problem)])
+
+
+def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
+    """The columns to mix, as rows say that none of them has seen.
+
+    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky. So columns that
+    fit less closely are preferred, unless others are better by more than the difference may be wrong: first the model
+    fitted to the labels alone (which is what there is to be had where no constraint binds), then those fitted to
+    prices, then all, then those of the play. With few features there is little to fit too closely, and the search is
+    what finds the optimum: there, all are preferred, and strongly so.
     """
-    pools = [more, more.regressed(), more.played()]
-    if (more.learner.width or 0) > FEW_FEATURES and more.regressed().iterates:
-        pools = [pools[1], pools[0], pools[2]]
+    every, priced, played = more, more.joined(Fit.PRICED), more.played()
+    pools, noise = [every, priced, played], 2 * NOISE
+    if (more.learner.width or 0) > FEW_FEATURES:
+        noise = NOISE
+        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
+        pools = [*plain, priced, every, played]
     pools = [pool for pool in pools if pool.iterates]
-    found = _merits([pool.polish(time_limit=0) for pool in pools], more, sample, cells)
+    mixtures = [pool.polish(time_limit=0) for pool in pools]
+    reached = [_merit(more, mixture) for mixture in mixtures]
+    closest = [merit for pool, merit in zip(pools, reached, strict=True) if pool is not every]
+    near = [k for k, merit in enumerate(reached) if merit <= min(closest) + ROOM]
+    found = _merits([mixtures[k] for k in near], more, sample, cells)
     if found is None:
-        return pools[0].mixed
-    by = found - found[:, :1]
-    error = np.sqrt((BLOCKS - 1) * np.var(by[1:], axis=0))
-    return pools[int(np.argmin(by[0] + NOISE * error))].mixed
+        return more
+    best = 0
+    for other in range(1, len(near)):
+        by = found[:, other] - found[:, best]
+        if by[0] < -noise * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
+            best = other
+    return pools[near[best]]
+
+
+def _breaks(every: Solution, some: Solution) -> bool:
+    """Whether mixtures of some columns break a constraint where those of all columns do not."""
+    if some.value_of(some.polish(time_limit=0))[1] <= some.tolerance:
+        return False
+    return every.value_of(every.polish(time_limit=0))[1] <= every.tolerance
+
+
+def _merit(solution: Solution, mixture: Classifier) -> float:
+    """Objective and price of the violation on the rows that columns were found on; smaller is better."""
+    objective, violation = solution.value_of(mixture)
+    merit = solution.sign * objective + PENALTY * max(violation, 0.0)
+    return merit if np.isfinite(merit) else np.inf
 
 
 def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> Array | None:
@@ -95,7 +160,8 @@ def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cell
     None where some part cannot measure a rate, or a value is not finite.
     """
     predicted = np.stack([each.positive_probability(sample.X, sample.examples.columns) for each in mixtures], axis=1)
-    block = np.random.default_rng(0).permutation(len(sample)) % BLOCKS
+    first, total = peers().places(len(sample))
+    block = np.random.default_rng(0).permutation(total)[first : first + len(sample)] % BLOCKS
     merits = np.zeros((1 + BLOCKS, len(mixtures)))
     for k in range(1 + BLOCKS):
         weights = np.where(block == k - 1, 0.0, sample.examples.weights)
@@ -104,7 +170,7 @@ def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cell
             table = make_table(solution.judge.program, replace(sample.examples, weights=weights), part)
         except DataError:
             return None
-        rates = snapped(table.rates(part.sums(predicted)))
+        rates = snapped(table.rates(part.sums_of_all(predicted)))
         objective, violations = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
         merits[k] = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
     return merits if np.isfinite(merits).all() else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -31,20 +31,23 @@ from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.solving import solve_on
-from ..judge.certify import certify, check_confidence
+from ..judge.certification import Certification
+from ..judge.certify import check_confidence
 from ..language.parity import attributes_in
 from ..mixtures import PENALTY
 from ..models import make_model
-from ..models.contract import Model, Prepared
+from ..models.contract import Members, Model, Prepared, refuse_apart
 from ..models.derandomised import Derandomised
 from ..models.design import Standard
+from ..models.joined import Joined
 from ..models.linear import Linear
 from ..models.plug_in import PlugIn
+from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .choosing import LevelPlateaus, Plateau, best_single, better, careful, measured, split, status_of
+from .choosing import LevelPlateaus, Plateau, best_single, better, measured, status_of
 from .derandomising import derandomised
-from .finished import Held, finished
+from .finished import Held, finished, for_levels
 from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
@@ -53,6 +56,8 @@ ENOUGH = 30
 """Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
 FEWEST = 5
 """Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
+TESTED = 0.5
+"""Share of the rows that the strict method of confidence keeps for its test."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class Settings:
     validation: float
     two_sets: bool
     confidence: float | None
+    confidence_method: str
     scale: bool
     weight_scope: str
     tolerance: float
@@ -87,8 +93,8 @@ class Settings:
             )
         if settings.confidence is not None:
             check_confidence(settings.confidence)
-        if (settings.confidence is not None or settings.two_sets) and settings.validation == 0:
-            raise EquirateError("two_sets and confidence need held-out data: set validation to a share such as 0.4")
+        if settings.two_sets and settings.validation == 0:
+            raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
         if not _number(settings.tolerance) or not settings.tolerance >= 0:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
         if settings.finish is not None and not isinstance(settings.finish, bool):
@@ -102,6 +108,17 @@ class Settings:
     def standardised(self) -> bool:
         """Whether features are standardised inside the model."""
         return self.scale and is_linear(self.model)
+
+    @property
+    def tested(self) -> float:
+        """Share of the data that is kept for a test alone."""
+        return TESTED if self.confidence is not None and self.confidence_method == "holdout" else 0.0
+
+    def trusted(self, examples: int, width: int) -> bool:
+        """Whether a model trained on so many examples may choose its mixture on them."""
+        few = isinstance(self.model, Thresholds) or self.made.honest
+        enough = is_linear(self.model) and peers().total(examples) >= ENOUGH * width
+        return bool(few or enough) and not self.two_sets
 
     @cached_property
     def made(self) -> Model:
@@ -134,24 +151,24 @@ class Parts:
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
-        """Split into a part to train on, one to choose on and, for a confidence level, one to test on."""
-        share, everything = settings.validation, slice(0, len(cells.of))
-        honest = settings.made.honest
-        if share == 0 or (honest and settings.confidence is None and not settings.two_sets):
+        """Split into a part to train on, one to choose on and, for the strict method of confidence, one to test on."""
+        share, tested, everything = settings.validation, settings.tested, slice(0, len(cells.of))
+        share = 0.0 if settings.made.honest and not settings.two_sets else share
+        if share == 0 and not tested:
             return cls(None, everything, None, everything)
-        shares = [1 - share, share] if settings.confidence is None else [1 - share, share / 2, share / 2]
-        found = split_by_cell(cells, shares, seed)
+        shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
+        found = split_by_cell(cells, [part for part in shares if part], seed)
         if all(measurable(problem.rates(), cells.take(part), FEWEST) for part in found):
             ends = np.cumsum([0, *map(len, found)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+            test = parts.pop() if tested else None
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            enough = peers().total(len(found[0])) >= ENOUGH * width
-            honest = honest or (is_linear(settings.model) and enough)
-            choose = slice(0, ends[2]) if honest and not settings.two_sets else parts[1]
-            return cls(np.concatenate(found), parts[0], parts[1], choose, parts[2] if len(parts) > 2 else None)
+            choose = slice(0, ends[len(parts)]) if settings.trusted(len(found[0]), width) else parts[-1]
+            return cls(np.concatenate(found), parts[0], parts[1] if share else None, choose, test)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
-        if settings.confidence is not None or settings.two_sets:
-            raise DataError(f"{message}, and confidence or two_sets cannot be had; give more data or larger slices")
+        if tested or settings.two_sets:
+            wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
+            raise DataError(f"{message}, and {wish} cannot be had; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=4)  # where fit was called
         return cls(None, everything, None, everything)
 
@@ -166,7 +183,8 @@ class Outcome:
 
     outputs: dict[str, Classifier]
     statuses: dict[str, Status]
-    margin: float
+    margin: float = 0.0
+    certification: Certification | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,12 +201,14 @@ class Training:
     parts: Parts
     prepared: Prepared | None = None
     """What was learnt before the play, where something else takes the place of the features there."""
+    seed: int | None = None
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
         """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
+        refuse_apart(settings.made)
         cells = problem_cells(problem, sample.examples)
-        parts = Parts.of(settings, problem, cells, sample.X.shape[1], seed)
+        parts = Parts.of(settings, problem, cells, _width(sample), seed)
         dtype = None
         if settings.standardised:  # single precision where a standardised linear model loses nothing by it
             trained = np.zeros(len(sample))
@@ -204,18 +224,23 @@ class Training:
             only[parts.train] = sample.examples.weights[parts.train]
             prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
         if prepared is None:
-            return cls(settings, problem, sample, cells, parts)
+            return cls(settings, problem, sample, cells, parts, seed=seed)
         if settings.weight_scope != "both" and not cells.unweighted:
             raise EquirateError(
                 f"weight_scope={settings.weight_scope!r} is not to be had with this model, whose rules weigh a row "
                 'once: use weight_scope="both", or model="linear"'
             )
-        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared)
+        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed)
 
     @property
     def width(self) -> int:
         """Number of features."""
-        return int(self.sample.X.shape[1])
+        return _width(self.sample)
+
+    @property
+    def batched(self) -> bool:
+        """Whether the model is trained on several parts in one play at little cost."""
+        return is_linear(self.settings.model) or isinstance(self.settings.model, Thresholds)
 
     def held(self) -> dict[str, tuple[Sample, Cells]]:
         """The parts that classifiers are judged on, and their cells, by name."""
@@ -231,15 +256,7 @@ class Training:
         train, choose = (twice(part, len(self.sample), len(sample)) for part in (parts.train, parts.choose))
         shown = settings.verbose
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(problem.objective.sense) if shown else None
-        options = Options(
-            algorithm=settings.algorithm,
-            model=self._model(),
-            **self._usual(),
-            levels=levels,
-            start=start,
-            tolerance=settings.tolerance,
-            progress=self._watch(levels, line),
-        )
+        options = replace(self.options(), levels=levels, start=start, progress=self._watch(levels, line))
         try:
             if settings.two_sets:
                 solution = _on_two_sets(problem, sample, cells, train, choose, options)
@@ -251,23 +268,27 @@ class Training:
                 if parts.validation is not None and not settings.two_sets:
                     chooser = solution.on_sample(sample.take(choose), cells.only(choose))
             elif settings.two_sets or parts.validation is None:
-                chooser = solution.finish(progress=told)
+                chooser = for_levels(solution, levels, told)
             else:
-                apart = None
-                if parts.choose != parts.validation:
-                    rows = twice(parts.validation, len(self.sample), len(sample))
-                    apart = sample.take(rows), cells.only(rows)
+                rows = twice(parts.validation, len(self.sample), len(sample))
+                apart = sample.take(rows), cells.only(rows)
                 held = Held((sample.take(choose), cells.only(choose)), apart)
-                chooser = finished(solution, self._model(), held, told)
+                chooser = finished(solution, self._model(), held, levels, told)
         finally:
             if line is not None:
                 line.end()
         return solution, chooser
 
+    def options(self) -> Options:
+        """How to play."""
+        settings = self.settings
+        return Options(algorithm=settings.algorithm, model=self._model(), **self._usual(), tolerance=settings.tolerance)
+
     def _finishes(self, solution: Solution) -> bool:
         """Whether further columns are wanted after the play: where that pays, unless the user says so."""
         wish = self.settings.finish
-        return (is_linear(self.settings.model) or solution.exact) if wish is None else bool(wish)
+        pays = is_linear(self.settings.model) or solution.exact or self.settings.made.answers_cheaply
+        return pays if wish is None else bool(wish)
 
     def _model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
@@ -286,10 +307,7 @@ class Training:
         """A classifier that decides by the features, where it was made on what took their place."""
         if self.prepared is None:
             return classifier
-        members, serve = classifier.members, self.prepared.serve
-        if isinstance(members, Derandomised):
-            return replace(classifier, members=replace(members, base=serve(members.base)))
-        return replace(classifier, members=serve(members))
+        return replace(classifier, members=_served(classifier.members, self.prepared.serve))
 
     def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
@@ -301,49 +319,29 @@ class Training:
         return Plateau(patience, tolerance, line=line)
 
     def choose(self, chooser: Solution) -> Outcome:
-        """Make classifiers of the recorded iterates, with a margin where one is asked for."""
+        """Make classifiers of the recorded iterates."""
+        return self.outcome(chooser, chooser.polish())
+
+    def outcome(self, chooser: Solution, mixture: Classifier) -> Outcome:
+        """A mixture with the single classifier made of it, and what was reached."""
         _, sample, _ = scoped(self.problem, self.sample, self.cells, self.settings.weight_scope)
         if not self.settings.two_sets:
             sample = sample.take(twice(self.parts.choose, len(self.sample), len(sample)))
-        mixture, margin, certified = self._mixture(chooser)
         single = self._single(chooser, mixture, sample)
-        passes = None if certified is None else certified and self._passes(single)
         made = {"stochastic": mixture, "deterministic": single}
         statuses = {
-            "stochastic": status_of(chooser, mixture, sample, certified),
-            "deterministic": status_of(chooser, single, sample, passes),
+            name: worded(status_of(chooser, found, sample), chooser.problem, self.problem)
+            for name, found in made.items()
         }
-        statuses = {name: worded(status, chooser.problem, self.problem) for name, status in statuses.items()}
         if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
             made["unconstrained"] = best_single(chooser, self.settings.tolerance, constrained=False)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
-        return Outcome(outputs, statuses, margin)
+        return Outcome(outputs, statuses)
 
-    def _mixture(self, chooser: Solution) -> tuple[Classifier, float, bool | None]:
-        """The mixture, the margin that it keeps, and whether it is certified (None if that was not asked for)."""
-        if self.settings.confidence is None or not self.problem.constraints:
-            return chooser.polish(), 0.0, None
-        on, test = (self._confident(part) for part in (self.parts.choose, self._test_part))
-        found = careful(chooser, self.problem, on, test, self.settings.confidence)
-        return (*found, True) if found is not None else (chooser.polish(), 0.0, False)
-
-    @property
-    def _test_part(self) -> slice:
-        if self.parts.test is None:
-            raise TypeError("a confidence level needs a part to test on, which `Parts.of` makes")
-        return self.parts.test
-
-    def _confident(self, part: slice) -> Sample:
+    def confident(self, part: slice) -> Sample:
         """A part with the weights that apply to the constraints."""
         sample = self.sample.take(part)
         return replace(sample, examples=sides(sample.examples, self.settings.weight_scope)[1])
-
-    def _passes(self, classifier: Classifier) -> bool:
-        """Whether a classifier passes the test that the mixture passed."""
-        test, level = self._confident(self._test_part), self.settings.confidence
-        predictions = classifier.positive_probability(test.X, test.examples.columns)
-        found = certify(split(self.problem), test.examples, predictions, 0.95 if level is None else level)
-        return all(certificate.verdict == "pass" for certificate in found)
 
     def _single(self, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
         """The mixture made deterministic or, where that is better, the best single iterate."""
@@ -373,6 +371,20 @@ def _on_two_sets(
     trained[train], measured[referee] = weights[train], weights[referee]
     judged = replace(sample, examples=replace(sample.examples, weights=measured))
     return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
+
+
+def _width(sample: Sample) -> int:
+    """Number of features; scores in their place are one."""
+    return int(sample.X.shape[1]) if np.ndim(sample.X) != 1 else 1
+
+
+def _served(members: Members, serve: Callable[[Members], Members]) -> Members:
+    """Members with their features back, also those that are made of others."""
+    if isinstance(members, Derandomised):
+        return replace(members, base=_served(members.base, serve))
+    if isinstance(members, Joined):
+        return Joined(tuple(_served(part, serve) for part in members.parts))
+    return serve(members)
 
 
 def _number(value: Any) -> bool:

@@ -17,12 +17,13 @@ from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.infeasible import shifted
+from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..report.text import aligned
-from .choosing import split
+from .choosing import better
+from .finished import loosened
 from .fitting import Training
 from .scope import sides
 
@@ -96,11 +97,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
     if not problem.constraints:
         raise EquirateError("a frontier needs at least one constraint to vary")
     _, chooser = training.play(levels=steps)
-    found = []
-    for level in steps:
-        moved = [shifted(c, -float(level)) for c in split(chooser.problem)]
-        mixture = chooser.for_problem(Problem(chooser.problem.objective, moved)).polish()
-        found.append(replace(mixture, notes={}))
+    found = _mixtures(chooser, steps)
     served = [training.served(classifier) for classifier in found]
     judged: dict[str, tuple[Sample, Cells | None]] = dict(training.held())
     if test is not None:
@@ -119,6 +116,21 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
             for classifier in (served if name == "test" else found)
         )
     return Frontier(tuple(map(float, steps)), values, tuple(served), repr(problem.objective))
+
+
+def _mixtures(chooser: Solution, levels: NDArray[np.float64]) -> list[Classifier]:
+    """The best mixture for each level; what is best for a level is open to looser ones too, so that none does worse."""
+    found: dict[int, Classifier] = {}
+    last: Classifier | None = None
+    for k in np.argsort(levels, kind="stable"):
+        at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
+        mixture = at_level.polish()
+        if last is not None:
+            values = [at_level.value_of(each) for each in (last, mixture)]
+            one, other = ((at_level.sign * objective, violation) for objective, violation in values)
+            mixture = last if better(one, other, at_level.tolerance) else mixture
+        found[int(k)] = last = replace(mixture, problem=at_level.problem, notes={})
+    return [found[k] for k in range(len(levels))]
 
 
 def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ from .._core.rules import (
 )
 from ..game.algorithms import ALGORITHMS
 from ..game.solution import Status
+from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 
 MOST_CONSTRAINTS, MOST_GROUPS, MOST_MEMBERS, MOST_FEATURES = 4096, 1000, 100_000, 10_000_000
@@ -63,6 +64,7 @@ _SETTINGS: dict[str, Rule] = {
     "validation": NUMBER,
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),
+    "confidence_method": OneOf(("cross", "holdout")),
     "two_sets": FLAG,
     "scale": FLAG,
     "warm_start": FLAG,
@@ -72,7 +74,11 @@ _SETTINGS: dict[str, Rule] = {
     "pos_label": SCALAR,
 }
 """Settings by name; those that are not here have one plain value."""
-OPTIONAL: dict[str, tuple[str, Rule]] = {"salt": ("salt_", Whole(0, 2**63))}
+OPTIONAL: dict[str, tuple[str, Rule]] = {
+    "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
+    "salt": ("salt_", Whole(0, 2**63)),
+    "certification": ("certification_", record(Certification)),
+}
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
 OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})
 _COMMON: dict[str, Rule] = {
@@ -83,7 +89,7 @@ _COMMON: dict[str, Rule] = {
     "notes": ListOf(TEXT, 1000),
 }
 _STATUS, _EVALUATION = record(Status), record(Evaluation)
-_OUTPUTS = ("stochastic", "deterministic")
+_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain")
 
 
 @cache
@@ -104,9 +110,11 @@ def manifest_rule(kind: Callable[..., Any]) -> Fields:
 _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT, MOST_FEATURES))})
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
-    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), {"unconstrained": OUTPUT}),
+    "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),
     "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
-    "evaluations": Fields(dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), {"unconstrained": MapOf(_EVALUATION, 20)}),
+    "evaluations": Fields(
+        dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), dict.fromkeys(_BESIDE, MapOf(_EVALUATION, 20))
+    ),
     "configurations": ListOf(MapOf(Either((Number(finite=False), TEXT)), 20), 10_000),
     "margin": NUMBER,
     "n_rounds": COUNT,

@@ -31,13 +31,19 @@ from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in, groups_of
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
+from .confidence import METHODS
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
+from .promises import of_thresholds
 from .saving import plain_postprocessor
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
+SERVED = (
+    "certified are the thresholds on scores of classifiers that had not seen the row; the classifier that serves is "
+    "trained on all rows, so its scores are slightly different ones"
+)
 
 
 class RatePostprocessor(Judged):
@@ -67,6 +73,9 @@ class RatePostprocessor(Judged):
         each row by its place.
     n_rounds
         Rounds of the game.
+    confidence, confidence_method
+        As in `RateClassifier`: a margin, the smallest that passes a test. Folds are folds of the scores; with
+        ``"cross"`` every row is decided by thresholds chosen without its fold.
     pos_label
         The label to call positive; the larger one by default.
     missing
@@ -83,6 +92,8 @@ class RatePostprocessor(Judged):
         As in `RateClassifier`.
     estimator_
         The classifier that serves; None for given scores.
+    certification_
+        As in `RateClassifier`.
     train_
         What was achieved on the data given to `fit`, by scores of classifiers that had not seen the row.
     salt_
@@ -114,6 +125,8 @@ class RatePostprocessor(Judged):
         refit: bool = True,
         output: str = "hashed",
         n_rounds: int = 300,
+        confidence: float | None = None,
+        confidence_method: str = "cross",
         pos_label: Any = None,
         missing: str = "refuse",
         n_jobs: int | None = None,
@@ -127,6 +140,8 @@ class RatePostprocessor(Judged):
         self.refit = refit
         self.output = output
         self.n_rounds = n_rounds
+        self.confidence = confidence
+        self.confidence_method = confidence_method
         self.pos_label = pos_label
         self.missing = missing
         self.n_jobs = n_jobs
@@ -157,6 +172,7 @@ class RatePostprocessor(Judged):
         """
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
+        one_of(self, "confidence_method", METHODS)
         labels = _one_column(y)
         self.classes_ = self._two_classes(labels)
         compare_indexes(X, y, sensitive_features, sample_weight)
@@ -203,9 +219,7 @@ class RatePostprocessor(Judged):
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         model = Thresholds(Given(self._sign), self._slices(examples))
-        options = Options(model=model, n_rounds=self.n_rounds)
-        solution = solve_on(self.problem_, Sample(scores, chosen), options)
-        mixture = solution.polish()
+        mixture, self.status_ = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
         seen = np.flatnonzero(times)
         decided = mixture.positive_probability(scores, chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
@@ -213,15 +227,23 @@ class RatePostprocessor(Judged):
         members: Any = mixture.members
         serving = replace(members, setting=replace(members.setting, scorer=self._scorer()))
         self._classifier = replace(mixture, members=serving)
-        self.status_: Status = solution.status
-        self.notes_ = (*self.status_.advice, *scored.notes)
-        if not self.status_.feasible:
-            warnings.warn(
-                f"the constraints are not met: largest violation {self.status_.violation:.4g}; "
-                "see report() and status_",
-                NotSolvedWarning,
-                stacklevel=3,
-            )
+        served = (SERVED,) if self.status_.certified and not used_as_given(self.estimator, self.cv) else ()
+        self.notes_ = (*self.status_.advice, *scored.notes, *(served if self.estimator is not None else ()))
+        for text in self.status_.warnings():
+            warnings.warn(text, NotSolvedWarning, stacklevel=3)
+
+    def _mixture(self, model: Thresholds, sample: Sample, times: int) -> tuple[Classifier, Status]:
+        """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
+        self.certification_ = None
+        if self.confidence is None or not self.problem_.constraints:
+            solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
+            return solution.polish(), solution.status
+        if times > 1:
+            raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
+        promise = (self.confidence, self.confidence_method)
+        outcome = of_thresholds(self.problem_, sample, model, self.n_rounds, promise, self.seed_)
+        self.certification_ = outcome.certification
+        return outcome.outputs["stochastic"], outcome.statuses["stochastic"]
 
     @property
     def _sign(self) -> float:

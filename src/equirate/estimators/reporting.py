@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from sklearn.base import BaseEstimator
 from .._core.errors import DataError
 from ..data.examples import Examples, to_numpy
 from ..data.sample import Sample
+from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
 from ..report.report import Report
@@ -128,7 +130,16 @@ def _head(estimator: Judged) -> dict[str, Any]:
         "notes": tuple(estimator.notes_),
         "positive_label": repr(positive.item() if isinstance(positive, np.generic) else positive),
         "course": Course.of(history) if history and len(history["round"]) else None,
+        "certification": _certification(estimator),
     }
+
+
+def _certification(estimator: Judged) -> Certification | None:
+    """The certificate of what predicts: one classifier made of a certified mixture has none."""
+    found: Certification | None = getattr(estimator, "certification_", None)
+    if found is None or estimator.status_.certified or not found.certified:
+        return found
+    return replace(found, certified=False, reasons=())
 
 
 def _given(estimator: Judged, X: Any, baseline: Any, length: int) -> tuple[str, str, Array]:
@@ -173,7 +184,7 @@ def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
     if hasattr(estimator, "n_rounds_"):
         facts["rounds played"] = f"{estimator.n_rounds_:,}"
     if getattr(estimator, "margin_", 0.0):
-        facts["margin kept, in standard errors"] = f"{estimator.margin_:g}"
+        facts["margin kept, as a share of what the test's bound reaches"] = f"{estimator.margin_:g}"
     versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
     written = re.sub(r" at 0x[0-9a-f]+", "", written)  # the same settings are written the same way
     return Origin(written, members, facts, {**versions, "Python": platform.python_version()})

@@ -25,7 +25,8 @@ from ..game.algorithms import ALGORITHMS, Algorithm
 from ..game.classifiers import Classifier
 from ..game.record import Start
 from ..game.solution import Status
-from ..judge.evaluation import Evaluation
+from ..judge.certification import MEANS as CERTIFIED_BY, Certification
+from ..judge.evaluation import ConstraintValue, Evaluation
 from ..language.parity import attributes_in
 from ..models.contract import Members, Written
 from ..models.scikit import Line, plain_learner, plain_model, read_learner, read_model
@@ -273,7 +274,18 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
             setattr(estimator, attribute, manifest[name])
+    said = manifest.get("certification")
+    estimator.certification_ = None if said is None else _certification(said, estimator.problem_)
     return estimator
+
+
+def _certification(value: Mapping[str, Any], problem: Problem) -> Certification:
+    """What was said of a confidence level, about the constraints that there are."""
+    found: Certification = build(Certification, value)
+    if found.method not in CERTIFIED_BY or len(found.constraints) != len(problem.constraints):
+        raise FileError("the certificate is not one of these constraints")
+    _checked_constraints(found.constraints)
+    return found
 
 
 def _plain_problem(problem: Problem) -> Plain:
@@ -331,10 +343,14 @@ def _evaluation(value: Mapping[str, Any], problem: Problem) -> Evaluation:
     if len(value["constraints"]) != len(problem.constraints):
         raise FileError(f"{len(value['constraints'])} of {len(problem.constraints)} constraints were evaluated")
     found: Evaluation = build(Evaluation, value)
-    for row in found.constraints:
+    _checked_constraints(found.constraints)
+    return found
+
+
+def _checked_constraints(rows: Iterable[ConstraintValue]) -> None:
+    for row in rows:
         if row.symbol not in ("<=", ">=") or row.verdict not in ("pass", "fail", "cannot tell", "not measured"):
             raise FileError(f"a constraint was evaluated to {shown(row.symbol)} and {shown(row.verdict)}")
-    return found
 
 
 def _taken(left: Arrays, name: str, rule: Rule) -> NDArray[Any]:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..mixtures import Cut, best_index, judged, polish_weights, prices, shrink_weights
-from ..models.contract import Answered, Learner
+from ..models.contract import Answered, Fit, Learner
 from ..problem.table import Table, make_table
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ class Joined:
     snapshots: tuple[Any, ...]
     places: tuple[NDArray[np.intp], ...]
     sums: tuple[Array, ...]
-    searched: tuple[bool, ...]
-    """Which of them were looked for on the sample's own costs."""
+    fits: tuple[Fit, ...]
     interrupted: bool = False
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Pool:
             (*known.snapshots, answered.snapshot),
             (*known.places, np.array(new)),
             (*known.sums, answered.sums[:, new]),
-            (*known.searched, answered.searched),
+            (*known.fits, answered.fit),
         )
 
     # -- mixtures --------------------------------------------------------------------------------
@@ -161,6 +161,8 @@ def finishing(
     try:
         _answers(pool, rounds, until, told, searching)
     except KeyboardInterrupt:
+        if peers().size > 1:  # the others are elsewhere
+            raise
         return replace(pool.joined, interrupted=True)
     return pool.joined
 

@@ -66,7 +66,11 @@ class Options:
         step = self.lambda_step
         if step is None:
             step = LAMBDA_STEPS if pace.lambda_step is None else pace.lambda_step
-        return replace(self, lambda_step=step, step_rule=self.step_rule or pace.step_rule)
+        return replace(self, lambda_step=step, step_rule="plain" if self.damped(pace) else self.step_rule)
+
+    def damped(self, pace: Pace) -> bool:
+        """Whether multipliers step as the model wants: nobody has said otherwise."""
+        return pace.damping is not None and self.step_rule is None
 
     def checked_tolerance(self) -> float:
         """The tolerance, which must not be negative."""

@@ -50,7 +50,7 @@ class KeptByPeers:
 
 def kept_by_peers(game: Game) -> KeptByPeers | None:
     """Where the processes keep this play; None where they keep nothing."""
-    checkpoints = peers().checkpoints(partial(about, game, game.rules))
+    checkpoints = peers().checkpoints(partial(about, game, game.rules)) if game.learner.alike else None
     return None if checkpoints is None else KeptByPeers(checkpoints)
 
 

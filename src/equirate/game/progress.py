@@ -36,8 +36,10 @@ class ProgressLine:
             what = "best iterate of this round"
             best = int(np.lexsort((self.sign * moment.objective, moment.violation))[0])
             objective, violation = float(moment.objective[best]), float(moment.violation[best])
+        left = (now - self.start) / moment.round * (moment.n_rounds - moment.round)
         self._show(
-            f"round {moment.round}/{moment.n_rounds}  {what}: objective {objective:.4f}, violation {violation:.4f}"
+            f"round {moment.round}/{moment.n_rounds}  {what}: objective {objective:.4f}, violation {violation:.4f}",
+            f", {left:.0f} s to go at most" if left >= 1 else "",
         )
 
     def finishing(self, round: int, objective: float, violation: float) -> None:
@@ -46,8 +48,8 @@ class ProgressLine:
             f"finishing, round {round}  best mixture so far: objective {objective:.4f}, violation {violation:.4f}"
         )
 
-    def _show(self, text: str) -> None:
-        line = f"{text}  {time.monotonic() - self.start:.0f} s"
+    def _show(self, text: str, left: str = "") -> None:
+        line = f"{text}  {time.monotonic() - self.start:.0f} s{left}"
         self.width = max(self.width, len(line))  # a shorter line covers the one before
         print(f"\r{line:<{self.width}} ", end="", file=sys.stderr, flush=True)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.contract import Learner, Members
+from ..models.contract import Fit, Learner, Members
 
 Array = NDArray[np.float64]
 
@@ -63,8 +63,8 @@ class Record:
     joined: dict[int, NDArray[np.intp]] = field(default_factory=dict)
     """Classifiers that joined after the play (`finishing`) stand like recorded rounds behind those that were played:
     index of the round, and the places of its classifiers in the snapshot."""
-    searched: frozenset[int] = frozenset()
-    """Which of these were looked for on the sample's own costs."""
+    fits: dict[int, Fit] = field(default_factory=dict)
+    """How closely each of these fits the sample that it was found on."""
 
     @property
     def recorded(self) -> int:
@@ -80,16 +80,15 @@ class Record:
         where = [(t, int(np.searchsorted(self.actives[t], c))) for t, c in chosen]
         return [(t, int(self.joined[t][k]) if t in self.joined else k) for t, k in where]
 
-    def joining(self, snapshot: Any, places: NDArray[np.intp], searched: bool) -> Record:
+    def joining(self, snapshot: Any, places: NDArray[np.intp], fit: Fit) -> Record:
         """The same with further classifiers, some places of a snapshot; of a play, nothing is recorded for them."""
-        made = replace(self, joined=dict(self.joined))
+        made = replace(self, joined=dict(self.joined), fits=dict(self.fits))
         for name in PER_ITERATE:
             setattr(made, name, list(getattr(self, name)))
         for start in range(0, len(places), self.count):
             some = slice(start, start + self.count)
             made.joined[len(made.rounds)] = places[some]
-            if searched:
-                made.searched |= {len(made.rounds)}
+            made.fits[len(made.rounds)] = fit
             made.rounds.append(self.played)
             made.snapshots.append(snapshot)
             made.actives.append(np.arange(len(places[some])))

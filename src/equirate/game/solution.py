@@ -21,7 +21,7 @@ from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Search, Weights, best_index, polish_weights, shrink_weights
-from ..models.contract import Learner, Members, Rows
+from ..models.contract import Fit, Learner, Members, Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
@@ -141,7 +141,7 @@ class Solution:
             block = self.iterates[start : start + _BLOCK]
             members = self.members(block)
             t, c = np.array(block).T
-            judged[t, :, c] = judge.rates(*rows.reduce(measure(members))).T
+            judged[t, :, c] = judge.rates(measure(members)).T
             if terms:
                 lost[t, :, c] = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns)).T
         return replace(self, judge=judge, rates=judged, losses=lost, every=None)
@@ -220,23 +220,23 @@ class Solution:
             raise AlgorithmError("finish() prices what the model is trained on: call it before on(), which judges")
         if self.problem.losses():
             return self
-        return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
+        with joined():
+            return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
 
     def played(self) -> Solution:
         """The same, with mixtures of the iterates of the play alone."""
         return replace(self, mixed=tuple(range(self.record.recorded)))
 
-    def regressed(self) -> Solution:
-        """The same, with mixtures of what joined after the play without being looked for on the sample's own costs."""
-        joined = sorted(set(self.record.joined) - self.record.searched)
-        return replace(self, mixed=tuple(joined))
+    def joined(self, fit: Fit) -> Solution:
+        """The same, with mixtures of what joined after the play and fits the sample no more closely than ``fit``."""
+        return replace(self, mixed=tuple(t for t, found in sorted(self.record.fits.items()) if found <= fit))
 
     def joining(self, joined: Joined) -> Solution:
         """The same with further classifiers, found on the data that this solution is judged on."""
         record = replace(self.record, interrupted=self.record.interrupted or joined.interrupted)
         before, count, rates = len(record.rounds), record.count, [self.rates]
         for k, (snapshot, places) in enumerate(zip(joined.snapshots, joined.places, strict=True)):
-            record = record.joining(snapshot, places, joined.searched[k])
+            record = record.joining(snapshot, places, joined.fits[k])
             found = self.judge.rates(joined.sums[k])
             for start in range(0, found.shape[1], count):
                 some = found[:, start : start + count]

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
-from .._core.peers import joined, peers
+from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features, stacked
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
-from ..models.contract import Rows
+from ..models.contract import Rows, refuse_apart
+from ..models.folds import Folds
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
@@ -29,7 +30,7 @@ from .options import Options, Steps
 from .progress import ProgressLine
 from .record import Start
 from .solution import Solution
-from .theory import theory_lambda, theory_radius, theory_theta
+from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
 
@@ -59,6 +60,7 @@ def solve(
     start: Start | None = None,
     tolerance: float = 1e-3,
     progress: bool | Progress | None = None,
+    finish: bool = False,
 ) -> Solution:
     """Solve a problem: find classifiers at the equilibrium of the three-player game.
 
@@ -112,6 +114,9 @@ def solve(
         Largest violation that counts as met in the status.
     progress
         True for a line on standard error, or a function of a `Moment`, called whenever an iterate is recorded.
+    finish
+        Whether to add, after the play, classifiers that it did not pass through, until no answer of the model improves
+        the best mixture: `Solution.finish`. Without it, columns are those of the algorithm alone.
 
     Returns
     -------
@@ -164,24 +169,29 @@ def solve(
         if referee is not None:
             sample, trained = _joined(sample, referee)
         solution = solve_on(problem, sample, options, trained=trained)
+    if finish and not solution.record.interrupted:
+        solution = solution.finish()
     _warn(solution)
     return solution
 
 
 def solve_on(
-    problem: Problem, sample: Sample, options: Options, *, cells: Cells | None = None, trained: Array | None = None
+    problem: Problem,
+    sample: Sample,
+    options: Options,
+    *,
+    cells: Cells | None = None,
+    trained: Array | None = None,
+    folds: Folds | None = None,
 ) -> Solution:
     """Solve a problem on a sample that is checked already, its constraints written out for the groups in the data.
 
     ``cells`` are those of the sample, where they are known. ``trained`` are the weights that the model is trained with,
-    where they differ from those that rates are measured with (the game on two data sets).
+    where they differ from those that rates are measured with (the game on two data sets). With ``folds`` every
+    configuration is played once for each part of the rows that they name, all in one play.
     """
     model = make_model(options.model)
-    if peers().size > 1 and not model.adds_up:
-        raise AlgorithmError(
-            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
-            'take model="linear", or give one process a sample'
-        )
+    refuse_apart(model)
     chosen = choose(options.algorithm, problem, model.can_descend)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
@@ -193,10 +203,12 @@ def solve_on(
         rows = Rows(sample, cells, cells.weighing(trained))
         training = make_table(program, replace(examples, weights=trained), rows.trained)
     pace = model.pace(rows.trained)
-    options = options.paced(pace)
+    damped, options = options.damped(pace), options.paced(pace)
     rounds, every = options.rounds(chosen.responds, pace)
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
+    if damped:
+        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(damped_steps(table, pace.damping or 0.0)))
     grid = options.configurations(
         chosen,
         program.n_constraints,
@@ -204,9 +216,14 @@ def solve_on(
         lambda: theory_lambda(table, chosen, rounds),
         model.has_own_steps,
     )
+    grid = grid if folds is None else folds.repeated(grid)
     share = 1.0 if chosen.responds else pace.share
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
-    learner = model.bind(rows, rules.count, chosen.model.rule, [setting["seed"] for setting in grid])
+    seeds = [setting["seed"] for setting in grid]
+    if folds is None:
+        learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
+    else:
+        learner = folds.bind(model, rows, [setting["fold"] for setting in grid], chosen.model.rule, seeds)
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:

@@ -47,6 +47,8 @@ class Status:
         counted among the columns.
     certified
         Whether every constraint passed its test at the confidence asked for; None if none was asked for.
+    certificate
+        By which method, on how many rows, and what that means; empty if none was asked for.
     """
 
     objective: float
@@ -68,12 +70,26 @@ class Status:
     smallest_tolerance: float | None = None
     conflict_over: str | None = None
     certified: bool | None = None
+    certificate: str = ""
+
+    def warnings(self) -> list[str]:
+        """What whoever fits should be warned of."""
+        found = []
+        if not self.feasible:
+            found.append(
+                f"the constraints are not met: largest violation {self.violation:.4g}; see report() and status_"
+            )
+        if self.certified is False:
+            found += [line for line in self.advice if line.startswith("not certified")][:1]
+        return found
 
     def __str__(self) -> str:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
         if self.gap is not None:
             lines.append(f"within {self.gap:.2g} of the best that any mixture of {self.bound_over} can do")
+        if self.certificate:
+            lines.append(self.certificate)
         if self.interrupted:
             lines.append("interrupted: this is what was reached so far")
         return "\n".join(lines + [f"- {line}" for line in self.advice])

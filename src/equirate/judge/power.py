@@ -156,8 +156,12 @@ def powers(
     confidence: float = 0.95,
     power: float = 0.8,
     clusters: Clusters | None = None,
+    counts: bool = True,
 ) -> Power:
-    """Work out the power for each constraint; ``drawn`` predictions are probabilities of a decision 0 or 1."""
+    """Work out the power for each constraint; ``drawn`` predictions are probabilities of a decision 0 or 1.
+
+    Without ``counts``, how many examples would do is told only of what cannot be certified with those there are.
+    """
     check_confidence(confidence)
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
         raise EquirateError(f"power must lie between 0 and 1, such as 0.8; got {power!r}")
@@ -171,7 +175,7 @@ def powers(
             )
             continue
         sample = Sample.of(rates, examples, predictions, clusters, drawn)
-        found.append(_Planned(constraint, sample, confidence, power).told(examples))
+        found.append(_Planned(constraint, sample, confidence, power).told(examples, counts))
     return Power(tuple(found), confidence, power, assumed)
 
 
@@ -184,11 +188,12 @@ class _Planned:
         self.chance = 1 - (1 - power) / len(self.parts)  # each part may miss its share
         self.two_sided = len(self.parts) == 2 and opposed(*self.parts)
 
-    def told(self, examples: Examples) -> ConstraintPower:
+    def told(self, examples: Examples, counts: bool) -> ConstraintPower:
         values = [self.sample.estimate(part).value for part in self.parts]
         available = -sum(values) / 2 if self.two_sided else -max(values)
         margin = self.margin(1.0)
-        factor = _smallest(lambda f: self.margin(f) <= available) if available > 0 else None
+        wanted = available > 0 and (counts or margin > available)
+        factor = _smallest(lambda f: self.margin(f) <= available) if wanted else None
         rate = self.limiting()
         there = examples.mask(rate.slice) & labelled(examples.labels, rate.kind) & (examples.weights > 0)
         count, rows = int(there.sum()), int((examples.weights > 0).sum())

@@ -15,6 +15,8 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
     One ratio exactly; several to a local optimum.
 `branching`
     Several ratios to the global optimum.
+`margins`
+    Constraints that keep so many standard errors of the mixture.
 `black_boxes`
     Functions known by their values alone, searched over their arguments.
 `pricing`
@@ -25,6 +27,7 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
 
 from .branching import MOST_RATIOS, Search
 from .columns import Cut, judged
+from .margins import Margins
 from .polishing import best_mixture, polish_weights
 from .pricing import Prices, prices
 from .ratios import PENALTY
@@ -34,6 +37,7 @@ __all__ = [
     "MOST_RATIOS",
     "PENALTY",
     "Cut",
+    "Margins",
     "Prices",
     "Search",
     "Weights",

@@ -82,15 +82,22 @@ class Programme:
         self._scale, self._limits = np.ones(1), np.zeros(0, dtype=bool)
         scale = np.maximum(np.abs(columns).max(axis=1, initial=0.0), np.abs(others).max(axis=1, initial=0.0))
         scale[scale < 1e-12] = 1.0  # coefficients that come later
-        self._scaled = columns / scale[:, None]
+        self._scaled, self._where = columns / scale[:, None], np.arange(1, 1 + len(limits), dtype=np.int32)
         self._append(others, limits, scale, np.zeros(len(limits), dtype=bool) if equal is None else equal)
         self._join(active)
 
-    def add(self, others: Array, limits: Array) -> None:
-        """Add rows (others) . x <= limits, without columns."""
-        if len(limits):
-            scale = np.maximum(np.abs(others).max(axis=1), 1e-12)
-            self._append(others, limits, scale, np.zeros(len(limits), dtype=bool))
+    def add(self, others: Array, limits: Array, columns: Array | None = None) -> None:
+        """Add rows (columns) . mu + (others) . x <= limits; the columns do not count where they are not given."""
+        if not len(limits):
+            return
+        scale = np.abs(others).max(axis=1)
+        scale = np.maximum(scale if columns is None else np.maximum(scale, np.abs(columns).max(axis=1)), 1e-12)
+        first = len(self._scale)
+        scaled = None if columns is None else columns / scale[:, None]
+        self._append(others, limits, scale, np.zeros(len(limits), dtype=bool), scaled)
+        if scaled is not None:
+            self._scaled = np.concatenate([self._scaled, scaled])
+            self._where = np.concatenate([self._where, np.arange(first, first + len(limits), dtype=np.int32)])
 
     def aim(self, objective: Array, cost: Array) -> None:
         """Set what is minimised."""
@@ -117,7 +124,7 @@ class Programme:
             if status == highspy.HighsModelStatus.kOptimal:
                 solution = self._solver.getSolution()
                 duals = np.array(solution.row_dual)
-                gain = self.objective - duals[1 : 1 + len(self._scaled)] @ self._scaled - duals[0]
+                gain = self.objective - duals[self._where] @ self._scaled - duals[0]
                 if self._join(self._helpful(gain)):
                     continue
                 x = np.array(solution.col_value)
@@ -154,13 +161,18 @@ class Programme:
         y = np.asarray(ray) if known else np.zeros(1 + len(self._limits))
         signed = y[1:][self._limits]
         y = y if signed.max(initial=0.0) >= -signed.min(initial=0.0) else -y
-        gain = y[1 : 1 + len(self._scaled)] @ self._scaled + y[0]
+        gain = y[self._where] @ self._scaled + y[0]
         size = np.abs(y).max(initial=0.0)
         sound = (y[1:][self._limits] >= -1e-7 * size).all() and (gain[self._in] >= -1e-7 * size).all()
         return self._helpful(gain / size) if size > 0 and sound and signed.any() else np.flatnonzero(~self._in)
 
-    def _append(self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_]) -> None:
+    def _append(
+        self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_], columns: Array | None = None
+    ) -> None:
+        """Add rows; ``columns`` are their coefficients of the columns, scaled, where some take part already."""
         count, scaled = len(limits), others / scale[:, None]
+        if columns is not None:
+            scaled = np.concatenate([scaled, columns[:, self.active]], axis=1)
         rows, where = np.nonzero(scaled)
         starts = np.searchsorted(rows, np.arange(count)).astype(np.int32)
         upper = limits / scale
@@ -178,9 +190,10 @@ class Programme:
             return False
         values = np.ones((count, rows))
         values[:, 1:] = self._scaled[:, joining].T
+        where = np.concatenate([np.zeros(1, np.int32), self._where])
         self._solver.addCols(
             count, self.objective[joining], np.zeros(count), np.full(count, highspy.kHighsInf), values.size,
-            np.arange(count, dtype=np.int32) * rows, np.tile(np.arange(rows, dtype=np.int32), count), values.ravel(),
+            np.arange(count, dtype=np.int32) * rows, np.tile(where, count), values.ravel(),
         )  # fmt: skip
         self.active = np.concatenate([self.active, joining])
         self._in[joining] = True

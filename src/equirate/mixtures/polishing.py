@@ -17,6 +17,7 @@ from .black_boxes import best_for_black_boxes
 from .branching import Effort, Search
 from .columns import Columns, Cut, basic
 from .convex import Priced
+from .margins import Careful, Margins
 from .shrinking import Weights
 
 Array = NDArray[np.float64]
@@ -30,6 +31,7 @@ def polish_weights(
     tolerance: float = 1e-6,
     cuts: list[Cut] | None = None,
     search: Search | None = None,
+    margins: Margins | None = None,
 ) -> Weights | None:
     """The best mixture of columns for the problem itself.
 
@@ -46,6 +48,8 @@ def polish_weights(
     search
         How far to look for the global optimum of ratios; None for the local one. Denominators count from their floors
         on (`equirate.problem.canonical.RATIO_FLOOR`, where the user promised nothing).
+    margins
+        Margins that the constraints keep, which depend on the mixture.
 
     Returns
     -------
@@ -65,12 +69,15 @@ def polish_weights(
             return None
         weights[usable] = searched
         return Weights(weights, 0.0)
-    begin = basic(rows[:, usable], start[usable] / start[usable].sum())
-    columns = Columns(table, rows[:, usable], [] if cuts is None else cuts, begin)
+    begin = start[usable] / start[usable].sum()
+    begin = basic(rows[:, usable], begin) if margins is None else begin
+    given = (table, rows[:, usable], [] if cuts is None else cuts, begin)
+    columns = Columns(*given) if margins is None else Careful(*given, margins.among(usable))
     found = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
     if columns.ratios and search is not None:
         found = _global(columns, found, rounds, tolerance, search)
-    weights[usable] = basic(columns.rows, found.weights)
+    # A basic mixture has the same rates, but not the same standard errors.
+    weights[usable] = basic(columns.rows, found.weights) if margins is None else found.weights
     return replace(found, weights=weights)
 
 

@@ -1,8 +1,8 @@
 """Models: what the game can train, behind one contract (`contract`): costs per cell in, sums over cells out.
 
 `linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`,
-networks in `equirate.torch`. To add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes any
-`Model` as it is.
+networks in `equirate.torch`. To add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes
+any `Model` as it is.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -301,14 +302,24 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
+class Fit(IntEnum):
+    """How closely classifiers that join after the play fit the sample that they were found on."""
+
+    PLAIN = 0
+    """Whatever the problem: the model fitted to the labels."""
+    PRICED = 1
+    """Fitted to the prices of the problem."""
+    SEARCHED = 2
+    """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
+
+
 class Answered(NamedTuple):
     """Classifiers found after the play, side by side."""
 
     snapshot: Any
     sums: Array
     """(counts, classifiers)"""
-    searched: bool = False
-    """Whether they were looked for on the sample's own costs, which fits it more closely than a regression does."""
+    fit: Fit = Fit.PRICED
 
 
 class Answerer:
@@ -335,10 +346,8 @@ class Answerer:
         seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
         return [Answered(self.learner.snapshot(), seen.sums)]
 
-    @property
-    def spent(self) -> bool:
-        """Whether no more answers are worth their time."""
-        return False
+    spent: bool = False
+    """Whether no more answers are worth their time."""
 
 
 class Pace(NamedTuple):
@@ -352,8 +361,8 @@ class Pace(NamedTuple):
     """Share of the examples that the model sees in a round: steps of slacks and multipliers are multiplied by it."""
     lambda_step: float | None = None
     """A step of the multipliers, for all the examples, where nobody says otherwise."""
-    step_rule: StepRule[Any] | None = None
-    """How slacks and multipliers step, where nobody says otherwise."""
+    damping: float | None = None
+    """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
 
 
 class Keeper(Protocol):
@@ -377,6 +386,8 @@ class Learner:
     """Bytes that the snapshots of a run may take."""
     keeper: Keeper | None = None
     """Keeps the play on disk, where the model is asked to."""
+    alike: bool = True
+    """Whether the state is the same on every process that shares the rows, so that one can keep it for all."""
 
     def expecting(self, rounds: int) -> AbstractContextManager[None]:
         """A context to play so many rounds in, for learners that prepare for the amount of work."""
@@ -445,8 +456,8 @@ class Learner:
         )
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """Return a function that gives the sums of the decisions of members on other rows."""
-        return lambda members: rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns))
+        """Return a function that gives the sums of the decisions of members on other rows, of all processes."""
+        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns)))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -482,6 +493,15 @@ STEPS = (0.003, 0.01, 0.03, 0.1)
 """Step sizes tried side by side, for the model and for the multipliers, on scaled features."""
 
 
+def refuse_apart(model: Model) -> None:
+    """Refuse a model that must see all rows, where several processes share them."""
+    if peers().size > 1 and not model.adds_up:
+        raise AlgorithmError(
+            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
+            'take model="linear" or a network, or give one process a sample'
+        )
+
+
 @dataclass(frozen=True)
 class Model:
     """A setting of a model. Every model can best-respond."""
@@ -495,9 +515,18 @@ class Model:
         return Usual(1000, STEPS, STEPS)
 
     @property
+    def answers_cheaply(self) -> bool:
+        """Whether best responses cost so little that an estimator asks for more of them after the play."""
+        return False
+
+    @property
     def takes_missing(self) -> bool:
         """Whether features may be missing."""
         return False
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """The model told that some columns of the features are codes of categories; None where it takes none."""
+        return None
 
     @property
     def wants_referee(self) -> bool:

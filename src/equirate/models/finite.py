@@ -61,6 +61,10 @@ class FiniteLearner(Learner):
         """All of them."""
         return self.measured
 
+    def every_snapshot(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Their indices."""
+        return chosen
+
     def resume(self, state: NDArray[np.intp]) -> None:
         """Take the indices over."""
         self.index = state.copy()

@@ -57,8 +57,7 @@ class ForestMembers(Members):
         forests = []
         for classifier, each in zip(classifiers, found, strict=True):
             if each is None:
-                same = classifier.decision_function(np.zeros((1, 1)))
-                forests.append(Forest.constant(same, width, single))
+                forests.append(Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single))
             else:
                 forests.append(each.forest)
         whole = Forest.joined(forests)

@@ -22,9 +22,10 @@ from .._core.threads import undisturbed
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Answered, Answerer, Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contract import Answered, Answerer, Array, Asked, Choice, Fit, Learner, Members, Model, Rows, Seen, Written
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
 from .directions import Directions
+from .sampled import SAMPLED, sampled
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
@@ -34,10 +35,12 @@ PRICES = 4
 """Costs that are answered at a time after the play; on more than `FEW_ROWS` rows, half of them."""
 FEW_ROWS = 5000
 """Rows up to which every improvement is sought."""
-EFFORT = 6e6
-"""Scores that are sorted for the answers after a play; three times as many for ratios."""
-LEAST_TRIED = 40
-"""Directions that are looked at on any data, however large."""
+EFFORT = 3e6
+"""Scores that are sorted for the answers after a play on few features; three times as many for ratios."""
+NARROW = 16
+"""Features up to which that is done: with more, what is found by searching fits the sample too closely."""
+LEAST_TRIED = 60
+"""Directions that are looked at on any data."""
 ANSWERS = 12
 """Answers over which that is spread."""
 ITERATIONS = 6
@@ -220,8 +223,11 @@ class LinearLearner(Learner):
         """Every threshold of the only feature, ascending, between its values; None where there are more features."""
         if self.X.shape[1] != 1 or not self.setting.intercept:
             return None
-        values = np.unique(self._only)
-        if len(values) * len(self.rows.cells) > MOST_LISTED:
+        values, most = np.unique(self._only), MOST_LISTED / len(self.rows.cells)
+        if self.rows.shared.some(len(values) > most):
+            return None
+        values = np.unique(np.concatenate(self.rows.shared.gather(values)))
+        if len(values) > most:
             return None
         low, high = values[:-1].astype(float), values[1:].astype(float)
         middle = (low / 2 + high / 2).astype(values.dtype)
@@ -322,7 +328,7 @@ class LinearLearner(Learner):
         def measure(members: Members) -> Array:
             if not isinstance(members, LinearMembers):
                 raise TypeError(f"a linear learner measures linear members; got {type(members).__name__}")
-            return design.sums(members.with_intercept.astype(design.X.dtype))
+            return rows.reduce(design.sums(members.with_intercept.astype(design.X.dtype)))[0]
 
         return measure
 
@@ -337,47 +343,58 @@ class LinearAnswerer(Answerer):
 
     def __init__(self, learner: LinearLearner, demanding: bool, searching: bool) -> None:
         self.linear, self.searching = learner, searching
-        design = learner.design
-        rows = design.X.shape[0]
+        X, cells, shared = learner.design.X, learner.design.trained, learner.rows.shared
+        if shared.wide or X.shape[0] > SAMPLED:
+            X, cells = sampled(learner.X, learner.rows.trained, shared)
+        rows = X.shape[0]
         self.width = PRICES
+        if X.shape[1] <= NARROW:  # a search that finds nothing may find something the next time
+            self.patience = 8
         if rows > FEW_ROWS:  # answers take longer, and data tell less small differences apart than they have
             self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
         standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)
-        effort = max(EFFORT, LEAST_TRIED * rows) * (3 if demanding else 1)
+        least = LEAST_TRIED * rows
+        effort = (max(EFFORT, least) if X.shape[1] <= NARROW else least) * (3 if demanding else 1)
         self.tried = effort / rows / ANSWERS if searching else 0.0
         centred, intercept = learner.standard is not None, learner.setting.intercept
-        self.directions = Directions(design.X, design.trained, standard, intercept, effort, centred)
-
-    @property
-    def spent(self) -> bool:
-        """Whether as many scores were sorted as are worth it."""
-        return self.directions.effort <= 0
+        self.directions = Directions(X, cells, standard, intercept, effort, centred)
+        self.spent = False
 
     def begin(self) -> Answered:
         """The logistic regression of the labels, at thresholds all over its scores."""
+        return self._measured(self._told(self._thresholds), Fit.PLAIN)
+
+    def _thresholds(self) -> Array:
         search, plain = self.directions, self.directions.plain
-        W = plain
-        if self.linear.setting.intercept:
-            scores = np.asarray(search.X @ plain[:-1].astype(search.X.dtype))[:, 0]
-            cuts = np.quantile(scores, np.linspace(0, 1, THRESHOLDS)[1:-1]).astype(float)
-            W = np.concatenate([plain, np.repeat(plain, len(cuts), axis=1)], axis=1)
-            W[-1, 1:] = -cuts
-        return self._measured(W)
+        if not self.linear.setting.intercept:
+            return plain
+        scores = np.asarray(search.X @ plain[:-1].astype(search.X.dtype))[:, 0]
+        cuts = np.quantile(scores, np.linspace(0, 1, THRESHOLDS)[1:-1]).astype(float)
+        W = np.concatenate([plain, np.repeat(plain, len(cuts), axis=1)], axis=1)
+        W[-1, 1:] = -cuts
+        return np.asarray(W)
 
     def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Regressions, and the best that was found for each of the costs."""
         W = known.with_intercept if isinstance(known, LinearMembers) else np.zeros((self.linear.X.shape[1] + 1, 0))
-        fitted, found = self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried)
+        fitted, found = self._told(lambda: self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried))
         answers = [self._measured(fitted)]
-        return [*answers, self._measured(found)._replace(searched=True)] if self.searching else answers
+        return [*answers, self._measured(found, Fit.SEARCHED)] if self.searching else answers
 
-    def _measured(self, W: Array) -> Answered:
+    def _told(self, search: Callable[[], Any]) -> Any:
+        """What a search finds; of several processes one searches, and the others are told."""
+        shared = self.linear.rows.shared
+        found, self.spent = shared.first((search(), self.directions.effort <= 0) if shared.rank == 0 else None)
+        return found
+
+    def _measured(self, W: Array, fit: Fit = Fit.PRICED) -> Answered:
+        """Measured on all rows."""
         learner = self.linear
         if learner.setting.radius is not None:  # decisions do not depend on the scale
             W = W * np.minimum(1.0, learner.setting.radius / np.maximum(np.sqrt((W**2).sum(0)), 1e-12))
         low = W.astype(learner.W.dtype)
         (sums,) = learner.rows.reduce(learner.design.sums(low))
-        return Answered(learner._shown(low), sums)
+        return Answered(learner._shown(low), sums, fit)
 
 
 @dataclass(frozen=True, eq=False)

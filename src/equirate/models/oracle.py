@@ -4,10 +4,10 @@ Minimising :math:`\sum_i c_i \hat y_i` is weighted classification: the target is
 weight is the cost's size. `equirate.solve` fits one for every answer, and measures it on the rows it was fitted to.
 
 An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are judged by classifiers that were
-trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a
-classifier: all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities, the
-plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier is
-fitted again only where neither has anything new to say.
+trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier:
+all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities,
+the plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier
+is fitted again only where neither has anything new to say.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected, fits_closely, 
 from .posterior import Posterior, Signatures
 from .weighing import check_weights
 
-FITS = 15
+FITS = 8
 """Fits of an oracle that was not told how many."""
 CUTS = 16
 """Thresholds on the score of each fit that are in the pool, beside its own."""
@@ -402,7 +402,14 @@ class ScoredMembers(Members):
             rows = lines(tuple(learned), width)[:, self.place]
             rows[-1] -= self.cuts
             return Written("linear", {"intercept": True}, {"coefficients": rows})
-        return ForestMembers.of_classifiers(learned, self.place, self.cuts, width).plain(width)
+        return self.forests(width).plain(width)
+
+    def forests(self, width: int | None = None) -> ForestMembers:
+        """The same as members of trees, where all classifiers are."""
+        learned = [each.classifier for each in self.fitted]
+        if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
+            raise AlgorithmError("not all of these classifiers are trees that are known here")
+        return ForestMembers.of_classifiers(learned, self.place, self.cuts, width or self.width or 1)
 
 
 def _logit(chance: Array) -> Array:

@@ -74,10 +74,24 @@ class PlugIn(Model):
         return Usual(300, 0.1, (0.01, 0.03, 0.1))
 
     @property
+    def answers_cheaply(self) -> bool:
+        """An answer is a matrix product."""
+        return True
+
+    @property
     def takes_missing(self) -> bool:
         """Whether the classifiers take features that are missing."""
         both = [each for each in (self.estimator, self.group_estimator) if each is not None]
         return all(map(takes_missing, both))
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """Tell the classifiers, where they are ones that can be told."""
+        told = {
+            name: each.with_categories(columns)
+            for name, each in (("estimator", self.estimator), ("group_estimator", self.group_estimator))
+            if hasattr(each, "with_categories")
+        }
+        return replace(self, **told) if "estimator" in told else None
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Fit the probabilities, once."""

@@ -69,15 +69,6 @@ def plain_model(model: Any) -> Any:
     return plain_learner(model)
 
 
-def late_model(model: Any) -> Any:
-    """A model of an extra, also where the user gave what it is made of; None for all others."""
-    from . import LATE, make_model  # the package imports this module's neighbours
-
-    of_extra = any((kind.__module__, kind.__name__) in LATE for kind in type(model).__mro__)
-    made = make_model(model) if of_extra else model
-    return made if (type(made).__module__, type(made).__name__) in LATE_MODELS.values() else None
-
-
 _LEARNT = ("estimator", "group_estimator")
 """Settings of models that are classifiers themselves."""
 
@@ -103,6 +94,15 @@ def read_boosted(name: str, settings: Any) -> Any:
         raise FileError(f"the settings of {name} make no sense: {error}") from None
 
 
+def late_model(model: Any) -> Any:
+    """A model of an extra, also where the user gave what it is made of; None for all others."""
+    from . import LATE, make_model  # the package imports this module's neighbours
+
+    of_extra = any((kind.__module__, kind.__name__) in LATE for kind in type(model).__mro__)
+    made = make_model(model) if of_extra else model
+    return made if (type(made).__module__, type(made).__name__) in LATE_MODELS.values() else None
+
+
 def read_model(value: Any) -> Any:
     """Make what a user gave as ``model`` from plain data."""
     if value in ("linear", *NAMED):
@@ -110,11 +110,11 @@ def read_model(value: Any) -> Any:
     if not isinstance(value, dict) or len(value) != 1:
         raise FileError(f"the model must be 'linear', 'trees' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
+    if name in BOOSTED:
+        return read_boosted(name, settings)
     if name in LATE_MODELS:
         module, kind = LATE_MODELS[name]
         return getattr(importlib.import_module(module), kind).read(settings)
-    if name in BOOSTED:
-        return read_boosted(name, settings)
     if name not in MODELS:
         return read_learner(value)
     rule = record(MODELS[name])

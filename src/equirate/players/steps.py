@@ -108,6 +108,42 @@ class Adam(StepRule[AdamState]):
         return step, AdamState(t, m, v)
 
 
+@dataclass(frozen=True, eq=False)
+class DampedState(StepState):
+    """Steps taken, and the gradient before."""
+
+    last: Array = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Damped(StepRule[DampedState]):
+    """Rate times the gradient and its change: a controller with an integral and a proportional part.
+
+    Multipliers that only add violations up swing to and fro around a model that follows them late; the change of the
+    violation damps that (Stooke, Achiam and Abbeel 2020; Sohrabi et al. 2024).
+
+    Parameters
+    ----------
+    damping
+        Steps that the change counts for, for each row of the gradient.
+    scale
+        A factor for each row: rows have units of their own.
+    """
+
+    damping: Array
+    scale: Array
+
+    def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> DampedState:
+        """There was no gradient before."""
+        return DampedState(0, np.zeros(shape, dtype))
+
+    def move(self, state: DampedState, gradient: Array, rate: Array) -> tuple[Array, DampedState]:
+        """Return rate times the gradient, and its change since the last step times the damping."""
+        change = gradient - state.last if state.t else np.zeros_like(gradient)
+        step = rate * self.scale[:, None] * (gradient + self.damping[:, None] * change)
+        return step, DampedState(state.t + 1, gradient.copy())
+
+
 ADAM = Adam()
 STEPS: dict[str, StepRule[Any]] = {"plain": Plain(), "sqrt": InverseRoot(), "adam": ADAM}
 

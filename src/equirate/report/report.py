@@ -17,6 +17,7 @@ from typing import Any, Literal
 import narwhals as nw
 
 from .._core.errors import EquirateError
+from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 from . import notebook, text, words
 from .facts import Baseline, Course, Origin, Point, RateValue
@@ -52,6 +53,8 @@ class Report:
         How the game went.
     origin
         The mixture, the data, the versions and how to make it again.
+    certification
+        Where a confidence level was asked for: how it was tested, what that means, what it costs, or why not.
     """
 
     problem: str
@@ -63,6 +66,7 @@ class Report:
     frontier: tuple[Point, ...] = ()
     course: Course | None = None
     origin: Origin | None = None
+    certification: Certification | None = None
 
     @property
     def last(self) -> Evaluation:
@@ -98,6 +102,7 @@ class Report:
         plain: dict[str, Any] = _plain(asdict(self))
         outcome = words.outcome(self.last)
         told = {"sentence": self.verdict, "price": words.price(self), "affected": words.affected(self)}
+        told["certificate"] = " ".join(words.certificate(self))
         return {"verdict": None if outcome == "none" else outcome, **told, **plain}
 
     def to_frame(self) -> Any:

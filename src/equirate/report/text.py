@@ -19,7 +19,8 @@ WIDTH = 100
 
 def text(report: Report) -> str:
     """Everything that fits a terminal: verdict, price, tables, notes."""
-    sentences = (words.verdict(report), words.price(report), words.affected(report), words.caution(report))
+    about = (words.price(report), words.affected(report), words.caution(report))
+    sentences = (words.verdict(report), *words.certificate(report), *about)
     blocks = ["\n".join(textwrap.fill(sentence, WIDTH) for sentence in sentences if sentence)]
     blocks += [
         aligned(objective_rows(report), within=WIDTH),
@@ -28,6 +29,10 @@ def text(report: Report) -> str:
     ]
     if report.baseline is not None and report.baseline.note:
         blocks.append(textwrap.fill(f"baseline: {report.baseline.name}. {report.baseline.note}", WIDTH))
+    if report.certification is not None and report.certification.power:
+        fold = textwrap.TextWrapper(WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines = [fold.fill(line) for line in report.certification.power]
+        blocks.append("\n".join(["what can be certified with so many examples, whatever the classifier:", *lines]))
     if report.notes:
         fold = textwrap.TextWrapper(WIDTH, initial_indent="! ", subsequent_indent="  ")
         blocks.append("\n".join(fold.fill(note) for note in report.notes))

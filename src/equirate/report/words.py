@@ -126,6 +126,14 @@ def affected(report: Report) -> str:
     )
 
 
+def certificate(report: Report) -> tuple[str, ...]:
+    """What was certified, by which method, and the price of it; nothing where no confidence level was asked for."""
+    found = report.certification
+    if found is None:
+        return ()
+    return tuple(part for part in (found.sentence, found.price) if part)
+
+
 def fresh(report: Report) -> bool:
     """Whether the last part is one that nothing was trained or chosen on."""
     return list(report.parts)[-1] not in SEEN

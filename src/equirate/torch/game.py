@@ -24,6 +24,7 @@ from ..game.loop import Game, Turn
 from ..game.options import Options, Steps
 from ..game.record import Record
 from ..game.solution import Solution, Status
+from ..game.theory import damped_steps
 from ..models.contract import Array, Batch, Choice, Learner, Members, Rows, Seen
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
@@ -34,6 +35,7 @@ from .inputs import checked_index, device_of
 from .keeping import play_state, restore_play, unpacked
 from .ledger import Ledger
 from .members import members_of
+from .model import DAMPING
 from .sampling import StratifiedSampler, check_size
 from .snapshots import Shelf, Snapshot, copied, in_memory
 
@@ -150,7 +152,9 @@ class RateGame:
         training = self.table
         if held_out is not None:
             training = make_table(program, replace(examples, weights=trained), self.trained)
-        self.algorithm = options.set_players(chosen, _no_theory)
+        chosen = options.set_players(chosen, _no_theory)
+        steps = damped_steps(self.table, DAMPING / (every or MOST_BATCHES))
+        self.algorithm = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
         grid = options.configurations(self.algorithm, program.n_constraints, _no_step, _no_step, own_steps=True)
         if len(grid) != 1:
             raise AlgorithmError(f"RateGame trains one module: lambda_step must be one number; got {lambda_step!r}")

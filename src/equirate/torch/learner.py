@@ -4,8 +4,8 @@ A round is `answer`, which says what is seen of the predictions and keeps what w
 optimisers' steps on the batches of the round. What is seen are the latest predictions of all rows (`Ledger`); in a
 recorded round all rows are scored, and what is seen is exact.
 
-`step` is one batch: forward, slope, backward, `joined` (gradients of several machines, added up: here nothing), move.
-All machines draw the same batches of all rows and train on those rows of a batch that are theirs.
+`step` is one batch: forward, slope, backward, gradients of several processes added up, move. All processes draw the
+same batches of all rows and train on those rows of a batch that are theirs (`sharing`).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from .ledger import Ledger
 from .members import BLOCK, TorchMembers, made_by, members_of
 from .network import Network
 from .sampling import Batches, Strata
+from .sharing import Share, of_all_rows
 from .snapshots import Shelf, Snapshot, size_of
 
 if TYPE_CHECKING:
@@ -45,10 +46,16 @@ class TorchLearner(Learner):
         made = [made_by(setting.module, seed) for seed in seeds]
         self.device = device_of(made[0], setting.device)
         self.inputs = inputs_of(rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]))
+        self.share = Share(rows.shared, len(rows))
+        if rows.shared.size > 1 and (isinstance(self.inputs, Loaded) or setting.checkpoint is not None):
+            raise AlgorithmError(
+                "networks whose rows several processes share take arrays, and no checkpoint of their own"
+            )
         self.strata = setting.strata(rows.trained)
         self.every = setting.batches(self.strata)
         self.feed = self._feed(seeds[0])
-        factors = self.strata.factors(len(rows)) if not isinstance(self.inputs, Loaded) else self._loaded_factors()
+        drawn = not isinstance(self.inputs, Loaded)
+        factors = self.share.part(self.strata.factors(self.share.total)) if drawn else self._loaded_factors()
         self.trained = rows.trained.weighing(rows.trained.weights * factors)
         """Cells with the weight of each row times the rows that it stands for in a batch."""
         self.measured = np.flatnonzero(rows.cells.weights > 0)
@@ -60,6 +67,8 @@ class TorchLearner(Learner):
         self.networks = [
             Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep) for module in made
         ]
+        self.share.alike(self.networks)
+        self.alike = rows.shared.size == 1
         self.ledger = Ledger(rows.cells, len(made))
         self.shelf = Shelf(setting.memory, setting.folder)
         self.budget = self.shelf.budget(len(made) * size_of(made[0].state_dict()))
@@ -95,7 +104,7 @@ class TorchLearner(Learner):
             for _ in range(self.every):
                 self.step(*next(self.feed))
                 if self.apart is not None and self.setting.remember:
-                    self._measure(self.apart.take())
+                    self._measure(self.share.here(self.apart.take()))
                 if self.steps % self.strata.batches == 0:
                     for network in self.networks:
                         network.end_epoch()
@@ -109,19 +118,19 @@ class TorchLearner(Learner):
         for c, network in enumerate(self.networks):
             if not network.finite:
                 continue
-            scores = network.forward(inputs, len(index))
-            shown = scores.detach().float().cpu().numpy()
-            if not np.isfinite(shown.sum()):
+            scores = network.forward(inputs, len(index)) if len(index) else None
+            shown = np.zeros(0, np.float32) if scores is None else scores.detach().float().cpu().numpy()
+            if self.rows.shared.some(not np.isfinite(shown.sum())):
                 self._stopped(c)
                 continue
-            network.backward(scores, self.asked[c].slope(batch, shown[:, None])[:, 0])
-            self.joined(network)
+            if scores is None:  # no row of this batch is here
+                network.optimizer.zero_grad(set_to_none=True)
+            else:
+                network.backward(scores, self.asked[c].slope(batch, shown[:, None])[:, 0])
+            self.share.add(network)
             network.move()
             if self.setting.remember:
                 self.ledger.remember(c, index, shown > 0)
-
-    def joined(self, network: Network) -> None:
-        """Add gradients up over machines; here there is one."""
 
     def _stopped(self, c: int) -> None:
         """A network's scores are NaN: the others go on; if there is none, say where it happened."""
@@ -159,11 +168,13 @@ class TorchLearner(Learner):
     @property
     def _two_sets(self) -> bool:
         """Whether rows are measured that are not trained on."""
-        return bool(((self.rows.trained.weights == 0) & (self.rows.cells.weights > 0)).any())
+        return self.rows.shared.some(((self.rows.trained.weights == 0) & (self.rows.cells.weights > 0)).any())
 
     def _apart(self) -> Strata:
         """Batches of the rows that are measured only: once through while the others are trained on once."""
-        held = self.rows.cells.weighing(np.where(self.rows.trained.weights > 0, 0.0, self.rows.cells.weights))
+        held = of_all_rows(
+            self.rows.cells.weighing(np.where(self.rows.trained.weights > 0, 0.0, self.rows.cells.weights))
+        )
         size = math.ceil(int((held.weights > 0).sum()) / self.strata.batches)
         return Strata.of(held, size, 0)
 
@@ -180,8 +191,8 @@ class TorchLearner(Learner):
 
     def _drawn(self, batches: Batches) -> Iterator[tuple[Any, Index]]:
         while True:
-            rows = batches.take()
-            yield self.inputs.take(rows), rows
+            rows = self.share.here(batches.take())
+            yield self.inputs.take(rows) if len(rows) else None, rows
 
     def _loaded(self, inputs: Loaded) -> Iterator[tuple[Any, Index]]:
         while True:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -14,9 +14,10 @@ from .._core.errors import AlgorithmError
 from .._core.rules import FLAG, Either, Fields, Number, OneOf, Rule, Whole, maybe
 from ..data.cells import Cells
 from ..models.contract import Learner, Model, Pace, Rows, Usual
-from ..players.steps import Plain, StepRule
+from ..players.steps import StepRule
 from .learner import TorchLearner
 from .sampling import Strata, check_size
+from .sharing import of_all_rows
 
 LEAST_STEPS = 2000
 """Steps of the optimiser that training takes at least where nobody says how many epochs."""
@@ -25,6 +26,9 @@ MEASURED = 200
 """Steps of the optimiser from one exact pass over the data to the next, at least: a pass costs as much as a few."""
 LAMBDA_REACH = 10.0
 """How far a violation of 1 would move its multiplier in a whole run, where nobody gives their step."""
+
+DAMPING = 160
+"""Steps of the optimiser that the change of a violation counts for: about what a network takes to follow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +102,7 @@ class TorchModel(Model):
     True
     """
 
+    adds_up: ClassVar[bool] = True
     module: Any
     optimizer: Callable[[Any], Any] | None = None
     learning_rate: float = 1e-3
@@ -150,6 +155,7 @@ class TorchModel(Model):
 
     def strata(self, cells: Cells) -> Strata:
         """How batches are made of rows with these cells."""
+        cells = of_all_rows(cells)
         size = len(cells.of) if self.batch_size is None else self.batch_size
         return Strata.of(cells, size, self.rare)
 
@@ -174,7 +180,7 @@ class TorchModel(Model):
         recorded = max(math.ceil(max(strata.batches, MEASURED) / every), 1)
         recorded = min(recorded, max(rounds // 10, 1))
         share = min(every / strata.batches, 1.0)
-        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, Plain())
+        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, max(DAMPING / every, 1.0))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Make the networks."""

@@ -6,6 +6,7 @@ any more, unless it belongs to a checkpoint.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
@@ -91,7 +92,6 @@ class Shelf:
 
     def __init__(self, memory: float, folder: Any = None) -> None:
         self.memory, self.folder = memory, None if folder is None else Path(folder)
-        self._own: Any = None
         self._count = 0
 
     def on_disk(self, nbytes: int) -> bool:
@@ -115,7 +115,7 @@ class Shelf:
 
     def _place(self) -> Path:
         if self.folder is None:
-            self._own = tempfile.TemporaryDirectory(prefix="equirate-", ignore_cleanup_errors=True)
-            self.folder = Path(self._own.name)
+            self.folder = Path(tempfile.mkdtemp(prefix="equirate-"))
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder

@@ -94,6 +94,7 @@ RIVALS = {
             newest=(3, 11),
         ),
         Rival("cooper", "cooper 1.0.1", ("cooper-optim==1.0.1", "torch==2.13.0", "numpy==2.4.6"), "run_cooper.py"),
+        Rival("fairret", "fairret 0.1.3", ("fairret==0.1.3", "torch==2.13.0", "numpy==2.4.6"), "run_networks.py"),
     )
 }
 """PyTorch's version is exact: without one, a build for graphics cards of several gigabytes may come."""

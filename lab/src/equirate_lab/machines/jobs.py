@@ -1,0 +1,191 @@
+"""What the measured processes do: ``python -m equirate_lab.machines.jobs NAME JOB``, by hand or under torchrun.
+
+In: the name of a job, and its settings as JSON, among them ``out``, a file for the answer. Out: that file, as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import statistics
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import equirate as eq
+import equirate.distributed as eqd
+
+STEPS = (0.003, 0.01, 0.03, 0.1)
+"""For the model and for the multipliers: sixteen configurations, as `RateClassifier` has them."""
+PARITY = eq.demographic_parity("group", tolerance=0.02)
+PROBLEM = eq.Problem(eq.maximize(eq.f1()), PARITY)
+CELLS = 4
+EVERY = 5
+"""Rounds from one time that is taken to the next."""
+
+
+def table(rows: int, columns: int, seed: int) -> tuple[Any, Any, Any]:
+    """Features in single precision, labels and groups."""
+    rng = np.random.default_rng([7, seed])
+    X = rng.standard_normal((rows, columns), dtype=np.float32)
+    group = rng.random(rows) < 0.4
+    score = X[:, : min(columns, 8)].sum(axis=1) / 2 + 0.4 * group + rng.standard_normal(rows, dtype=np.float32)
+    return X, (score > 0.5).astype(np.int8), np.where(group, "a", "b")
+
+
+def played(*given: Any, rounds: int, every: int = EVERY) -> dict[str, float]:
+    """Seconds of a round, by the clock and of this process's own time."""
+    clock, own = [], []
+
+    def told(moment: Any) -> None:
+        clock.append(time.perf_counter())
+        own.append(time.process_time())
+
+    eq.solve(PROBLEM, *given, n_rounds=rounds, record_every=every, theta_step=STEPS, lambda_step=STEPS, progress=told)
+    between = [np.diff(times) / every for times in (clock, own)]
+    return {
+        "clock": float(np.median(between[0])),
+        "least": float(between[0].min()),
+        "own": float(np.median(between[1])),
+    }
+
+
+def a_round(job: dict[str, Any]) -> dict[str, Any] | None:
+    """A round of this process's share of the rows, and an all-reduce of what a round sends."""
+    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    X, y, group = table(job["rows"] // size, job["columns"], rank)
+    found: dict[str, Any] = played(X, y, {"group": group}, rounds=job["rounds"])
+    numbers = (job["columns"] + 1 + CELLS) * len(STEPS) ** 2
+    found.update(bytes=8 * numbers, reduce=_reduced(numbers, job["repetitions"]) if size > 1 else 0.0)
+    return found if rank == 0 else None
+
+
+def _reduced(numbers: int, repetitions: int) -> float:
+    """Median seconds of gloo's all-reduce of so many doubles."""
+    import torch
+    import torch.distributed
+
+    torch.distributed.init_process_group("gloo")
+    buffer, samples = torch.ones(numbers, dtype=torch.float64), []
+    for _ in range(repetitions):
+        torch.distributed.barrier()
+        begun = time.perf_counter()
+        torch.distributed.all_reduce(buffer)
+        samples.append(time.perf_counter() - begun)
+        buffer.fill_(1.0)
+    torch.distributed.destroy_process_group()
+    return statistics.median(samples)
+
+
+# -- Parquet files -----------------------------------------------------------------------------------
+
+
+def write(job: dict[str, Any]) -> dict[str, Any]:
+    """Write a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [f"x{k}" for k in range(job["columns"])]
+    schema = pa.schema([*((name, pa.float32()) for name in names), ("group", pa.string()), ("y", pa.int8())])
+    with pq.ParquetWriter(job["path"], schema, compression="none", use_dictionary=["group"]) as file:
+        for k, first in enumerate(range(0, job["rows"], 500_000)):
+            X, y, group = table(min(500_000, job["rows"] - first), job["columns"], k)
+            file.write_table(pa.table({**dict(zip(names, X.T, strict=True)), "group": group, "y": y}, schema=schema))
+    return {"bytes": os.path.getsize(job["path"])}
+
+
+def from_file(job: dict[str, Any]) -> dict[str, Any]:
+    """Rounds on the rows of a file, and the peak of anonymous memory; a whole fit where that is asked for."""
+    rows = eqd.ParquetRows(job["path"], label="y", attributes=["group"], scratch=job["scratch"])
+
+    def work() -> dict[str, Any]:
+        if not job["fit"]:
+            return dict(played(rows, rounds=job["rounds"], every=job["every"]))
+        classifier = eq.RateClassifier(PROBLEM.objective, PARITY, n_rounds=job["rounds"], random_state=0).fit(rows)
+        return {"objective": classifier.status_.objective}
+
+    return _watched(work)
+
+
+def from_memory(job: dict[str, Any]) -> dict[str, Any]:
+    """The same rounds with all rows in memory."""
+    import pyarrow.parquet as pq
+
+    file = pq.read_table(job["path"])
+    names = [f"x{k}" for k in range(job["columns"])]
+    X = np.empty((file.num_rows, len(names)), np.float32)
+    for k, name in enumerate(names):
+        X[:, k] = file.column(name).to_numpy()
+    y, group = (file.column(name).to_numpy() for name in ("y", "group"))
+    del file
+    return _watched(lambda: dict(played(X, y, {"group": group.astype(str)}, rounds=job["rounds"], every=job["every"])))
+
+
+def _watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do something, and add its seconds and the peak of anonymous memory to what it found."""
+    done, peak = threading.Event(), [0]
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            lines = Path("/proc/self/status").read_text().splitlines()
+            peak[0] = max(peak[0], next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    begun = time.perf_counter()
+    try:
+        found = work()
+    finally:
+        done.set()
+        thread.join()
+    return {**found, "seconds": time.perf_counter() - begun, "anonymous": 1024 * peak[0]}
+
+
+# -- processes that are killed -----------------------------------------------------------------------
+
+
+def fitted(job: dict[str, Any]) -> dict[str, Any] | None:
+    """A fit, in which one process is killed some time after it began, on the first attempt."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" and rank == job.get("victim"):
+        threading.Timer(job["after"], os.kill, (os.getpid(), 9)).start()
+    X, y, group = table(job["rows"] // size, job["columns"], rank)
+    begun = time.perf_counter()
+    with eqd.processes(every=0.2):
+        classifier = estimator(job["rounds"]).fit(X, y, {"group": group})
+    return {"digest": digest(classifier), "seconds": time.perf_counter() - begun} if rank == 0 else None
+
+
+def estimator(rounds: int) -> eq.RateClassifier:
+    """What is fitted: all rounds are played, so that there is something to be killed in."""
+    return eq.RateClassifier(PROBLEM.objective, PARITY, n_rounds=rounds, patience=None, finish=False, random_state=0)
+
+
+def digest(classifier: eq.RateClassifier) -> str:
+    """All bits of a classifier."""
+    content = classifier.members_.W.tobytes() + classifier.weights_.tobytes()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+JOBS = {job.__name__: job for job in (a_round, write, from_file, from_memory, fitted)}
+
+
+def main() -> None:
+    """Do the job that the arguments name."""
+    job = json.loads(sys.argv[2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.EquirateWarning)
+        found = JOBS[sys.argv[1]](job)
+    if found is not None:
+        Path(job["out"]).write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Time over plain cross-entropy training, beside cooper and fairret, of a two-layer network of width 64 on Adult.
+
+Everybody trains the same network on the same rows and batch size with Adam, under (but for plain training) one
+constraint: the true positive rate of women at most 0.02 below that of men. Times are the processor's, of the whole
+run: with equirate they include the exact passes. Repetitions take turns.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import equirate as eq
+from equirate import datasets
+from equirate.torch import TorchModel
+
+from ..benchmarks.environments import RIVALS, Environments, Rival, UnavailableError
+from ..experiments.tables import Table
+from .lines import Lines, Result
+from .plan import Plan
+
+MARGIN = 0.02
+WOMEN = eq.attr("women") == 1
+PROBLEM = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr(WOMEN) >= eq.tpr(~WOMEN) - MARGIN])
+SIDES = ("cross-entropy", "equirate", "cooper", "fairret")
+NETWORKS = {name: Rival(name, RIVALS[name].title, RIVALS[name].requirements, "run_networks.py") for name in SIDES[2:]}
+Part = tuple[Any, Any, Any]
+
+
+def network(width: int) -> torch.nn.Module:
+    """Two hidden layers of 64."""
+    layers = torch.nn.Linear(width, 64), torch.nn.ReLU(), torch.nn.Linear(64, 64), torch.nn.ReLU()
+    return torch.nn.Sequential(*layers, torch.nn.Linear(64, 1))
+
+
+def measure(plan: Plan, lines: Lines, folder: Path) -> None:
+    """Every side and batch size, in turns."""
+    train, test = parts(plan)
+    environments = Environments(folder / "environments", 1, lines.tell)
+    few: Part = tuple(array[:512] for array in train)
+    _equirate(few, few, 64, 1, 0)  # what is imported late is imported now
+    for repetition in range(plan.repetitions):
+        for size, epochs in plan.timed_epochs:
+            for side in SIDES[:: -1 if repetition % 2 else 1]:
+                what = {"part": "overhead", "side": side, "batch": size, "epochs": epochs, "repetition": repetition}
+                given = (train, test, size, epochs, repetition)
+                work = partial(_rival, environments, side) if side in NETWORKS else partial(_own, side)
+                lines.once({**what, "rows": len(train[0])}, partial(work, *given))
+
+
+def parts(plan: Plan) -> tuple[Part, Part]:
+    """Adult's own training and test rows: features, labels, who is a woman."""
+    data = datasets.load("adult")
+    X, women = data.features.to_numpy(dtype=np.float32), data.protected_rows.astype(int)
+    assert data.split is not None  # Adult has one
+    rows = [np.flatnonzero(data.split == name)[: plan.text_rows] for name in ("train", "test")]
+    first, second = ((X[index], data.label[index], women[index]) for index in rows)
+    return first, second
+
+
+def _own(side: str, train: Part, test: Part, size: int, epochs: int, seed: int) -> Result:
+    torch.manual_seed(seed)
+    if side == "equirate":
+        return _equirate(train, test, size, epochs, seed)
+    X, y = torch.from_numpy(train[0]), torch.from_numpy(train[1]).float()
+    module = network(X.shape[1])
+    optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
+    begin = time.process_time()
+    for _ in range(epochs):
+        for index in torch.split(torch.randperm(len(X)), size):
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(module(X[index])[:, 0], y[index])
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    seconds = time.process_time() - begin
+    with torch.no_grad():
+        decided = (module(torch.from_numpy(test[0]))[:, 0] > 0).numpy()
+    return {"seconds": seconds, **_quality(decided, test)}
+
+
+def _equirate(train: Part, test: Part, size: int, epochs: int, seed: int) -> Result:
+    model = TorchModel(partial(network, train[0].shape[1]), batch_size=size, epochs=epochs)
+    begin = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.EquirateWarning)
+        solution = eq.solve(PROBLEM, *train[:2], {"women": train[2]}, model=model, seeds=[seed])
+    seconds = time.process_time() - begin
+    return {"seconds": seconds, **_quality(solution.polish().positive_probability(test[0]), test)}
+
+
+def _rival(environments: Environments, side: str, train: Part, test: Part, size: int, epochs: int, seed: int) -> Result:
+    job = {"rival": side, "margin": MARGIN}
+    arrays = dict(zip(("X", "y", "group"), train, strict=True)) | {"X_test": test[0]}
+    try:
+        with environments.start(NETWORKS[side], job, arrays) as process:
+            seconds = process.ask(do="train", batch=size, epochs=epochs, seed=seed)["seconds"]
+            decided = process.arrays("decided")["decided"]
+    except UnavailableError as error:
+        return {"skipped": str(error)}
+    return {"seconds": seconds, **_quality(decided, test)}
+
+
+def _quality(predicted: Any, test: Part) -> Result:
+    given = (test[1], predicted.astype(float), {"women": test[2]})
+    gap = eq.tpr(~WOMEN) - eq.tpr(WOMEN)
+    return {"error": eq.error_rate().evaluate(*given), "gap": gap.evaluate(*given)}
+
+
+def make_tables(lines: Lines) -> list[Table]:
+    """Times as multiples of plain training's, and quality."""
+    found: dict[tuple[int, str], list[Result]] = {}
+    for what, result in lines.of("overhead"):
+        if "skipped" not in result:
+            found.setdefault((what["batch"], what["side"]), []).append(result)
+    rows = []
+    for (size, side), results in sorted(found.items(), key=lambda item: (-item[0][0], SIDES.index(item[0][1]))):
+        plain = found.get((size, SIDES[0]), [])
+        seconds, reference = (
+            float(np.median([one["seconds"] for one in some] or [np.nan])) for some in (results, plain)
+        )
+        error, gap = (float(np.mean([one[name] for one in results])) for name in ("error", "gap"))
+        rows.append((str(size), side, f"{seconds:.2f} s", f"{seconds / reference:.2f}", f"{error:.4f}", f"{gap:+.4f}"))
+    note = (
+        "A two-layer network of width 64 on Adult's training file; the true positive rate of women at most 0.02 below "
+        "that of men was asked for. Median processor time of the whole run, exact passes included, and that over plain "
+        "training's; error and difference of true positive rates on the test file, means of the repetitions."
+    )
+    return [Table("Overhead", note, ("batch", "side", "time", "over plain", "error", "difference"), tuple(rows))]

@@ -1,0 +1,187 @@
+"""What is promised with a confidence level: the outcome of a fit, and what is said of it.
+
+In: a `Training`, its play, and the plain outcome. Out: the `Outcome` that passed its test, or the plain one with the
+reasons; both with a `Certification`. `RateClassifier.fit` and `RatePostprocessor.fit` call this.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.examples import Examples
+from ..data.sample import Sample
+from ..game.classifiers import Classifier
+from ..game.solution import Solution, Status
+from ..judge.certification import Certification
+from ..judge.certify import Certificates, check_confidence
+from ..judge.evaluation import ConstraintValue, Evaluation
+from ..judge.power import assumed_predictions, powers
+from ..language.expressions import Constraint
+from ..models.thresholds import Thresholds
+from ..problem.problem import Problem
+from .confidence import METHODS, Found, cross, holdout, refuse_inexact, trial_of
+from .fitting import Outcome, Settings, Training
+from .scope import sides
+
+Array = NDArray[np.float64]
+
+NO_MARGIN = (
+    "no margin that was tried makes every constraint pass its test: on rows that it has not seen the classifier keeps "
+    "them less well than on its own, or the constraints leave no room; give more data, or loosen them"
+)
+UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
+"""Said wherever a confidence was asked for that could not be had."""
+NOT_ALONE = 'not certified: the mixture (output="hashed") passed its test, the one classifier made of it did not'
+ONE_ALONE = (
+    'not certified: confidence_method="cross" certifies the mixture (output="hashed"), and this is one classifier made '
+    'of it; confidence_method="holdout" tests the one classifier itself'
+)
+
+
+def promised(training: Training, solution: Solution, chooser: Solution, plain: Outcome, seconds: float) -> Outcome:
+    """The outcome of a fit with a confidence level: what passed the test, or the plain one that says why not.
+
+    ``seconds`` is how long the plain fit took.
+    """
+    strict = training.settings.confidence_method == "holdout"
+    found = holdout(training, solution, chooser) if strict else cross(training, solution, chooser, seconds)
+    said, evaluation = certification(training, found)
+    if found.mixture is None:
+        advice = UNCERTIFIED.format(reasons="; ".join(said.reasons))
+        statuses = {name: _uncertain(status, advice, said) for name, status in plain.statuses.items()}
+        return replace(plain, statuses=statuses, certification=said)
+    made = training.outcome(chooser, found.mixture)
+    outputs = {**made.outputs, "plain": plain.outputs["stochastic"]}
+    worst = max((c.violation for c in evaluation.constraints), default=0.0)
+    before = made.statuses["stochastic"]
+    status = replace(
+        before,
+        objective=evaluation.objective if np.isfinite(evaluation.objective) else before.objective,
+        violation=max(worst, 0.0),
+        feasible=worst <= training.settings.tolerance,
+        bound=None,  # what was proven is about the columns of the plain fit
+        bound_over=None,
+        gap=None,
+        certified=True,
+        certificate=said.sentence,
+    )
+    single = made.statuses["deterministic"]
+    if len(outputs["stochastic"].members) == 1:
+        single = status  # the mixture is one classifier already
+    elif strict and _passes(training, outputs["deterministic"]):
+        single = replace(single, certified=True, certificate=said.sentence)
+    else:
+        single = _uncertain(single, NOT_ALONE if strict else ONE_ALONE, said)
+    return Outcome(outputs, {"stochastic": status, "deterministic": single}, said.margin, said)
+
+
+def of_thresholds(
+    problem: Problem, sample: Sample, model: Thresholds, n_rounds: int, promise: tuple[float, str], seed: int | None
+) -> Outcome:
+    """The outcome for thresholds on the scores of a sample; ``promise`` is the confidence level and the method."""
+    level, method = promise
+    check_confidence(level)
+    if method == "holdout":
+        refuse_inexact(problem, sample.examples)
+    settings = Settings(
+        algorithm="auto",
+        model=model,
+        groups=None,
+        n_rounds=n_rounds,
+        theta_step=None,
+        lambda_step=None,
+        validation=0.0,
+        two_sets=False,
+        confidence=level,
+        confidence_method=method,
+        scale=False,
+        weight_scope="both",
+        tolerance=1e-3,
+        patience=None,
+        finish=False,
+        verbose=False,
+    )
+    training = Training.of(settings, problem, sample, seed)
+    began = time.monotonic()
+    solution, chooser = training.play()
+    return promised(training, solution, chooser, training.choose(chooser), time.monotonic() - began)
+
+
+def _uncertain(status: Status, advice: str, said: Certification) -> Status:
+    sentence = said.sentence if not said.certified else ""
+    return replace(status, certified=False, advice=(*status.advice, advice), certificate=sentence)
+
+
+def _passes(training: Training, classifier: Classifier) -> bool:
+    """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
+    trial, rows = trial_of(training, "exact"), np.arange(len(training.sample))[training.parts.test]
+    sample = trial.sample.take(rows)
+    decided = classifier.positive_probability(sample.X, sample.examples.columns)
+    return trial.certify(rows, decided).verdict == "pass"
+
+
+def certification(training: Training, found: Found) -> tuple[Certification, Evaluation]:
+    """What is said of a walk, and the numbers of the test: of what passed or, where nothing did, without a margin."""
+    trial, walked = found.trial, found.walked
+    plain = _evaluated(training, found, found.without)
+    evaluation = plain if walked is None else _evaluated(training, found, walked.probability)
+    examples = trial.sample.examples.take(found.rows)
+    reasons = found.reasons if walked is None else ()
+    if walked is None:
+        reasons = (*reasons, *_short(training.problem, examples, found)) or (NO_MARGIN,)
+    said = Certification(
+        method=METHODS[trial.method == "exact"],
+        confidence=trial.confidence,
+        certified=walked is not None,
+        margin=0.0 if walked is None else walked.share,
+        examples=len(found.rows),
+        objective=float("nan") if walked is None else evaluation.objective,
+        plain_objective=plain.objective,
+        constraints=evaluation.constraints if walked is None else _bounded(evaluation, walked.certificates),
+        power=foretold(training.problem, examples, trial.confidence),
+        reasons=reasons,
+    )
+    return said, evaluation
+
+
+def _short(problem: Problem, examples: Examples, found: Found) -> tuple[str, ...]:
+    """The constraints that cannot be certified with so many examples, in words, at what is decided without a margin."""
+    told = powers(
+        _written(problem),
+        examples,
+        found.without,
+        drawn=found.trial.method == "exact",
+        assumed="what the classifier without a margin does",
+        confidence=found.trial.confidence,
+        counts=False,
+    )
+    return tuple(str(part) for part in told.constraints if not part.certifiable)
+
+
+def foretold(problem: Problem, examples: Examples, confidence: float) -> tuple[str, ...]:
+    """What can be certified at all with so many examples, said without any classifier."""
+    assumed, words = assumed_predictions(examples, None)
+    told = powers(_written(problem), examples, assumed, drawn=True, assumed=words, confidence=confidence, counts=False)
+    return tuple(map(str, told.constraints))
+
+
+def _written(problem: Problem) -> list[Constraint]:
+    return [c for c in problem.constraints if isinstance(c, Constraint)]
+
+
+def _evaluated(training: Training, found: Found, probability: Array) -> Evaluation:
+    """What decisions of rows that were not seen come to, with the weights that apply to each side."""
+    objective, constraints = sides(training.sample.examples.take(found.rows), training.settings.weight_scope)
+    return Evaluation.of(training.problem, objective, probability, found.trial.confidence, constraints)
+
+
+def _bounded(evaluation: Evaluation, certificates: Certificates) -> tuple[ConstraintValue, ...]:
+    """The constraints with the bounds of the test that was passed."""
+    return tuple(
+        replace(row, low=one.low, high=one.high, verdict=one.verdict)
+        for row, one in zip(evaluation.constraints, certificates, strict=True)
+    )

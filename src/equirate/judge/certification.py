@@ -1,0 +1,87 @@
+"""What was promised with a confidence level: how it was tested, what it means, what it costs, and why not where not.
+
+In: numbers of a test. Out: `Certification`, for people, reports and files. `estimators.confidence` makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .evaluation import ConstraintValue
+
+MEANS = {
+    "cross": (
+        "every row was decided by a mixture that had not seen it, and all rows were tested together by approximate "
+        "bounds; what predicts is the uniform mixture of these mixtures. Measured, not proven: see docs/confidence.md"
+    ),
+    "holdout": (
+        "candidates were tested in a fixed order on rows that nothing was trained or chosen on, by exact binomial "
+        "bounds on drawn decisions: proven for every number of examples"
+    ),
+}
+"""What a certificate of each method means."""
+
+
+@dataclass(frozen=True)
+class Certification:
+    """The test of a promise.
+
+    Attributes
+    ----------
+    method
+        ``"cross"`` or ``"holdout"``.
+    confidence
+        The level asked for, of all constraints together.
+    certified
+        Whether a classifier passed. Where not, the plain classifier predicts.
+    margin
+        The share of the expected margin that the classifier keeps; 0 where none passed.
+    examples
+        How many rows the test had.
+    objective, plain_objective
+        Of what passed and of the same without a margin, both on rows that they had not seen: the price. NaN where they
+        cannot be measured, or nothing passed.
+    constraints
+        Each constraint on the rows of the test, for what passed; for the classifier without a margin where none did.
+    power
+        What can be certified at all with so many examples, said without any classifier.
+    reasons
+        Why nothing passed; empty where something did.
+    """
+
+    method: str
+    confidence: float
+    certified: bool
+    margin: float
+    examples: int
+    objective: float
+    plain_objective: float
+    constraints: tuple[ConstraintValue, ...]
+    power: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def meaning(self) -> str:
+        """What the certificate says, and how sure that is."""
+        return MEANS.get(self.method, self.method)
+
+    @property
+    def sentence(self) -> str:
+        """Whether it is certified, by what."""
+        level, rows = f"{self.confidence:.0%}", f"{self.examples:,} rows"
+        if not self.certified:
+            return f"Not certified at {level} ({self.method}, {rows})."
+        return f"Certified at {level} ({self.method}, {rows}): {self.meaning}."
+
+    @property
+    def price(self) -> str:
+        """What the margin costs; empty where that is not known."""
+        if not self.certified or self.objective != self.objective or self.plain_objective != self.plain_objective:
+            return ""
+        return (
+            f"The price of the certificate: objective {self.objective:.4f}, where the classifier without a margin has "
+            f"{self.plain_objective:.4f} (both on rows that they had not seen)."
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *([self.price] if self.price else []), *self.reasons])

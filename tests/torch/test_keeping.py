@@ -1,0 +1,112 @@
+"""Checkpoints: a run that was killed ends as if it had never stopped; what does not fit is refused."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import equirate as eq
+from equirate.torch import TorchModel
+from equirate.torch.keeping import packed, read_tensors, unpacked
+
+rng = np.random.default_rng(2)
+X = rng.normal(size=(300, 2)).astype(np.float32)
+Y = (X[:, 0] + 0.5 * rng.normal(size=300) > 0).astype(int)
+PROBLEM = eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate() <= 0.4])
+
+
+def network():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+
+
+def run(folder, X=X, problem=PROBLEM, progress=None, **settings):
+    model = TorchModel(network, **{"batch_size": 32, "epochs": 5, "checkpoint": folder, **settings})
+    return eq.solve(problem, X, Y, model=model, progress=progress)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="lives are forked")
+def test_killed_at_twenty_random_moments_and_resumed_it_is_the_same_classifier():
+    command = [sys.executable, str(Path(__file__).parent / "killed.py"), "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["same", "20"], done.stderr[-3000:]
+
+
+class StopError(Exception):
+    pass
+
+
+def stopping_at(number):
+    """A progress callback that fails at the number-th recorded round."""
+    seen = []
+
+    def progress(moment):
+        seen.append(moment.round)
+        if len(seen) == number:
+            raise StopError
+
+    return progress
+
+
+def test_a_run_goes_on_and_one_that_is_over_is_not_played_again(tmp_path):
+    whole = run(None)
+    with pytest.raises(StopError):
+        run(tmp_path, progress=stopping_at(4))
+    rounds = []
+    resumed = run(tmp_path, progress=lambda moment: rounds.append(moment.round))
+    assert rounds[0] == resumed.record.rounds[3]  # the first three were kept
+    np.testing.assert_array_equal(resumed.rates, whole.rates)
+    np.testing.assert_array_equal(resumed.record.stacked("multipliers"), whole.record.stacked("multipliers"))
+    rounds.clear()
+    again = run(tmp_path, progress=lambda moment: rounds.append(moment.round))
+    assert not rounds
+    np.testing.assert_array_equal(again.rates, whole.rates)
+    np.testing.assert_array_equal(again.polish().positive_probability(X), whole.polish().positive_probability(X))
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"X": X + 1}, "features"),
+        ({"problem": eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate() <= 0.3])}, "problem"),
+        ({"batch_size": 16}, "settings"),
+        ({"optimizer": lambda p: torch.optim.SGD(p, lr=0.1)}, "settings"),
+    ],
+    ids=["features", "problem", "batch", "optimizer"],
+)
+def test_the_checkpoint_of_another_run_is_refused(tmp_path, change, what):
+    with pytest.raises(StopError):
+        run(tmp_path, progress=stopping_at(3))
+    with pytest.raises(eq.FileError, match=f"another run .*{what}.*give another folder, or remove it"):
+        run(tmp_path, **change)
+
+
+def test_a_file_that_is_no_checkpoint_is_refused_and_executes_nothing(tmp_path):
+    (tmp_path / "state.pt").write_bytes(b"nonsense")
+    with pytest.raises(eq.FileError, match="cannot be read"):
+        run(tmp_path)
+    torch.save({"f": os.system}, tmp_path / "state.pt")
+    with pytest.raises(eq.FileError, match="cannot be read"):
+        read_tensors(tmp_path / "state.pt")
+    torch.save({"version": 99}, tmp_path / "state.pt")
+    with pytest.raises(eq.FileError, match="no checkpoint of this version"):
+        run(tmp_path)
+
+
+def test_states_of_other_players_are_refused():
+    from equirate.players.steps import AdamState, StepState
+
+    with pytest.raises(eq.FileError, match="other players"):
+        unpacked(packed(StepState(3)), AdamState())
+    with pytest.raises(eq.FileError, match="cannot keep"):
+        packed({1, 2})
+
+
+def test_a_loader_has_no_place_to_go_on_from(tmp_path):
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.from_numpy(X), torch.arange(300)), 32)
+    with pytest.raises(eq.AlgorithmError, match="whose own place is not known"):
+        run(tmp_path, X=loader)
