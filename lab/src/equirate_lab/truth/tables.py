@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from ..experiments.tables import Table
-from .problems import FAMILIES
+from .problems import FAMILIES, cases
 from .runner import CLASSIFIER, POLISHED, Found
 
 WAYS = (CLASSIFIER, POLISHED)
@@ -22,10 +22,10 @@ CLOSE, FAR, KEPT = 0.005, 0.02, 0.002
 def make_tables(found: Sequence[Found]) -> list[Table]:
     """Gaps by family and data, what infeasible problems are said to be, and the worst problems."""
     solvable = [one for one in found if one.truth is not None]
-    return [table for table in (_gaps(solvable), _infeasible(found), _worst(solvable)) if table.rows]
+    return [table for table in (_gaps(solvable, len(found)), _infeasible(found), _worst(solvable)) if table.rows]
 
 
-def _gaps(found: Sequence[Found]) -> Table:
+def _gaps(found: Sequence[Found], known: int) -> Table:
     rows = []
     for (family, kind), group in groupby(sorted(found, key=_place), key=lambda one: (one.family, one.kind)):
         rows.append((family, kind, *_cells(list(group))))
@@ -33,8 +33,9 @@ def _gaps(found: Sequence[Found]) -> Table:
         rows.append(("all", "", *_cells(found)))
     slack = max((one.slack for one in found), default=0.0)
     note = (
-        f"{len(found)} problems that some mixture solves. Gap to the optimum on the data given to `fit`, in units of "
-        f"the objective: median / 90 % / worst. Violation: the largest. Statuses: how many say what is not so. "
+        f"{known} of {len(cases())} problems were measured, and some mixture solves {len(found)} of them. Gap to the "
+        f"optimum on the data given to `fit`, in units of the objective: median / 90 % / worst. Violation: "
+        "the largest. Statuses: how many say what is not so. "
         f"Truths are had by some mixture, and no mixture is better by more than {slack:.1g}. "
         + " ".join(map(_verdict, _shares(found)))
     )
