@@ -27,7 +27,12 @@ FEATURES, NAMED = list("abcd"), {"label": "y", "attributes": ["group"]}
 def estimator(**settings):
     constraints = eq.demographic_parity("group", tolerance=0.05)
     return eq.RateClassifier(
-        eq.maximize(eq.f1()), constraints, n_rounds=120, random_state=0, finish=False, pos_label="yes", **settings
+        eq.maximize(eq.f1()),
+        constraints,
+        random_state=0,
+        finish=False,
+        pos_label="yes",
+        **{"n_rounds": 120, **settings},
     )
 
 
