@@ -69,7 +69,6 @@ _SETTINGS: dict[str, Rule] = {
     "two_sets": FLAG,
     "scale": FLAG,
     "warm_start": FLAG,
-    "finish": maybe(FLAG),
     "verbose": Either((FLAG, COUNT)),
     "patience": maybe(COUNT),
     "random_state": maybe(Whole(0, 2**256)),
