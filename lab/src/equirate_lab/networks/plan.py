@@ -16,7 +16,7 @@ class Plan:
     shares: tuple[float, ...] = (0.008, 0.001)
     problems: tuple[str, ...] = ("error", "g_mean", "kl", "f1")
     datasets: tuple[str, ...] = ("adult", "synthetic")
-    timed_epochs: tuple[tuple[int, int], ...] = ((512, 40), (64, 4))
+    timed_epochs: tuple[tuple[int, int], ...] = ((512, 40), (64, 8))
     repetitions: int = 3
     text_epochs: int = 6
     text_rows: int | None = None
