@@ -11,8 +11,8 @@ class Plan:
 
     quick: bool = False
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    rows: int = 8_000
-    epochs: tuple[tuple[int, int], ...] = ((0, 150), (512, 20), (64, 6), (8, 2))
+    rows: int = 16_000
+    epochs: tuple[tuple[int, int], ...] = ((0, 400), (512, 30), (64, 10), (8, 4))
     shares: tuple[float, ...] = (0.008, 0.001)
     problems: tuple[str, ...] = ("error", "g_mean", "kl", "f1")
     datasets: tuple[str, ...] = ("adult", "synthetic")
