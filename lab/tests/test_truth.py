@@ -17,7 +17,7 @@ from equirate_lab.truth.counted import Counted, Curve, Posed
 from equirate_lab.truth.grounds import Ground, grounds, half_planes, one_feature, one_hot, two_features
 from equirate_lab.truth.problems import INFEASIBLE, TEMPLATES, Case, cases
 from equirate_lab.truth.runner import CLASSIFIER, POLISHED, Found, Reached
-from equirate_lab.truth.tables import CLOSE, KEPT
+from equirate_lab.truth.tables import CLOSE, FAR, KEPT
 from typer.testing import CliRunner
 
 import equirate as eq
@@ -25,8 +25,8 @@ import equirate as eq
 CASES = cases()
 SMALL = (one_hot(1, 5), one_feature(0, 120), two_features(0, 80))
 TENTH = CASES[7::10]
-MOSTLY, WORST = 0.7, 0.045
-"""What holds so far: the share of gaps at most CLOSE, and the largest. Asked for are 0.9 and FAR."""
+MOSTLY = 0.9
+"""The share of gaps that must be at most CLOSE; the others must be at most FAR."""
 
 
 def once(kinds: Sequence[Ground] = SMALL) -> list[Case]:
@@ -155,7 +155,7 @@ def tenth() -> list[Found]:
 def test_a_tenth_is_close_to_the_optimum(tenth: list[Found]) -> None:
     gaps = np.array([one.gap(CLASSIFIER) for one in tenth if one.truth is not None])
     assert np.mean(gaps <= CLOSE) >= MOSTLY
-    assert gaps.max() <= WORST
+    assert gaps.max() <= FAR
 
 
 def test_a_tenth_keeps_its_constraints_or_says_so(tenth: list[Found]) -> None:
@@ -213,6 +213,16 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "50.0% of gaps at most 0.005" in text
     assert text.endswith("after\n<!-- table -->\n")
     assert [Found.of(one) for one in json.loads(numbers.read_text())] == found
+
+
+def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
+    chosen = CASES[:2]
+    first = truth.run(chosen[:1])
+    judged: list[Found] = []
+    both = truth.run(chosen, tell=judged.append, known=first)
+    assert [one.name for one in both] == [case.name for case in chosen]
+    assert [one.name for one in judged] == [chosen[1].name]
+    assert both[0] is first[0]
 
 
 def test_no_such_family() -> None:

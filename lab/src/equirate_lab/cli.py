@@ -319,12 +319,17 @@ def coverage(
 
 @app.command()
 def confidence(
-    samples: Annotated[int, typer.Option(min=1, help="Samples of each problem (twice as many for some).")] = 200,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Samples of each problem (twice as many for some); 0: those in the files.")
+    ] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
     problem: Annotated[
         list[str] | None, typer.Option(help="Begin of a problem's name; may be repeated. By default all.")
     ] = None,
     fresh: Annotated[int, typer.Option(min=1000, help="Fresh rows to judge on.")] = 200_000,
+    times: Annotated[
+        int, typer.Option(min=0, help="How many fits to time of every kind, plain and confident; 0 for none.")
+    ] = 3,
     out: Annotated[
         Path, typer.Option(help="Where every sample goes; a run that was interrupted goes on there.")
     ] = Path("build/confidence"),
@@ -342,8 +347,12 @@ def confidence(
             f"no problem begins with that; there are {'; '.join(each.name for each in measured.PROBLEMS)}",
             param_hint="--problem",
         )
-    results = measured.run(samples, seed, out, chosen, fresh, tell=lambda line: typer.echo(line, err=True))
-    made = measured.make_tables(results)
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    results = measured.run(samples, seed, out, chosen, fresh, tell)
+    made = measured.make_tables(results, measured.measure(times, tell) if times else ())
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made))
@@ -355,7 +364,10 @@ def truth(
         list[str] | None, typer.Option(help="A family of problems; may be repeated. By default all.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="How many problems to work on side by side.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="A JSON file for the numbers of every problem.")] = None,
+    out: Annotated[Path, typer.Option(help="A JSON file for the numbers of every problem.")] = Path("build/truth.json"),
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="Keep what the file has already: for the same version, interrupted.")
+    ] = False,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
 ) -> None:
     """Measure how far from the optimum classifiers end, on problems whose optimum is known."""
@@ -363,7 +375,7 @@ def truth(
 
     from . import truth as measured
     from .experiments import as_markdown, show
-    from .experiments.files import fill, write_json
+    from .experiments.files import fill, read_json, write_json
 
     _check_page(docs, "truth")
     for name in family or ():
@@ -372,11 +384,19 @@ def truth(
                 f"there is no family {name!r}; there are {', '.join(measured.FAMILIES)}", param_hint="--family"
             )
     chosen = [case for case in measured.cases() if not family or case.template.family in family]
-    found = measured.run(chosen, jobs=jobs, tell=lambda one: typer.echo(str(one), err=True))
+    kept = [measured.Found.of(one) for one in (read_json(out) or ())] if go_on else []
+    names = {case.name for case in chosen}
+    done = [one for one in kept if one.name in names]
+
+    def tell(one: measured.Found) -> None:
+        done.append(one)
+        write_json(out, [asdict(each) for each in done])
+        typer.echo(str(one), err=True)
+
+    found = measured.run(chosen, jobs=jobs, tell=tell, known=done.copy())
+    write_json(out, [asdict(one) for one in found])
     made = measured.make_tables(found)
     show(made, sys.stdout)
-    if out is not None:
-        write_json(out, [asdict(one) for one in found])
     if docs is not None:
         fill(docs, as_markdown(made), "truth")
 
@@ -396,6 +416,10 @@ def held_out(
     out: Annotated[Path, typer.Option(help="Where jobs, results and what the other version answered go.")] = Path(
         "build/held-out"
     ),
+    go_on: Annotated[
+        bool,
+        typer.Option("--go-on", help="Keep what this version has answered too: for the same version, interrupted."),
+    ] = False,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
 ) -> None:
     """Measure what classifiers keep on new rows, beside another version and logistic regression; and times."""
@@ -412,7 +436,7 @@ def held_out(
     for name in absent:
         typer.echo(f"Left out: {name}, whose file is not here.", err=True)
     names = tuple(name for name in wanted or measured.NAMES if name not in absent)
-    plan = measured.Plan(names, splits, data_dir=directory)
+    plan = measured.Plan(names, splits, data_dir=directory, go_on=go_on)
     other = None if against is None else str(against)
     made = measured.make_tables(measured.run(plan, out, other, tell=lambda line: typer.echo(line, err=True)))
     show(made, sys.stdout)

@@ -13,7 +13,7 @@ import secrets
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -197,6 +197,8 @@ def _attempt(client: Any, estimator: RateClassifier, shards: list[Any], name: st
         return _watched(client, futures, workers)
     finally:
         client.cancel(futures)
+        with suppress(OSError):  # whoever still waits for the others in the store is woken; so it is where that died
+            client.run(_forget_store, workers=workers[:1], on_error="ignore")
 
 
 def _watched(client: Any, futures: list[Any], workers: list[str]) -> Fitted:
@@ -250,6 +252,10 @@ def _caught(rank: int) -> Iterator[list[Any]]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", EquirateWarning)
         yield caught
+
+
+def _forget_store() -> None:
+    _STORES.clear()
 
 
 def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:

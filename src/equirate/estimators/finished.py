@@ -81,15 +81,16 @@ def finished(
     if not more.record.joined or levels is not None:
         return chooser
     kept = _pool(more, *held.apart)
+    if kept is not more and _breaks(chooser, replace(chooser, mixed=kept.mixed)):
+        kept = more
     chooser = replace(chooser, mixed=kept.mixed)
-    learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
-    every = learner.every_sum()
-    few = held.together and len(held.choose[0]) <= REFIT
-    if kept.mixed == more.played().mixed or not (few or every is not None):
+    few, listed = held.together and len(held.choose[0]) <= REFIT, more.learner.every_sum() is not None
+    if kept.mixed == more.played().mixed or not (few or listed):
         return chooser
+    learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
     joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
-    return replace(chooser.joining(joined), every=every)
+    return replace(chooser.joining(joined), every=learner.every_sum())
 
 
 def for_levels(solution: Solution, levels: Array | None, told: Told | None = None) -> Solution:
@@ -114,11 +115,12 @@ def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
     fit less closely are preferred, unless others are better by more than the difference may be wrong: first the model
     fitted to the labels alone (which is what there is to be had where no constraint binds), then those fitted to
     prices, then all, then those of the play. With few features there is little to fit too closely, and the search is
-    what finds the optimum: there, all are preferred.
+    what finds the optimum: there, all are preferred, and strongly so.
     """
     every, priced, played = more, more.joined(Fit.PRICED), more.played()
-    pools = [every, priced, played]
+    pools, noise = [every, priced, played], 2 * NOISE
     if (more.learner.width or 0) > FEW_FEATURES:
+        noise = NOISE
         plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
         pools = [*plain, priced, every, played]
     pools = [pool for pool in pools if pool.iterates]
@@ -132,9 +134,16 @@ def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
     best = 0
     for other in range(1, len(near)):
         by = found[:, other] - found[:, best]
-        if by[0] < -NOISE * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
+        if by[0] < -noise * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
             best = other
     return pools[near[best]]
+
+
+def _breaks(every: Solution, some: Solution) -> bool:
+    """Whether mixtures of some columns break a constraint where those of all columns do not."""
+    if some.value_of(some.polish(time_limit=0))[1] <= some.tolerance:
+        return False
+    return every.value_of(every.polish(time_limit=0))[1] <= every.tolerance
 
 
 def _merit(solution: Solution, mixture: Classifier) -> float:

@@ -348,6 +348,8 @@ class LinearAnswerer(Answerer):
             X, cells = sampled(learner.X, learner.rows.trained, shared)
         rows = X.shape[0]
         self.width = PRICES
+        if X.shape[1] <= NARROW:  # a search that finds nothing may find something the next time
+            self.patience = 8
         if rows > FEW_ROWS:  # answers take longer, and data tell less small differences apart than they have
             self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
         standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)

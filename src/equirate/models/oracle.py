@@ -33,7 +33,7 @@ from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected, fits_closely, 
 from .posterior import Posterior, Signatures
 from .weighing import check_weights
 
-FITS = 15
+FITS = 8
 """Fits of an oracle that was not told how many."""
 CUTS = 16
 """Thresholds on the score of each fit that are in the pool, beside its own."""
@@ -84,6 +84,11 @@ class Oracle(Model):
     def honest(self) -> bool:
         """Each row is judged by classifiers that were trained without it, where they could fit it too well."""
         return self.folds != 1 and fits_closely(self.estimator)
+
+    @property
+    def answers_cheaply(self) -> bool:
+        """From the pool, once its fits are spent."""
+        return self.honest
 
     @property
     def usual(self) -> Usual:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from ..problem.written import as_text, read_slice
 from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
 
 Scorer = Callable[[Any], Any]
+MOST_LISTED = 2_000_000
+"""Cells times thresholds up to which all of them are listed."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,32 @@ class ThresholdLearner(Learner):
             rows = slice(self.bounds[g], self.bounds[g + 1])
             self.cuts[g] = _cheapest(self.sorted[rows], costs[rows])
         return Seen(self.rows.cells.sums(self.score[:, None] > self.cuts[self.group]))
+
+    @cached_property
+    def _edges(self) -> Array | None:
+        """Every threshold for everybody, ascending, between the scores; None where groups have their own."""
+        if len(self.setting.groups) > 1 or self.rows.shared.size > 1:
+            return None
+        values = np.unique(self.score)
+        if len(values) * len(self.rows.cells) > MOST_LISTED:
+            return None
+        middle = values[:-1] / 2 + values[1:] / 2
+        middle = np.where((values[:-1] <= middle) & (middle < values[1:]), middle, values[:-1])
+        return np.concatenate([[-np.inf], middle, [np.inf]])
+
+    def every_sum(self) -> Array | None:
+        """With one threshold for everybody: all of them."""
+        if self._edges is None:
+            return None
+        cells, bins = self.rows.cells, np.searchsorted(self._edges, self.score, side="left") - 1
+        counts = np.zeros((len(cells), len(self._edges)))
+        np.add.at(counts, (cells.of, bins), cells.weights)
+        return np.asarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+
+    def every_snapshot(self, chosen: NDArray[np.intp]) -> Array:
+        """Some of the thresholds."""
+        assert self._edges is not None  # asked for by those who have seen `every_sum`
+        return self._edges[chosen][None]
 
     def resume(self, state: Array) -> None:
         """Take the thresholds over."""

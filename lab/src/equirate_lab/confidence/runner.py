@@ -62,16 +62,23 @@ def run(
 ) -> Results:
     """Fit and judge as many samples of each problem as are not in the files of an earlier run.
 
-    All problems go forward together, block by block, so that a run that ends early tells of all of them alike.
+    All problems go forward together, block by block, so that a run that ends early tells of all of them alike. With
+    ``samples=0`` nothing is fitted, and all samples in the files count.
     """
     out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, list[dict[str, Any]]] = {}
+    found = {problem.name: read(_path(out, problem, seed)) for problem in problems}
     for done in range(BLOCK, samples + BLOCK, BLOCK):
         for problem in problems:
             wanted = min(done, samples) * problem.samples
-            found[problem.name] = _more(problem, out / f"{_slug(problem.name)}-{seed}.jsonl", wanted, seed, fresh)
+            found[problem.name] = _more(problem, _path(out, problem, seed), wanted, seed, fresh)
         tell(f"{min(done, samples)} of {samples} samples")
-    return Results(found, {problem.name: needed(problem) for problem in problems})
+    found = {name: known for name, known in found.items() if known}
+    return Results(found, {problem.name: needed(problem) for problem in problems if problem.name in found})
+
+
+def _path(out: Path, problem: Problem, seed: int) -> Path:
+    slug = "".join(c if c.isalnum() else "-" for c in problem.name.lower()).strip("-")
+    return out / f"{slug}-{seed}.jsonl"
 
 
 def _more(problem: Problem, path: Path, wanted: int, seed: int, fresh: int) -> list[dict[str, Any]]:
@@ -157,7 +164,3 @@ def needed(problem: Problem) -> float:
         if room is not None:
             shares.append(part.margin / room)
     return max(shares, default=float("nan"))
-
-
-def _slug(name: str) -> str:
-    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")

@@ -11,12 +11,13 @@ from scipy.stats import binom
 
 from ..experiments.tables import Table
 from .runner import FRESH, METHODS, Results
+from .times import Timed
 
 ABSENT = "–"
 
 
-def make_tables(results: Results) -> list[Table]:
-    """One table of claims, one of everything together."""
+def make_tables(results: Results, timed: Sequence[Timed] = ()) -> list[Table]:
+    """One table of claims, one of everything together, one of times."""
     header = ("problem", "samples", "needs", *(f"{m}: {what}" for m in METHODS[1:] for what in _WHAT), "plain: broken")
     rows = [_row(name, samples, results.needed[name]) for name, samples in results.samples.items()]
     claims = Table(
@@ -30,7 +31,25 @@ def make_tables(results: Results) -> list[Table]:
         header,
         tuple(rows),
     )
-    return [claims, _together(results)]
+    return [claims, _together(results), *([_times(timed)] if timed else [])]
+
+
+def _times(timed: Sequence[Timed]) -> Table:
+    rows = [
+        (
+            one.name,
+            f"{one.plain:.2f}",
+            f"{one.cross:.2f} ({one.cross / one.plain:.1f})",
+            f"{one.holdout:.2f} ({one.holdout / one.plain:.1f})",
+        )
+        for one in timed
+    ]
+    return Table(
+        "Times",
+        "Seconds of one core, default settings, a linear model; in brackets beside the plain fit.",
+        ("fit", "plain", "cross", "holdout"),
+        tuple(rows),
+    )
 
 
 _WHAT = ("claimed", "broken", "given up")

@@ -1,8 +1,8 @@
 """Measuring versions of equirate on the same rows: every split a job, every version an interpreter.
 
 In: data sets, splits, and the interpreter of another version. Out: plain results, one dict for each measurement.
-``equirate-lab held-out`` calls `run`. Jobs of the other version are kept in the folder, since that version does not
-change; ours are done again.
+``equirate-lab held-out`` calls `run`. Answers of the other version are kept in the folder, since that version does not
+change; ours are asked for again, unless an interrupted run goes on.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class Plan:
     frontiers: int = 1
     repeat: int = 2
     data_dir: str | None = None
+    go_on: bool = False
+    """Whether what this version has answered is kept, as the other's is."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Version:
     name: str
     python: str
     ours: bool
+    kept: bool = False
+    """Whether answers to the same job are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +100,9 @@ Tell = Callable[[str], None]
 
 def run(plan: Plan, folder: Path, other: str | None = None, tell: Tell = lambda line: None) -> list[Result]:
     """Measure everything, for both versions where there is another."""
-    versions = [Version(OURS, sys.executable, True)]
+    versions = [Version(OURS, sys.executable, True, plan.go_on)]
     if other is not None:
-        versions.append(Version(THEIRS, other, False))
+        versions.append(Version(THEIRS, other, False, True))
     results: list[Result] = []
     for name in plan.names:
         planned = list(_planned(name, plan, folder))
@@ -232,7 +236,7 @@ def asked(jobs: Sequence[Job], version: Version, folder: Path) -> list[Answer]:
     due = [
         (job, place)
         for job, place in zip(jobs, places, strict=True)
-        if version.ours or read_json(place / "job.json") != job.asked or read_json(place / "answers.json") is None
+        if not version.kept or read_json(place / "job.json") != job.asked or read_json(place / "answers.json") is None
     ]
     for job, place in due:
         place.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def write(job: dict[str, Any]) -> dict[str, Any]:
 
     names = [f"x{k}" for k in range(job["columns"])]
     schema = pa.schema([*((name, pa.float32()) for name in names), ("group", pa.string()), ("y", pa.int8())])
-    with pq.ParquetWriter(job["path"], schema) as file:
+    with pq.ParquetWriter(job["path"], schema, compression="none", use_dictionary=["group"]) as file:
         for k, first in enumerate(range(0, job["rows"], 500_000)):
             X, y, group = table(min(500_000, job["rows"] - first), job["columns"], k)
             file.write_table(pa.table({**dict(zip(names, X.T, strict=True)), "group": group, "y": y}, schema=schema))

@@ -104,7 +104,8 @@ def _rounds(folder: Path, settings: Settings, tell: Tell) -> list[dict[str, Any]
 
 def _files(folder: Path, settings: Settings, tell: Tell) -> list[dict[str, Any]]:
     found = []
-    for rows, jobs in ((settings.small_file, ("from_file", "from_memory")), (settings.big_file, ("from_file",))):
+    both = (("from_file", False), ("from_memory", False), ("from_file", True))
+    for rows, jobs in ((settings.small_file, both), (settings.big_file, both[2:])):
         if not rows:
             continue
         path = folder / f"{rows}.parquet"
@@ -113,12 +114,11 @@ def _files(folder: Path, settings: Settings, tell: Tell) -> list[dict[str, Any]]
         job.update(rounds=settings.file_rounds, every=2)
         try:
             alone("write", {**job, "rows": rows}, folder)
-            for name in jobs:
-                for fit in (False, True) if name == "from_file" else (False,):
-                    tell(f"{name.replace('_', ' ')}, {rows:,} rows, {'fit' if fit else 'rounds'}")
-                    answer = alone(name, {**job, "fit": fit}, folder)
-                    if answer is not None:
-                        found.append({"rows": rows, "from": name.split("_")[1], "fit": fit, **answer})
+            for name, fit in jobs:
+                tell(f"{name.replace('_', ' ')}, {rows:,} rows, {'fit' if fit else 'rounds'}")
+                answer = alone(name, {**job, "fit": fit}, folder)
+                if answer is not None:
+                    found.append({"rows": rows, "from": name.split("_")[1], "fit": fit, **answer})
         finally:
             path.unlink(missing_ok=True)
     return found

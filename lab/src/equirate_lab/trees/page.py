@@ -75,9 +75,9 @@ def tables(lines: Sequence[Line]) -> list[Table]:
             if own:
                 rows.append(_row(method.title, own, free, kind, method.aware))
         header: tuple[str, ...] = ("method", "told the group", "splits")
-        header += tuple(f"error at gap {gap}" for gap in GAPS) if kind in ("dp", "tpr", "odds") else ()
+        header += tuple(f"error at gap ≤ {gap}" for gap in GAPS) if kind in ("dp", "tpr", "odds") else ()
         header += ("asked: achieved (error)", "CPU s")
-        note = "Means over the splits; the error at a gap lies between the points of each split's curve."
+        note = "Means over the splits; the error at a gap is that of the lower edge of each split's curve."
         made.append(Table(f"{DATA[data]}: {KINDS[kind]}, {GROUPED[attribute]}", note, header, tuple(rows)))
     return made
 

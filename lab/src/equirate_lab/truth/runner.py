@@ -10,8 +10,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,17 +101,26 @@ def judged(case: Case, ways: Sequence[str] = (CLASSIFIER, POLISHED)) -> Found:
 
 
 def run(
-    chosen: Sequence[Case] | None = None, jobs: int = 1, tell: Callable[[Found], None] = lambda found: None
+    chosen: Sequence[Case] | None = None,
+    jobs: int = 1,
+    tell: Callable[[Found], None] = lambda found: None,
+    known: Sequence[Found] = (),
 ) -> list[Found]:
-    """Judge cases, several side by side where asked for."""
-    known = cases() if chosen is None else list(chosen)
-    names = [case.name for case in known]
-    found = []
-    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
-        for one in map(judged, known) if pool is None else pool.map(_judged, names):
-            tell(one)
-            found.append(one)
-    return found
+    """Judge cases, several side by side where asked for; those that are ``known`` already are not judged again."""
+    asked = cases() if chosen is None else list(chosen)
+    found = {one.name: one for one in known}
+    due = [case for case in asked if case.name not in found]
+    for one in map(judged, due) if jobs == 1 else _beside(due, jobs):
+        found[one.name] = one
+        tell(one)
+    return [found[case.name] for case in asked]
+
+
+def _beside(due: Sequence[Case], jobs: int) -> Iterator[Found]:
+    """Judge cases side by side, in any order."""
+    with ProcessPoolExecutor(jobs) as pool:
+        for done in as_completed([pool.submit(_judged, case.name) for case in due]):
+            yield done.result()
 
 
 def _judged(name: str) -> Found:
