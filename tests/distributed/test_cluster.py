@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,7 +23,12 @@ FEATURES, NAMED = list("abcd"), {"label": "y", "attributes": ["group"]}
 def estimator(**settings):
     constraints = eq.demographic_parity("group", tolerance=0.05)
     return eq.RateClassifier(
-        eq.maximize(eq.f1()), constraints, n_rounds=120, random_state=0, finish=False, pos_label="yes", **settings
+        eq.maximize(eq.f1()),
+        constraints,
+        random_state=0,
+        finish=False,
+        pos_label="yes",
+        **{"n_rounds": 120, **settings},
     )
 
 
@@ -106,36 +107,3 @@ def test_warnings_are_given_here(client):
     )
     with pytest.warns(eq.NotSolvedWarning, match="the constraints are not met"):
         fit(client, impossible, dd.from_pandas(FRAME, npartitions=2), **NAMED)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_a_worker_that_is_killed_is_named_or_replaced():
-    from equirate.distributed import fit
-
-    frame = dd.from_pandas(FRAME, npartitions=4)
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        whole = fit(client, estimator(patience=None), frame, **NAMED)
-
-        def killed(restarts):
-            client.wait_for_workers(2, timeout=60)
-            victim = sorted(client.run(os.getpid).items())[1][1]
-            timer = threading.Timer(0.7, os.kill, (victim, 9))
-            timer.start()
-            try:
-                return fit(
-                    client, estimator(patience=None, n_rounds=400), frame, **NAMED, restarts=restarts, every=0.05
-                )
-            finally:
-                timer.join()
-
-        begun = time.monotonic()
-        with pytest.raises(eq.ProcessError, match=r"process \d \(worker tcp://.*\) died"):
-            killed(0)
-        assert time.monotonic() - begun < 60
-        expected = fit(client, estimator(patience=None, n_rounds=400), frame, **NAMED)
-        np.testing.assert_array_equal(killed(2).members_.W, expected.members_.W)
-        assert whole.n_rounds_ == 120

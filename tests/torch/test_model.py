@@ -500,3 +500,17 @@ except ImportError as error:
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert out.stdout.strip() == "equirate.torch needs torch, which is not installed: pip install 'equirate[torch]'"
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+def test_the_short_way_to_a_slope_is_the_long_one(surrogate):
+    sample = Sample.of(X, Y, {"group": GROUP}, rng.random(N))
+    table = make_table(canonicalize(PROBLEM), sample.examples)
+    learner = quick().bind(Rows.of(sample, table.cells), 1, ADAM, [0])
+    cost = rng.normal(size=(len(table.cells), 1)) / N
+    learner.answer(Asked(False, np.maximum(cost, 0), np.minimum(cost, 0), SURROGATES[surrogate]))
+    index, scores = np.arange(50, 120), (2 * rng.normal(size=70)).astype(np.float32)
+    assert learner.costs[0] is not None
+    short = learner._slope(0, scores, index)
+    learner.costs = [None]
+    np.testing.assert_allclose(short, learner._slope(0, scores, index), rtol=1e-5, atol=1e-9)

@@ -84,14 +84,13 @@ def finished(
     if kept is not more and _breaks(chooser, replace(chooser, mixed=kept.mixed)):
         kept = more
     chooser = replace(chooser, mixed=kept.mixed)
-    learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
-    every = learner.every_sum()
-    few = held.together and len(held.choose[0]) <= REFIT
-    if kept.mixed == more.played().mixed or not (few or every is not None):
+    few, listed = held.together and len(held.choose[0]) <= REFIT, more.learner.every_sum() is not None
+    if kept.mixed == more.played().mixed or not (few or listed):
         return chooser
+    learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
     plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
     joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
-    return replace(chooser.joining(joined), every=every)
+    return replace(chooser.joining(joined), every=learner.every_sum())
 
 
 def for_levels(solution: Solution, levels: Array | None, told: Told | None = None) -> Solution:

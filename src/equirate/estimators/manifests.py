@@ -65,6 +65,7 @@ _SETTINGS: dict[str, Rule] = {
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),
     "confidence_method": OneOf(("cross", "holdout")),
+    "finish": maybe(FLAG),
     "two_sets": FLAG,
     "scale": FLAG,
     "warm_start": FLAG,

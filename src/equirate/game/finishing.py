@@ -159,7 +159,8 @@ def finishing(
     pool = Pool.of(solution, learner)
     until = np.inf if time_limit is None else time.monotonic() + time_limit
     try:
-        _answers(pool, rounds, until, told, searching)
+        with learner.expecting(rounds):
+            _answers(pool, rounds, until, told, searching)
     except KeyboardInterrupt:
         if peers().size > 1:  # the others are elsewhere
             raise

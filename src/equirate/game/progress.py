@@ -50,11 +50,12 @@ class ProgressLine:
 
     def _show(self, text: str, left: str = "") -> None:
         line = f"{text}  {time.monotonic() - self.start:.0f} s{left}"
+        self.ended = False
         self.width = max(self.width, len(line))  # a shorter line covers the one before
         print(f"\r{line:<{self.width}} ", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """End the line, once."""
+        """End the line, if one was begun since the last end."""
         if not self.ended:
             print(file=sys.stderr)
         self.ended = True

@@ -175,8 +175,13 @@ def joined(models: Sequence[Any]) -> Any:
         same = all(np.array_equal(model.classes_, models[0].classes_) for model in models)
         if same:
             return Boosted.mean(models)
-    count = 1 + max(int(np.max(model.classes_)) for model in models)
+    count = 1 + max(int(np.max(classes_of(model))) for model in models)
     return Averaged(tuple(models), max(count, 2))
+
+
+def classes_of(model: Any) -> NDArray[Any]:
+    """The classes of a classifier; one that does not say so is taken to know 0 and 1."""
+    return np.asarray(getattr(model, "classes_", (0, 1)))
 
 
 def spread(model: Any, X: Any, classes: int, rows: int) -> Array:
@@ -187,12 +192,12 @@ def spread(model: Any, X: Any, classes: int, rows: int) -> Array:
     result = np.zeros((rows, classes))
     if rows:
         said = np.asarray(_probabilities(model, X), dtype=float)
-        if said.shape != (rows, len(model.classes_)) or not np.isfinite(said).all():
+        if said.shape != (rows, len(classes_of(model))) or not np.isfinite(said).all():
             raise DataError(
                 f"predict_proba of {type(model).__name__} must give a finite number for each row and class; got "
                 f"shape {said.shape}"
             )
-        result[:, np.asarray(model.classes_, dtype=np.intp)] = said
+        result[:, classes_of(model).astype(np.intp)] = said
     return result
 
 
@@ -201,5 +206,5 @@ def _probabilities(model: Any, X: Any) -> Any:
         return model.predict_proba(X)
     if hasattr(model, "decision_function"):
         return chances(np.asarray(model.decision_function(X), dtype=float).reshape(-1, 1))
-    second = np.asarray(model.predict(X)) == model.classes_[-1]
+    second = np.asarray(model.predict(X)) == classes_of(model)[-1]
     return np.stack([~second, second], axis=1)

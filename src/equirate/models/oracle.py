@@ -86,6 +86,11 @@ class Oracle(Model):
         return self.folds != 1 and fits_closely(self.estimator)
 
     @property
+    def answers_cheaply(self) -> bool:
+        """From the pool, once its fits are spent."""
+        return self.honest
+
+    @property
     def usual(self) -> Usual:
         """Rounds in which most answers come from the pool."""
         return Usual(100, 0.1, (0.03, 0.1))

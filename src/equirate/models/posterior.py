@@ -21,6 +21,7 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.slices import Slice
 from ..problem.written import read_slice, slice_text
+from .cross_fitting import classes_of
 from .forests import Boosted, Forest, as_boosted
 
 Array = NDArray[np.float64]
@@ -271,7 +272,7 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
 
 def _chances(learner: Any, X: Any, classes: int) -> Array:
     result = np.zeros((int(X.shape[0]), classes))
-    result[:, np.asarray(learner.classes_, dtype=np.intp)] = learner.predict_proba(X)
+    result[:, classes_of(learner).astype(np.intp)] = learner.predict_proba(X)
     return result
 
 

@@ -86,9 +86,10 @@ class RateGame:
     >>> X = torch.from_numpy(rng.normal(size=(300, 2)).astype(np.float32))
     >>> y = (X[:, 0] + X[:, 1] > 0.5).int()
     >>> game = RateGame(eq.Problem(eq.maximize(eq.tpr()), [eq.positive_rate() <= 0.2]), y)
+    >>> _ = torch.manual_seed(0)
     >>> module = torch.nn.Linear(2, 1)
     >>> optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
-    >>> for epoch in range(30):
+    >>> for epoch in range(60):
     ...     for index in torch.randperm(300).split(50):
     ...         loss = game(module(X[index])[:, 0], index)
     ...         optimizer.zero_grad()

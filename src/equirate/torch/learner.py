@@ -58,6 +58,7 @@ class TorchLearner(Learner):
         factors = self.share.part(self.strata.factors(self.share.total)) if drawn else self._loaded_factors()
         self.trained = rows.trained.weighing(rows.trained.weights * factors)
         """Cells with the weight of each row times the rows that it stands for in a batch."""
+        self.weights = self.trained.weights.astype(np.float32)
         self.measured = np.flatnonzero(rows.cells.weights > 0)
         self.apart = Batches(self._apart(), stream("batches", seeds[0] + 1)) if self._two_sets else None
         epoch = self.strata.batches / self.every
@@ -74,6 +75,7 @@ class TorchLearner(Learner):
         self.budget = self.shelf.budget(len(made) * size_of(made[0].state_dict()))
         self.steps = 0
         self.asked: list[Asked] = []
+        self.costs: list[NDArray[np.float32] | None] = []
         self.pairs = partners(rows.trained) if setting.logit_adjusted else None
         self._random = torch.Generator().manual_seed(int(stream("network", seeds[0]).integers(2**62))).get_state()
         self.keeper: Checkpoints | None = None
@@ -88,6 +90,7 @@ class TorchLearner(Learner):
         if not self.ledger.complete or not self.setting.remember:
             self._look(averaged=False)
         self.asked = [adjusted(asked.column(c), self.rows.trained, self.pairs) for c in range(len(self.networks))]
+        self.costs = [_costs(one) for one in self.asked]
         if asked.respond:
             for _ in range(max(self.strata.batches // self.every, 1)):
                 self.advance(np.ones(len(self.networks)))
@@ -114,7 +117,6 @@ class TorchLearner(Learner):
     def step(self, inputs: Any, index: Index) -> None:
         """One batch: forward, slope, backward, move, and remember what was predicted."""
         self.steps += 1
-        batch = Batch(None, self.rows.cells, self.trained.take(index), index)
         for c, network in enumerate(self.networks):
             if not network.finite:
                 continue
@@ -126,11 +128,21 @@ class TorchLearner(Learner):
             if scores is None:  # no row of this batch is here
                 network.optimizer.zero_grad(set_to_none=True)
             else:
-                network.backward(scores, self.asked[c].slope(batch, shown[:, None])[:, 0])
+                network.backward(scores, self._slope(c, shown, index))
             self.share.add(network)
             network.move()
             if self.setting.remember:
                 self.ledger.remember(c, index, shown > 0)
+
+    def _slope(self, c: int, scores: NDArray[np.float32], index: Index) -> NDArray[Any]:
+        """Gradient with respect to the scores of a batch: `Asked.slope`, shorter where net costs are all it needs."""
+        asked, costs = self.asked[c], self.costs[c]
+        if costs is None:
+            batch = Batch(None, self.rows.cells, self.trained.take(index), index)
+            return asked.slope(batch, scores[:, None])[:, 0]
+        cost = costs.take(self.trained.of.take(index))
+        cost *= self.weights.take(index)
+        return asked.surrogate.net_slope(scores, cost)
 
     def _stopped(self, c: int) -> None:
         """A network's scores are NaN: the others go on; if there is none, say where it happened."""
@@ -294,6 +306,13 @@ class TorchLearner(Learner):
 
 def _adam(rate: float) -> Callable[[Any], Any]:
     return lambda parameters: torch.optim.Adam(parameters, lr=rate)
+
+
+def _costs(asked: Asked) -> NDArray[np.float32] | None:
+    """Costs per cell of one configuration, where the slope depends on nothing else."""
+    if type(asked) is not Asked or not asked.net or asked.losses:
+        return None
+    return asked.costs[:, 0].astype(np.float32)
 
 
 def _is_finite(network: Network) -> bool:

@@ -97,7 +97,8 @@ class TorchModel(Model):
     >>> def network():
     ...     return torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
     >>> problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.3])
-    >>> solution = eq.solve(problem, X, y, model=TorchModel(network, learning_rate=0.01, batch_size=64, epochs=60))
+    >>> model = TorchModel(network, learning_rate=0.01, batch_size=64, epochs=100)
+    >>> solution = eq.solve(problem, X, y, model=model, lambda_step=0.3)
     >>> solution.status.feasible
     True
     """
