@@ -11,7 +11,6 @@ import hashlib
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +19,14 @@ import torch
 
 from .._core.atomic import write_whole
 from .._core.errors import FileError
-from ..mixtures import Cut
+from ..game.pausing import iterates, paused, resume, rewatch, watched
 from .snapshots import Snapshot, in_file, in_memory, write
 
 if TYPE_CHECKING:
     from .learner import TorchLearner
 
-VERSION = 1
+VERSION = 2
 STATE = "state.pt"
-_ARRAYS = ("rates", "losses", "multipliers", "slacks", "lagrangian", "shares")
-_SUMS = ("residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
-_WHEN = ("diverged", "retired", "left_domain")
-_GAME = ("active", "theta_rate", "lambda_rate", "slack_rate", "levels")
 
 
 class Checkpoints:
@@ -72,7 +67,7 @@ class Checkpoints:
             "play": play_state(game),
             "snapshots": [[name, snapshot.nbytes] for name, snapshot in zip(names, record.snapshots, strict=True)],
             "learner": self.learner.state(),
-            "progress": progress_state(progress),
+            "progress": tensors(watched(progress)),
         }
         write_tensors(self.path, state)
         self.kept = t
@@ -99,7 +94,7 @@ class Checkpoints:
         restore_play(game, state["play"])
         game.record.snapshots = [self._found(name, nbytes) for name, nbytes in state["snapshots"]]
         self.learner.resume(state["learner"])
-        restore_progress(progress, state["progress"])
+        rewatch(progress, arrays(state["progress"]))
         self.kept = state["round"]
         return int(game.rules.n_rounds if state["over"] else state["round"])
 
@@ -149,87 +144,34 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
 
 def play_state(game: Any) -> dict[str, Any]:
     """Where the players stand, and the record without its snapshots."""
-    record = game.record
-    return {
-        "slacks": packed(game.slacks),
-        "multipliers": packed(game.multipliers),
-        "every": game.every,
-        "stored": game.stored,
-        **{name: packed(getattr(game, name)) for name in _GAME},
-        "record": {
-            "rounds": list(record.rounds),
-            "actives": packed(record.actives),
-            "played": record.played,
-            **{name: packed(getattr(record, name)) for name in (*_ARRAYS, *_SUMS)},
-            **{name: dict(getattr(record, name)) for name in _WHEN},
-        },
-    }
+    return {**tensors(paused(game)), "iterates": tensors(iterates(game))}
 
 
 def restore_play(game: Any, state: Mapping[str, Any]) -> None:
     """Put players and record where they stood; the snapshots are to be put back by who has them."""
-    active = unpacked(state["active"], None)
-    if len(active) < len(game.active):
-        game._keep(np.isin(game.active, active))
-    game.slacks = unpacked(state["slacks"], game.slacks)
-    game.multipliers = unpacked(state["multipliers"], game.multipliers)
-    game.every, game.stored = state["every"], state["stored"]
-    for name in _GAME:
-        setattr(game, name, unpacked(state[name], None))
-    record, kept = game.record, state["record"]
-    record.rounds, record.played = list(kept["rounds"]), kept["played"]
-    record.actives = unpacked(kept["actives"], None)
-    for name in (*_ARRAYS, *_SUMS):
-        setattr(record, name, unpacked(kept[name], None))
-    for name in _WHEN:
-        setattr(record, name, {int(c): int(t) for c, t in kept[name].items()})
+    kept = arrays(state)
+    resume(game, kept, kept["iterates"])
 
 
 # -- plain data and tensors ---------------------------------------------------------------------------
 
 
-def packed(value: Any) -> Any:
-    """States of players as dicts, arrays as tensors; everything else is plain already."""
+def tensors(value: Any) -> Any:
+    """Arrays in plain data as tensors, which can be read without executing anything."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(np.array(value))
-    if isinstance(value, np.generic):
-        return value.item()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"is": type(value).__name__} | {part.name: packed(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, (list, tuple)):
-        return [packed(part) for part in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise FileError(f"a player's state holds a {type(value).__name__}, which a checkpoint cannot keep")
+    if isinstance(value, dict):
+        return {name: tensors(part) for name, part in value.items()}
+    return [tensors(part) for part in value] if isinstance(value, list) else value
 
 
-def unpacked(value: Any, like: Any) -> Any:
-    """The same back; ``like`` is a state of the same player, whose class is used."""
+def arrays(value: Any) -> Any:
+    """Tensors in plain data as arrays."""
     if isinstance(value, torch.Tensor):
         return value.numpy().copy()
-    if isinstance(value, list):
-        return [unpacked(part, None) for part in value]
-    if not isinstance(value, dict):
-        return value
-    parts = {name: part for name, part in value.items() if name != "is"}
-    if value.get("is") == Cut.__name__:
-        return Cut(**{name: unpacked(part, None) for name, part in parts.items()})
-    if not is_dataclass(like) or isinstance(like, type) or type(like).__name__ != value.get("is"):
-        raise FileError("the checkpoint is of other players than those of this game")
-    return replace(like, **{name: unpacked(part, getattr(like, name, None)) for name, part in parts.items()})
-
-
-def progress_state(progress: Any) -> dict[str, Any] | None:
-    """Where a progress callback stands, if it is a dataclass: what it shows is left out."""
-    if not is_dataclass(progress) or isinstance(progress, type):
-        return None
-    return {part.name: packed(getattr(progress, part.name)) for part in fields(progress) if part.name != "line"}
-
-
-def restore_progress(progress: Any, state: Mapping[str, Any] | None) -> None:
-    """Put a progress callback where it stood."""
-    for name, value in (state or {}).items():
-        setattr(progress, name, unpacked(value, getattr(progress, name, None)))
+    if isinstance(value, Mapping):
+        return {name: arrays(part) for name, part in value.items()}
+    return [arrays(part) for part in value] if isinstance(value, list) else value
 
 
 def write_tensors(path: Path, state: Any) -> None:
