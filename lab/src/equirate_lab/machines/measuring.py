@@ -193,7 +193,9 @@ def _dask(folder: Path, settings: Settings, kept: Kept) -> None:
 
     from .jobs import digest, estimator, table
 
-    dd, distributed = (importlib.import_module(name) for name in ("dask.dataframe", "distributed"))  # without types
+    names = ("dask", "dask.dataframe", "distributed")
+    dask, dd, distributed = (importlib.import_module(name) for name in names)  # without types
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"})  # a machine in use brings them back late
     X, y, group = table(settings.kill_rows, 8, 0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")).assign(group=group, y=y), npartitions=4)
     started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
