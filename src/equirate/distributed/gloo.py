@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from .._core import errors
 from .._core.errors import EquirateError, ProcessError
 from .._core.peers import Peers
-from .checkpoints import Checkpoints, Place
+from .checkpoints import Checkpoints, Folder, Place
 from .extra import needed
 
 TIMEOUT = 300.0
@@ -83,6 +83,7 @@ class GlooPeers(Peers):
     ) -> None:
         self.rank, self.size, self.timeout, self.ended = rank, size, timeout, ended
         self.place, self.every, self.name = place, every, name
+        self.keeps = isinstance(place, Folder)
         self.store, self.group = store, None
         self.meetings = self.fits = self.plays = 0
         self.named = [f"process {k}" for k in range(size)]

@@ -3,6 +3,9 @@
 In: the loop's game (players, record) and the learner (networks, optimisers, ledger, batches, random numbers). Out: a
 folder with one file for the state, written whole or not at all, and one for each recorded network, written before the
 state names it. The state is plain data and tensors, read with ``weights_only=True``: nothing in it is executed.
+
+Processes that share the rows each keep a folder of their own in it, and the state before the last: a process may be
+killed when some have kept a round and others not yet. They go on from the last round that all have kept.
 """
 
 from __future__ import annotations
@@ -26,14 +29,16 @@ if TYPE_CHECKING:
     from .learner import TorchLearner
 
 VERSION = 2
-STATE = "state.pt"
+STATE, BEFORE = "state.pt", "before.pt"
 
 
 class Checkpoints:
     """Keeps a play in a folder, whenever an iterate was recorded and at the end."""
 
     def __init__(self, folder: str | os.PathLike[str], learner: TorchLearner) -> None:
-        self.folder, self.learner = Path(folder), learner
+        self.learner, self.shared = learner, learner.rows.shared
+        own = "" if self.shared.size == 1 else f"process-{self.shared.rank}-of-{self.shared.size}"
+        self.folder = Path(folder) / own
         self.kept: int | None = None
         """The last round that is kept."""
 
@@ -41,6 +46,11 @@ class Checkpoints:
     def path(self) -> Path:
         """The file of the state."""
         return self.folder / STATE
+
+    @property
+    def before(self) -> Path:
+        """The file of the state before, where several processes keep theirs."""
+        return self.folder / BEFORE
 
     def said(self) -> str:
         """What is kept, for an error."""
@@ -69,7 +79,10 @@ class Checkpoints:
             "learner": self.learner.state(),
             "progress": tensors(watched(progress)),
         }
+        if self.shared.size > 1 and self.path.exists():
+            os.replace(self.path, self.before)
         write_tensors(self.path, state)
+        self.shared.end()  # all have kept this round, and nobody needs what only the one before has
         self.kept = t
         for left in set(self.folder.glob("snapshot-*.safetensors")) - {self.folder / name for name in names}:
             left.unlink(missing_ok=True)
@@ -87,10 +100,16 @@ class Checkpoints:
 
     def resume(self, game: Any, progress: Any) -> int:
         """Bring a game to where it was kept; the round, or the last one where the play was over."""
-        if not self.path.exists():
+        found = {}
+        for path in (self.path, self.before):
+            if path.exists():
+                state = read_tensors(path)
+                self._check(state, game)
+                found[int(state["round"])] = state
+        common = set.intersection(*map(set, self.shared.gather(list(found))))
+        if not common:
             return 0
-        state = read_tensors(self.path)
-        self._check(state, game)
+        state = found[max(common)]
         restore_play(game, state["play"])
         game.record.snapshots = [self._found(name, nbytes) for name, nbytes in state["snapshots"]]
         self.learner.resume(state["learner"])
