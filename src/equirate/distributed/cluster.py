@@ -3,7 +3,8 @@
 In: a client, an estimator, and a Dask data frame or Parquet files that the workers reach. Out: the estimator, fitted as
 if all rows had been here. A task graph for every round would cost more than the rounds, so Dask only places the rows,
 starts the tasks and says which worker was lost. State is left with the scheduler every few seconds; with ``restarts``
-the tasks begin again with the same shares of the rows, on the workers that there are then, and go on from there.
+the tasks begin again with the same shares of the rows, on the workers that there are then (one that has threads to
+spare takes several), and go on from there.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from .parquet import Group, ParquetRows, share
 
 Fitted = tuple[RateClassifier, list[tuple[type[Warning], str]]]
 """An estimator, and the warnings that its fit gave."""
-PATIENCE = 120.0
-"""Seconds to wait for the workers that a restart needs: new ones load Python and the libraries first."""
+PATIENCE = 60.0
+"""Seconds to wait for workers in the place of lost ones, before the others take their shares of the rows, too."""
 GRACE = 10.0
 """Seconds that the other tasks have to end after one has failed."""
 REACHING = 10.0
@@ -193,15 +194,22 @@ def _shards(client: Any, data: Any, columns: Columns, size: int) -> list[Any]:
 
 
 def _workers(client: Any, count: int) -> list[str]:
-    """Addresses of the workers, once there are so many."""
+    """Addresses of workers for so many tasks, once there are as many; else some take several, a thread for each."""
     until = time.monotonic() + PATIENCE
     while True:
-        found = sorted(client.nthreads())
-        if len(found) >= count:
-            return found
+        threads = dict(sorted(client.nthreads().items()))
+        if len(threads) >= count:
+            return list(threads)
         if time.monotonic() > until:
-            raise ProcessError(f"the cluster has {len(found)} workers, and {count} are needed: add some")
+            break
         time.sleep(POLL)
+    shared = [worker for k in range(max(threads.values(), default=0)) for worker in threads if k < threads[worker]]
+    if len(shared) < count:
+        raise ProcessError(
+            f"the fit needs {count} workers (or as many threads of fewer ones), and the cluster has {len(shared)}: add "
+            "some"
+        )
+    return shared
 
 
 def _waited(client: Any, futures: Sequence[Any]) -> None:
