@@ -44,6 +44,8 @@ LOOKING = 2.0
 """Seconds from one look of a task at whether the fit was given up to the next."""
 POLL = 0.1
 CHECKPOINTS = "checkpoints"
+OVER = {"finished", "error", "cancelled"}
+"""States of Dask's futures that do not change by themselves."""
 EVERY = 5.0
 
 
@@ -90,6 +92,8 @@ def fit(
     needed("distributed")
     if not isinstance(estimator, RateClassifier):
         raise EquirateError(f"equirate.distributed.fit takes a RateClassifier; got a {type(estimator).__name__}")
+    if getattr(client, "asynchronous", False):
+        raise EquirateError("equirate.distributed.fit takes a Client that is not asynchronous")
     columns = Columns(label, attributes, features, sample_weight)
     name = secrets.token_hex(8)
     workers = _workers(client, 1)
@@ -213,15 +217,21 @@ def _workers(client: Any, count: int) -> list[str]:
 
 
 def _waited(client: Any, futures: Sequence[Any]) -> None:
-    """Wait for partitions. Dask computes lost ones again, as long as there is a worker."""
-    while any(future.status == "pending" for future in futures):
+    """Wait for partitions. Dask computes lost ones again, as long as there is a worker and it knows from what."""
+    lost_at: float | None = None
+    while not (states := {future.status for future in futures}) <= OVER:
         _workers(client, 1)
+        lost_at = None if "lost" not in states else lost_at or time.monotonic()
+        if lost_at is not None and time.monotonic() - lost_at > PATIENCE:
+            break
         time.sleep(POLL)
     failed = next((future.exception() for future in futures if future.status == "error"), None)
     if isinstance(failed, needed("distributed").KilledWorker):
         raise ProcessError(f"workers died again and again over a partition of the frame: {failed}") from failed
     if failed is not None:
         raise failed
+    if any(future.status != "finished" for future in futures):
+        raise ProcessError("partitions of the frame were lost with their worker, and Dask cannot compute them again")
 
 
 def _restarted(
@@ -237,9 +247,9 @@ def _attempt(
     client: Any, estimator: RateClassifier, shards: list[Any], name: tuple[str, str], settings: dict[str, Any]
 ) -> Fitted:
     size = len(shards)
-    workers = _workers(client, size)[:size]
     # A partition that was lost is computed before the tasks begin: they would hold every thread that could do it.
     _waited(client, [part for shard in shards if isinstance(shard, tuple) for part in shard[1]])
+    workers = _workers(client, size)[:size]
     futures = []
     for rank, (worker, shard) in enumerate(zip(workers, shards, strict=True)):
         columns, parts = shard if isinstance(shard, tuple) else (shard, [])
