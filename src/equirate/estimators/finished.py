@@ -6,7 +6,9 @@ columns that are kept. `fitting` and `frontier` call this.
 Columns are priced and answered on the training rows. Where the mixture is chosen on training and held-out rows
 together, no column has seen the held-out rows: they say which columns to keep, all of them, the regressions alone, or
 those of the play (`_pool`). Then, where data are few, further columns of this kind are found on all rows that the
-mixture is chosen on, as one refits on all data after a setting was chosen on a part.
+mixture is chosen on, as one refits on all data after a setting was chosen on a part. Where the model fitted to the
+labels alone is kept, it is fitted again on all rows, however many: nobody gets less than that model where constraints
+allow it.
 """
 
 from __future__ import annotations
@@ -40,9 +42,9 @@ REFIT = 5000
 """Rows up to which columns are also found on all of them."""
 FEW_FEATURES = 4
 """Features up to which columns that fit the sample closely are preferred."""
-ENOUGH_ROWS = 1000
+ENOUGH_ROWS = 800
 """Training rows from which on the model fitted to the labels alone is preferred where it is as good."""
-ROOM = 0.005
+ROOM = 0.01
 """How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
 """
 ALONG = 5
@@ -55,13 +57,14 @@ NOISE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The rows that mixtures are chosen on, and those of them that no column was found on.
+    """The rows that mixtures are chosen on, those of them that no column was found on, and all of both parts.
 
     ``together`` says whether the first are more than the second: training and held-out rows.
     """
 
     choose: tuple[Sample, Cells]
     apart: tuple[Sample, Cells]
+    whole: tuple[Sample, Cells]
 
     @property
     def together(self) -> bool:
@@ -80,10 +83,13 @@ def finished(
     chooser = more.on_sample(*held.choose)
     if not more.record.joined or levels is not None:
         return chooser
-    kept = _pool(more, *held.apart)
+    kept = _pool(more, *held.apart, held.together)
     if kept is not more and _breaks(chooser, replace(chooser, mixed=kept.mixed)):
         kept = more
     chooser = replace(chooser, mixed=kept.mixed)
+    if kept.mixed == more.joined(Fit.LABELS).mixed:
+        again = _again(more, model, held)
+        return chooser if _breaks(chooser, again) else again
     few, listed = held.together and len(held.choose[0]) <= REFIT, more.learner.every_sum() is not None
     if kept.mixed == more.played().mixed or not (few or listed):
         return chooser
@@ -91,6 +97,18 @@ def finished(
     plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
     joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
     return replace(chooser.joining(joined), every=learner.every_sum())
+
+
+def _again(more: Solution, model: Any, held: Held) -> Solution:
+    """The model fitted to the labels, fitted again on all rows, and judged where mixtures are chosen."""
+    whole = more.joined(Fit.LABELS).on_sample(*held.whole)
+    learner = make_model(model).bind(Rows.of(held.whole[0], whole.judge.cells), 1, ADAM, [0])
+    joined = finishing(whole, learner, 0, searching=False)
+    first, fits = len(more.record.rounds), whole.joining(joined).record.fits
+    again = tuple(t for t, fit in sorted(fits.items()) if t >= first and fit == Fit.LABELS)
+    if again:  # otherwise it has the same rates as before
+        whole = replace(whole.joining(joined), mixed=again)
+    return whole.on_sample(*held.choose) if not held.together else whole
 
 
 def for_levels(solution: Solution, levels: Array | None, told: Told | None = None) -> Solution:
@@ -108,35 +126,42 @@ def loosened(problem: Problem, by: float) -> Problem:
     return Problem(problem.objective, [shifted(part, -by) for part in split(problem)])
 
 
-def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
+def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Solution:
     """The columns to mix, as rows say that none of them has seen.
 
     Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky. So columns that
     fit less closely are preferred, unless others are better by more than the difference may be wrong: first the model
-    fitted to the labels alone (which is what there is to be had where no constraint binds), then those fitted to
-    prices, then all, then those of the play. With few features there is little to fit too closely, and the search is
-    what finds the optimum: there, all are preferred, and strongly so.
+    fitted to the labels alone (which is what there is to be had where no constraint binds), then this with all
+    thresholds, then those fitted to prices, then all, then those of the play. With few features there is little to fit
+    too closely, and the search is what finds the optimum: there, all are preferred, and strongly so.
+
+    The first two must be nearly as good as others on the training rows too: where ``trusted``, as all that are not
+    searched for; otherwise as one another.
     """
-    every, priced, played = more, more.joined(Fit.PRICED), more.played()
-    pools, noise = [every, priced, played], 2 * NOISE
-    if (more.learner.width or 0) > FEW_FEATURES:
-        noise = NOISE
-        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
-        pools = [*plain, priced, every, played]
-    pools = [pool for pool in pools if pool.iterates]
-    mixtures = [pool.polish(time_limit=0) for pool in pools]
-    reached = [_merit(more, mixture) for mixture in mixtures]
-    closest = [merit for pool, merit in zip(pools, reached, strict=True) if pool is not every]
-    near = [k for k, merit in enumerate(reached) if merit <= min(closest) + ROOM]
-    found = _merits([mixtures[k] for k in near], more, sample, cells)
+    labels, plain, priced = map(more.joined, (Fit.LABELS, Fit.PLAIN, Fit.PRICED))
+    names = {"labels": labels, "plain": plain, "priced": priced, "all": more, "played": more.played()}
+    if (more.learner.width or 0) <= FEW_FEATURES:
+        order, firm = ["all", "priced", "played"], {"all", "priced", "played"}
+    else:
+        order, firm = ["priced", "all", "played"], {"labels"}
+        if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS:
+            order = ["labels", "plain", *order]
+    order = [name for name in order if names[name].iterates]
+    mixtures = {name: names[name].polish(time_limit=0) for name in order}
+    reached = {name: _merit(more, mixture) for name, mixture in mixtures.items()}
+    # What fits its own rows too well says nothing there about what fits them less.
+    beside = {"all"} if trusted else {"all", "priced", "played"}
+    least = min((merit for name, merit in reached.items() if name not in beside), default=np.inf)
+    near = [name for name in order if reached[name] <= least + ROOM or not (trusted or name in ("labels", "plain"))]
+    found = _merits([mixtures[name] for name in near], more, sample, cells)
     if found is None:
         return more
     best = 0
     for other in range(1, len(near)):
-        by = found[:, other] - found[:, best]
+        by, noise = found[:, other] - found[:, best], 2 * NOISE if near[best] in firm else NOISE
         if by[0] < -noise * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
             best = other
-    return pools[near[best]]
+    return names[near[best]]
 
 
 def _breaks(every: Solution, some: Solution) -> bool:

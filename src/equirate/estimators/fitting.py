@@ -272,7 +272,8 @@ class Training:
             else:
                 rows = twice(parts.validation, len(self.sample), len(sample))
                 apart = sample.take(rows), cells.only(rows)
-                held = Held((sample.take(choose), cells.only(choose)), apart)
+                both = twice(slice(0, parts.validation.stop), len(self.sample), len(sample))
+                held = Held((sample.take(choose), cells.only(choose)), apart, (sample.take(both), cells.only(both)))
                 chooser = finished(solution, self._model(), held, levels, told)
         finally:
             if line is not None:

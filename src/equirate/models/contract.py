@@ -305,11 +305,13 @@ class Members:
 class Fit(IntEnum):
     """How closely classifiers that join after the play fit the sample that they were found on."""
 
-    PLAIN = 0
-    """Whatever the problem: the model fitted to the labels."""
-    PRICED = 1
+    LABELS = 0
+    """Whatever the problem: the model fitted to the labels, as it is."""
+    PLAIN = 1
+    """The same at other thresholds."""
+    PRICED = 2
     """Fitted to the prices of the problem."""
-    SEARCHED = 2
+    SEARCHED = 3
     """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
 
 
@@ -336,9 +338,9 @@ class Answerer:
     def __init__(self, learner: Learner, count: int) -> None:
         self.learner, self.width = learner, count
 
-    def begin(self) -> Answered | None:
-        """Classifiers to begin with, whatever the costs; None for none."""
-        return None
+    def begin(self) -> list[Answered]:
+        """Classifiers to begin with, whatever the costs."""
+        return []
 
     def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
