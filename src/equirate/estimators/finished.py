@@ -158,7 +158,7 @@ def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Soluti
     bar = dict.fromkeys(pools, least + ROOM)
     if cautious:
         bar |= dict.fromkeys(order, np.inf)
-    elif "plain" in pools:
+    elif {"labels", "plain"} <= set(pools):
         bar["labels"] = max(bar["labels"], reached["plain"] + ROOM)
     near = [name for name in pools if reached[name] <= bar[name]]
     found = _apart([mixtures[name] for name in near], more, sample, cells)
