@@ -24,7 +24,7 @@ from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
-from ..game.finishing import ROUNDS, Told, finishing
+from ..game.finishing import Told, finishing
 from ..game.infeasible import shifted
 from ..game.loop import values
 from ..game.solution import Solution
@@ -96,8 +96,7 @@ def finished(
     if kept.mixed == more.played().mixed or not (few or listed):
         return chooser
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
-    plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
-    joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
+    joined = finishing(chooser, learner, told=told, searching=kept.mixed is None)
     return replace(chooser.joining(joined), every=learner.every_sum())
 
 
@@ -134,17 +133,17 @@ def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Soluti
     Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky, most of all where
     a constraint is about few of them. With few rows or features the optimum on the rows given is what is wanted: the
     columns that fit closest stand first, or those fitted to prices. Otherwise those of the play do, and others take
-    their place where they are better and break no more (`_instead`). The model fitted to the labels alone, and this
-    with all thresholds, are preferred to them all, unless those are better by more than the difference may be wrong:
-    where no constraint binds, it is what there is to be had.
+    their place where they are better and break no more (`_instead`). The model fitted to the labels alone is preferred
+    to them all, unless those are better by more than the difference may be wrong: where no constraint binds, it is what
+    there is to be had.
 
-    These two must also be nearly as good on the training rows as all that are not searched for; where these rows are
-    not ``trusted``, what fits them too closely says nothing there, and the first must be nearly as good as the second.
+    It must also be nearly as good on the training rows as all that are not searched for; where these rows are not
+    ``trusted``, what fits them too closely says nothing there, and it must be nearly as good as its own thresholds.
     """
     narrow = (more.learner.width or 0) <= FEW_FEATURES
     enough = peers().total(len(more.judge.examples)) >= ENOUGH_ROWS
     cautious = enough and trusted and not narrow
-    simple = {} if narrow or not enough else {"labels": more.joined(Fit.LABELS), "plain": more.joined(Fit.PLAIN)}
+    simple = {} if narrow or not enough else {"labels": more.joined(Fit.LABELS)}
     others = {"played": more.played(), "priced": more.joined(Fit.PRICED), "all": more}
     if narrow:
         order = ("all", "priced", "played")
@@ -158,8 +157,8 @@ def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Soluti
     bar = dict.fromkeys(pools, least + ROOM)
     if cautious:
         bar |= dict.fromkeys(order, np.inf)
-    elif {"labels", "plain"} <= set(pools):
-        bar["labels"] = max(bar["labels"], reached["plain"] + ROOM)
+    elif "labels" in pools:
+        bar["labels"] = max(bar["labels"], _merit(more, more.joined(Fit.PLAIN).polish(time_limit=0)) + ROOM)
     near = [name for name in pools if reached[name] <= bar[name]]
     found = _apart([mixtures[name] for name in near], more, sample, cells)
     if found is None:
@@ -173,9 +172,8 @@ def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Soluti
         else:
             takes = _less(merit[other] - merit[best], 2 * NOISE if narrow else NOISE)
         best = other if takes else best
-    for name, noise in (("plain", NOISE), ("labels", 2 * NOISE)):
-        if name in near and not _less(merit[best] - merit[name], noise):
-            best = name
+    if "labels" in near and not _less(merit[best] - merit["labels"], 2 * NOISE):
+        return pools["labels"]
     return pools[best]
 
 
