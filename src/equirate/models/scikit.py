@@ -39,18 +39,9 @@ LEARNERS = {
 }
 """Classifiers of scikit-learn's kind that numbers tell whole, and where they are."""
 MORE = {
-    *(
-        "verbose",
-        "verbosity",
-        "seed",
-        "num_threads",
-        "deterministic",
-        "force_col_wise",
-        "force_row_wise",
-        "extra_trees",
-    ),
+    *("verbose", "verbosity", "seed", "num_threads", "deterministic", "force_col_wise", "force_row_wise"),
     *("lambda_l1", "lambda_l2", "bagging_fraction", "bagging_freq", "feature_fraction", "path_smooth", "cat_smooth"),
-    *("max_bin", "min_data_in_leaf", "min_data_in_bin", "max_cat_to_onehot", "scale_pos_weight", "is_unbalance"),
+    *("max_bin", "extra_trees", "min_data_in_leaf", "min_data_in_bin", "max_cat_to_onehot", "is_unbalance"),
 }
 """Settings that the boosting libraries take beside those that they list; others may name files, and are refused."""
 LINEAR = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "LinearSVC")
