@@ -223,6 +223,7 @@ KINDS = {
     "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
     "posterior": ("equirate.models.plug_in", "PlugInMembers"),
     "forests": ("equirate.models.forest_members", "ForestMembers"),
+    "side_by_side": ("equirate.models.side_by_side", "SideBySide"),
     "derandomised": ("equirate.models.derandomised", "Derandomised"),
     "torch": ("equirate.torch.members", "TorchMembers"),
 }
