@@ -536,6 +536,11 @@ class Model:
         return False
 
     @property
+    def draws(self) -> bool:
+        """Whether training draws random numbers, so that the seed of an estimator is to be its own."""
+        return False
+
+    @property
     def honest(self) -> bool:
         """Whether what is seen of the rows is what would be seen of new ones, however well the model fits its own."""
         return False

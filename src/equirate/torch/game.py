@@ -44,7 +44,7 @@ REMEMBERED = (
     "exact ones"
 )
 MOST_BATCHES = 8
-LAMBDA_STEP = 1.0
+LAMBDA_STEP = 0.5
 
 
 class RateGame:
