@@ -184,8 +184,8 @@ def test_a_constraints_unit_is_its_groups_share_of_the_examples():
         eq.maximize(eq.g_mean()), [eq.positive_rate(a) <= 0.3, eq.positive_rate() <= 0.4, eq.f1(a) >= eq.f1(~a) - 0.1]
     )
     table = make_table(canonicalize(problem), Examples.of(y, {"group": group}))
-    rule = damped_steps(table, 7.0)
-    np.testing.assert_allclose(rule.scale[:2], [10 * 10 / 200, 10.0])
+    rule = damped_steps(table, 7.0, 3.0)
+    np.testing.assert_allclose(rule.scale[:2], [3 * 10 / 200, 3.0])
     np.testing.assert_allclose(rule.scale[2:], 1.0)
     np.testing.assert_allclose(rule.damping[:2], 7.0)
     np.testing.assert_allclose(rule.damping[2:], 0.0)  # slacks that answer best jump

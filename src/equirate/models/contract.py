@@ -365,6 +365,8 @@ class Pace(NamedTuple):
     """A step of the multipliers, for all the examples, where nobody says otherwise."""
     damping: float | None = None
     """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
+    units: float = 1.0
+    """Steps of a constraint in its own unit, over those of couplings, with such steps."""
 
 
 class Keeper(Protocol):

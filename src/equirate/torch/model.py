@@ -27,7 +27,9 @@ MEASURED, PASSES, CLOSEST = 250, 4, 10
 short (a pass costs as much as a quarter of an epoch), up to so many steps, and never fewer than so many."""
 LAMBDA_REACH = 10.0
 """How far a violation of 1 would move its multiplier in a whole run, where nobody gives their step."""
-
+UNITS, FOLLOWED = 10.0, 1000
+"""Steps of a constraint in its own unit over those of couplings, in runs of at least so many steps of the optimiser;
+in shorter ones fewer, because a network needs steps to follow."""
 DAMPING = 160
 """Steps of the optimiser that the change of a violation counts for: about what a network takes to follow."""
 
@@ -193,7 +195,8 @@ class TorchModel(Model):
         apart = max(strata.batches, min(MEASURED, max(PASSES * strata.batches, CLOSEST)))
         recorded = min(max(math.ceil(apart / every), 1), max(rounds // 10, 1))
         share = min(every / strata.batches, 1.0)
-        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, max(DAMPING / every, 1.0))
+        units = UNITS * min(max(epochs * strata.batches / FOLLOWED, 0.2), 1.0)
+        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, max(DAMPING / every, 1.0), units)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Make the networks."""

@@ -87,8 +87,8 @@ def make_tables(lines: Lines) -> list[Table]:
             rows.append((way, str(len(results)), f"{fits:.3f}", *(f"{tpr:.3f} / {fpr:.3f}" for tpr, fpr in pairs)))
     note = (
         "A network on 200 rows in 60 dimensions: accuracy of the last network on its training rows, and recall / false "
-        "positive rate of the last network on new rows, and of the mixture on the rows that it was chosen on and on new "
-        "ones. A recall of at least 0.85 was asked for."
+        "positive rate of the last network on new rows, and of the mixture on the rows that it was chosen on and on "
+        "new ones. A recall of at least 0.85 was asked for."
     )
     header = ("way", "seeds", "fits", "last network, new rows", "mixture, where chosen", "mixture, new rows")
     return [Table("Networks that fit their training data", note, header, tuple(rows))]

@@ -25,7 +25,7 @@ from .grounds import ground, problem, two_layers
 from .lines import Lines, Result
 from .plan import Plan
 
-KILLS, ROWS = 20, 4000
+KILLS, ROWS = 20, 1500
 
 
 def measure(plan: Plan, lines: Lines, folder: Path) -> None:
