@@ -366,6 +366,8 @@ class Pace(NamedTuple):
     """A step of the multipliers, for all the examples, where nobody says otherwise."""
     damping: float | None = None
     """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
+    units: float = 1.0
+    """Steps of a constraint in its own unit, over those of couplings, with such steps."""
 
 
 class Keeper(Protocol):
@@ -542,6 +544,11 @@ class Model:
     @property
     def wants_referee(self) -> bool:
         """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
+        return False
+
+    @property
+    def draws(self) -> bool:
+        """Whether training draws random numbers, so that the seed of an estimator is to be its own."""
         return False
 
     @property
