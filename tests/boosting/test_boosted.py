@@ -18,6 +18,7 @@ import equirate as eq
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
+from equirate.models.oracle import Rule
 
 rng = np.random.default_rng(1)
 N = 1600
@@ -372,6 +373,20 @@ def test_oracles_of_trees(make: Any) -> None:
     assert clf.status_.feasible
     assert gap(clf) < 0.15
     assert clf.n_rounds_ <= 100
+
+
+@pytest.mark.parametrize("make", [lightgbm_classifier, xgboost_classifier], ids=LIBRARIES)
+def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> None:
+    clf = eq.RateClassifier(ERROR, PARITY, model=Oracle(make(), fits=4), random_state=0)
+    clf.fit(X, Y, sensitive_features=PEOPLE)
+    rules = [isinstance(each.classifier, Rule) for each in clf.classifier_.members.fitted]
+    assert any(rules)
+    assert not all(rules)
+    clf.save(tmp_path / "model")
+    again = eq.load(tmp_path / "model")
+    for output in ("hashed", "deterministic", "stochastic"):
+        clf.output = again.output = output
+        np.testing.assert_array_equal(again.predict(X), clf.predict(X))
 
 
 def test_bins_are_made_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:

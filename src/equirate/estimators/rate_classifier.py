@@ -104,7 +104,8 @@ class RateClassifier(Judged):
         out (but for a confidence level): each row is judged by what was trained without it.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
-        generalise even where the model overfits.
+        generalise even where the model overfits. Networks and ``BoostedTrees`` are always played so, where
+        ``validation`` leaves enough rows.
     confidence
         None, or a level such as 0.95: keep a margin so that all constraints hold on new data with that confidence. The
         margin is the smallest that passes a test; where none does, the plain classifier predicts and everything says
@@ -134,8 +135,9 @@ class RateClassifier(Judged):
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
-        Seed of the split and of stochastic predictions: a whole number, or a numpy RandomState or Generator, from
-        which `fit` draws one.
+        Seed of the split, of stochastic predictions, and of a network's batches, dropout and (where its module is made
+        by a function) first parameters: a whole number, or a numpy RandomState or Generator, from which `fit` draws
+        one.
     verbose
         Show progress: round, and objective and violation of the best mixture so far. A `ProgressLine` shows it its
         own way.

@@ -208,7 +208,8 @@ def solve_on(
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
     if damped:
-        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(damped_steps(table, pace.damping or 0.0)))
+        steps = damped_steps(table, pace.damping or 0.0, pace.units)
+        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
     grid = options.configurations(
         chosen,
         program.n_constraints,

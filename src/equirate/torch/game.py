@@ -35,7 +35,7 @@ from .inputs import checked_index, device_of
 from .keeping import play_state, restore_play
 from .ledger import Ledger
 from .members import members_of
-from .model import DAMPING
+from .model import DAMPING, UNITS
 from .sampling import StratifiedSampler, check_size
 from .snapshots import Shelf, Snapshot, copied, in_memory
 
@@ -44,7 +44,7 @@ REMEMBERED = (
     "exact ones"
 )
 MOST_BATCHES = 8
-LAMBDA_STEP = 1.0
+LAMBDA_STEP = 0.5
 
 
 class RateGame:
@@ -154,7 +154,7 @@ class RateGame:
         if held_out is not None:
             training = make_table(program, replace(examples, weights=trained), self.trained)
         chosen = options.set_players(chosen, _no_theory)
-        steps = damped_steps(self.table, DAMPING / (every or MOST_BATCHES))
+        steps = damped_steps(self.table, DAMPING / (every or MOST_BATCHES), UNITS)
         self.algorithm = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
         grid = options.configurations(self.algorithm, program.n_constraints, _no_step, _no_step, own_steps=True)
         if len(grid) != 1:
