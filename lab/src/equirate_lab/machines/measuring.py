@@ -211,7 +211,7 @@ def _dask(folder: Path, settings: Settings, kept: Kept) -> None:
         multiprocessing.forkserver.ensure_running()
     X, y, group = table(settings.kill_rows, 8, 0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")).assign(group=group, y=y), npartitions=4)
-    started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with started as cluster, distributed.Client(cluster) as client:
 
         def fit(restarts: int) -> str:
