@@ -99,7 +99,7 @@ def _foretold(costs: Costs, bytes_: int) -> Table:
 def _files(files: list[dict[str, Any]]) -> Table:
     rows = []
     memory = next((each for each in files if each["source"] == "memory" and not each["fit"]), None)
-    for each in files:
+    for each in sorted(files, key=lambda each: (each["rows"], each["source"] != "memory", each["fit"])):
         told = ["–"] * 4
         if not each["fit"]:
             told = [f"{1e9 * each[name] / each['rows']:.0f}" for name in ("own", "free", "clock")]
