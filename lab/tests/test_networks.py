@@ -20,12 +20,17 @@ def one_thread():
 
 def test_quality_and_choices_are_measured_once_and_shown(tmp_path):
     told = []
-    lines = networks.run(["quality", "choices", "interpolating"], tmp_path, SMALL, tell=told.append)
-    assert len(told) == 2 + 9 + 4
+    lines = networks.run(["quality", "choices", "interpolating", "killing"], tmp_path, SMALL, tell=told.append)
+    assert len(told) == 2 + 9 + 6 + 1
     titles = [table.title for table in networks.make_tables(lines)]
-    assert titles == ["Batches beside the full batch", "What earns its place", "Networks that fit their training data"]
-    again = networks.run(["quality", "choices", "interpolating"], tmp_path, SMALL, tell=told.append)
-    assert len(told) == 15  # nothing is measured twice
+    assert titles == [
+        "Batches beside the full batch",
+        "What earns its place",
+        "Networks that fit their training data",
+        "Killed and resumed",
+    ]
+    again = networks.run(["quality", "choices", "interpolating", "killing"], tmp_path, SMALL, tell=told.append)
+    assert len(told) == 18  # nothing is measured twice
     assert [str(table) for table in networks.make_tables(again)] == [
         str(table) for table in networks.make_tables(lines)
     ]

@@ -68,3 +68,18 @@ def test_one_feature_is_proven_on_the_data_it_was_chosen_on():
     assert clf.status_.bound_over == "all classifiers of this model"
     assert clf.status_.gap <= 0.002
     assert "of the best that any mixture of all classifiers of this model can do" in str(clf.status_)
+
+
+def test_with_few_rows_for_each_feature_the_labels_model_is_fitted_again_on_all_rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1200, 60))
+    y = (X[:, :5].sum(axis=1) + 2 * rng.normal(size=1200) > 0).astype(int)
+    attributes = {"g": rng.integers(0, 2, 1200)}
+    loose = [abs(eq.positive_rate(G) - eq.positive_rate(~G)) <= 0.9]
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), loose, random_state=0).fit(X, y, attributes)
+    new = rng.normal(size=(40_000, 60))
+    ours, whole = clf.predict(new), LogisticRegression(C=0.01).fit(X, y).predict(new)
+    parts = [LogisticRegression(C=0.01).fit(X[:900], y[:900]).predict(new)]
+    assert np.mean(ours != whole) < np.mean(parts[0] != whole)
+    truth = new[:, :5].sum(axis=1) > 0
+    assert np.mean(ours != truth) <= np.mean(LogisticRegression().fit(X, y).predict(new) != truth)

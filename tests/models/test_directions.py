@@ -1,5 +1,7 @@
 """Regressions against scikit-learn, and intercepts against all of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -51,7 +53,6 @@ def test_the_regression_of_the_labels(sparse):
     found = made(sp.csr_array(X) if sparse else X, y, g, weights, intercept=True)
     spread = found.standard.spread
     Z = (X - found.standard.mean) / spread
-    weights = weights * (200 / 200)
     theirs = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000).fit(Z, y, sample_weight=weights)
     np.testing.assert_allclose(found.plain[:-1, 0] * spread, theirs.coef_[0], rtol=1e-3)
     score = X @ found.plain[:-1, 0] + found.plain[-1, 0]
@@ -93,3 +94,40 @@ def test_constant_features_have_no_weight():
     fitted, best = found.answer(rng.normal(size=(len(found.cells), 2)), np.zeros((4, 0)), 4, 64)
     assert np.isfinite(fitted).all()
     np.testing.assert_array_equal(best[1], 0.0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("as_given", [False, True])
+def test_left_out_foresees_what_regressions_without_each_row_say(sparse, as_given):
+    X, y, g, rng = data(1, 60)
+    X, weights = X * [1.0, 5.0, 0.2], rng.uniform(0.5, 2, 60)
+    found = made(sp.csr_array(X) if sparse else X, y, g, weights, intercept=True)
+    regression = replace(found.logistic, ridge=3.0, as_given=as_given)
+    W = regression.fit(found.labels, np.zeros((4, 1)), 30, 1e9)
+    scale = 1.0 if as_given else found.standard.spread
+    lost = 0.0
+    for i in range(60):
+        kept = np.arange(60) != i
+        other = LogisticRegression(C=1 / 3, tol=1e-10, max_iter=5000).fit(X[kept] / scale, y[kept], weights[kept])
+        score = other.decision_function(X[[i]] / scale)[0]
+        lost += weights[i] * np.logaddexp(0.0, -score if y[i] else score)
+    # The intercept is penalised by next to nothing here, by nothing there.
+    assert regression.left_out(found.labels, W) == pytest.approx(lost, rel=0.01)
+
+
+def test_few_rows_and_many_features_are_given_a_larger_penalty():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 60))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    found = made(X, y, np.arange(200) % 2, intercept=True)
+    fixed = found.logistic.fit(found.labels, np.zeros((61, 1)), 30, 1e9)
+    new = rng.normal(size=(20_000, 60))
+    sign = np.where(new[:, 0] + rng.normal(size=20_000) > 0, 1.0, -1.0)
+    lost = [np.logaddexp(0.0, -sign * (new @ W[:-1, 0] + W[-1, 0])).mean() for W in (found.plain, fixed)]
+    assert lost[0] < 0.8 * lost[1]
+
+
+def test_the_usual_penalty_stays_where_another_hardly_matters():
+    X, y, g, _ = data(2, 120)
+    found = made(X, y, g, intercept=True)
+    np.testing.assert_array_equal(found.plain, found.logistic.fit(found.labels, np.zeros((4, 1)), 12, 3e9))

@@ -167,8 +167,14 @@ def test_damped_steps_follow_the_gradient_and_its_change_each_row_in_its_unit():
     first, state = rule.move(state, np.array([[2.0], [4.0]]), np.array([0.5]))
     np.testing.assert_allclose(first, [[1.0], [0.2]])  # there was no change yet
     second, state = rule.move(state, np.array([[2.0], [3.0]]), np.array([0.5]))
-    np.testing.assert_allclose(second, [[1.0], [0.0]])  # 0.5 * 0.1 * (3 + 3 * (3 - 4))
+    faster = math.exp(1 / 3)  # one of three steps with the same sign
+    np.testing.assert_allclose(second, [[1.0], [0.05 * (3 * faster - 3)]])  # 0.5 * 0.1 * (3 * faster + 3 * (3 - 4))
     assert state.t == 2
+    for _ in range(100):
+        third, state = rule.move(state, np.array([[2.0], [3.0]]), np.array([0.5]))
+    np.testing.assert_allclose(third, [[1.0], [0.05 * 3 * rule.fastest]])
+    fourth, state = rule.move(state, np.array([[2.0], [-1.0]]), np.array([0.5]))
+    np.testing.assert_allclose(fourth, [[1.0], [0.05 * (-1 + 3 * (-1 - 3))]])  # another sign: slow again
 
 
 def test_a_constraints_unit_is_its_groups_share_of_the_examples():
@@ -178,8 +184,8 @@ def test_a_constraints_unit_is_its_groups_share_of_the_examples():
         eq.maximize(eq.g_mean()), [eq.positive_rate(a) <= 0.3, eq.positive_rate() <= 0.4, eq.f1(a) >= eq.f1(~a) - 0.1]
     )
     table = make_table(canonicalize(problem), Examples.of(y, {"group": group}))
-    rule = damped_steps(table, 7.0)
-    np.testing.assert_allclose(rule.scale[:2], [4 * 10 / 200, 1.0])
+    rule = damped_steps(table, 7.0, 3.0)
+    np.testing.assert_allclose(rule.scale[:2], [3 * 10 / 200, 3.0])
     np.testing.assert_allclose(rule.scale[2:], 1.0)
     np.testing.assert_allclose(rule.damping[:2], 7.0)
     np.testing.assert_allclose(rule.damping[2:], 0.0)  # slacks that answer best jump

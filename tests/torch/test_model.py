@@ -2,16 +2,19 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
+from sklearn.base import clone
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import equirate as eq
 from equirate.data.sample import Sample
+from equirate.estimators.fitting import Settings
 from equirate.models import Linear, Rows
 from equirate.models.contract import Asked
 from equirate.players.steps import ADAM
@@ -293,8 +296,6 @@ def test_a_module_in_the_estimator_is_saved_without_code_and_loaded_with_its_con
 
 
 def test_a_bare_module_is_a_model_and_is_cloned(monkeypatch):
-    from sklearn.base import clone
-
     monkeypatch.setattr("equirate.torch.model.LEAST_STEPS", 60)
 
     module = network()
@@ -302,6 +303,35 @@ def test_a_bare_module_is_a_model_and_is_cloned(monkeypatch):
     clf.fit(X[:300], Y[:300])
     assert isinstance(clf.members_, TorchMembers)
     assert clf.history_["round"][-1] > 5  # a network goes by its epochs
+
+
+@pytest.mark.parametrize("make", [lambda: network, network], ids=["constructor", "module"])
+def test_the_estimators_seed_is_that_of_everything_a_network_draws(make):
+    torch.manual_seed(1)
+    module = make()  # first parameters of a module are drawn where it is made; a constructor is called with the seed
+
+    def fitted(seed):
+        model = quick(module, epochs=2, optimizer=lambda p: torch.optim.SGD(p, lr=0.1))
+        clf = eq.RateClassifier(eq.minimize(eq.error_rate()), model=model, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", eq.NotSolvedWarning)
+            clf.fit(X[:300], Y[:300])
+        return clf.history_["objective"]
+
+    first = fitted(3)
+    torch.manual_seed(2)
+    np.testing.assert_array_equal(fitted(3), first)
+    assert not np.array_equal(fitted(4), first)
+
+
+def test_the_estimator_lets_multipliers_see_held_out_rows_where_there_are_enough():
+    clf = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, model=quick(epochs=1), random_state=0)
+    assert Settings.of(clf).two_sets
+    assert not Settings.of(clone(clf).set_params(validation=0)).two_sets
+    clf.fit(X, Y, sensitive_features={"group": GROUP})
+    rare = np.where(np.arange(N) < 8, "a", "b")
+    with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate to hold data out"):
+        clf.fit(X, Y, sensitive_features={"group": rare})
 
 
 def test_half_precision_is_saved_and_read_back():

@@ -39,8 +39,10 @@ GROUPS = np.array(["a", "b"] * 20)
 
 def models() -> dict[str, tuple[Manifest, Arrays]]:
     """Small models of every kind that is saved, as manifests and arrays."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
+    from equirate.boosting import BoostedTrees
     from equirate.models import Linear, PlugIn
 
     rng = np.random.default_rng(0)
@@ -59,6 +61,10 @@ def models() -> dict[str, tuple[Manifest, Arrays]]:
         "hashed": eq.RateClassifier(error, limit, output="hashed", **few),
         "oracle": eq.RateClassifier(error, parity, model=LogisticRegression(), **few),
         "plug-in": eq.RateClassifier(error, parity, model=PlugIn(), **few),
+        "trees": eq.RateClassifier(error, parity, model=BoostedTrees(num_leaves=4), **few),
+        "plug-in of trees": eq.RateClassifier(
+            error, parity, model=PlugIn(HistGradientBoostingClassifier(max_iter=3)), **few
+        ),
         "scores": eq.RatePostprocessor(None, error, parity, n_rounds=20, random_state=0),
         "groups": eq.RatePostprocessor(None, error, parity, groups="group", pos_label=0, n_rounds=20),
     }
@@ -115,6 +121,8 @@ def judge(estimator: Any, content: bytes) -> str | None:
 def _decided(manifest: Manifest, arrays: Arrays, name: str) -> Array | None:
     """Decisions of the members on the rows, from the arrays alone; None where that would repeat the library."""
     own = f"{name}.members."
+    if f"{own}roots" in arrays:
+        return _walked({key.removeprefix(own): array for key, array in arrays.items() if key.startswith(own)})
     if "stochastic.members.cuts" in arrays:
         cuts = arrays["stochastic.members.cuts"]
         positive = manifest["settings"].get("pos_label")
@@ -126,6 +134,27 @@ def _decided(manifest: Manifest, arrays: Arrays, name: str) -> Array | None:
     with np.errstate(all="ignore"):
         scores = ROWS @ W[:3] + (W[3] if len(W) == 4 else 0.0)
     return None if len(W) not in (3, 4) or (np.abs(scores) < 1e-4 * np.abs(W).max(initial=0)).any() else scores > 0
+
+
+def _walked(trees: Arrays) -> Array | None:
+    """Decisions of pieces of forests, a row and a tree at a time; None where a score lies at its cut."""
+    if len(trees["words"]):
+        return None  # sets of categories
+    pieces = np.tile(trees["offset"], (len(ROWS), 1))
+    for root, column in zip(trees["roots"], trees["column"], strict=True):
+        for i, row in enumerate(ROWS):
+            node = root
+            while trees["left"][node] != node:
+                left = row[trees["feature"][node]] <= trees["threshold"][node]
+                node = trees["left" if left else "right"][node]
+            pieces[i, column] += trees["value"][node]
+    for k, earlier in enumerate(trees["before"]):
+        if earlier >= 0:
+            pieces[:, k] += pieces[:, earlier]
+    scores = pieces[:, trees["place"]] - trees["cuts"]
+    with np.errstate(all="ignore"):
+        near = np.abs(scores) <= 1e-9 * (1 + np.abs(trees["cuts"]) + np.abs(trees["value"]).sum())
+    return None if near.any() or not np.isfinite(scores).all() else scores > 0
 
 
 # -- the run --------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ columns that are kept. `fitting` and `frontier` call this.
 Columns are priced and answered on the training rows. Where the mixture is chosen on training and held-out rows
 together, no column has seen the held-out rows: they say which columns to keep, all of them, the regressions alone, or
 those of the play (`_pool`). Then, where data are few, further columns of this kind are found on all rows that the
-mixture is chosen on, as one refits on all data after a setting was chosen on a part.
+mixture is chosen on, as one refits on all data after a setting was chosen on a part. Where the model fitted to the
+labels alone is kept, it is fitted again on all rows, however many: nobody gets less than that model where constraints
+allow it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
-from ..game.finishing import ROUNDS, Told, finishing
+from ..game.finishing import Told, finishing
 from ..game.infeasible import shifted
 from ..game.loop import values
 from ..game.solution import Solution
@@ -40,9 +42,9 @@ REFIT = 5000
 """Rows up to which columns are also found on all of them."""
 FEW_FEATURES = 4
 """Features up to which columns that fit the sample closely are preferred."""
-ENOUGH_ROWS = 1000
+ENOUGH_ROWS = 800
 """Training rows from which on the model fitted to the labels alone is preferred where it is as good."""
-ROOM = 0.005
+ROOM = 0.01
 """How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
 """
 ALONG = 5
@@ -51,17 +53,20 @@ BLOCKS = 10
 """Parts of the held-out rows that are left out in turn, to see how much a difference varies."""
 NOISE = 1.0
 """Standard errors by which others must look better on held-out rows than the columns that are preferred."""
+HARDLY = 0.5
+"""Standard errors by which columns that are better than those of the play may break more."""
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The rows that mixtures are chosen on, and those of them that no column was found on.
+    """The rows that mixtures are chosen on, those of them that no column was found on, and all of both parts.
 
     ``together`` says whether the first are more than the second: training and held-out rows.
     """
 
     choose: tuple[Sample, Cells]
     apart: tuple[Sample, Cells]
+    whole: tuple[Sample, Cells]
 
     @property
     def together(self) -> bool:
@@ -80,17 +85,31 @@ def finished(
     chooser = more.on_sample(*held.choose)
     if not more.record.joined or levels is not None:
         return chooser
-    kept = _pool(more, *held.apart)
+    kept = _pool(more, *held.apart, held.together)
     if kept is not more and _breaks(chooser, replace(chooser, mixed=kept.mixed)):
         kept = more
     chooser = replace(chooser, mixed=kept.mixed)
+    if kept.mixed == more.joined(Fit.LABELS).mixed:
+        again = _again(more, model, held)
+        return chooser if _breaks(chooser, again) else again
     few, listed = held.together and len(held.choose[0]) <= REFIT, more.learner.every_sum() is not None
     if kept.mixed == more.played().mixed or not (few or listed):
         return chooser
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
-    plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
-    joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
+    joined = finishing(chooser, learner, told=told, searching=kept.mixed is None)
     return replace(chooser.joining(joined), every=learner.every_sum())
+
+
+def _again(more: Solution, model: Any, held: Held) -> Solution:
+    """The model fitted to the labels, fitted again on all rows, and judged where mixtures are chosen."""
+    whole = more.joined(Fit.LABELS).on_sample(*held.whole)
+    learner = make_model(model).bind(Rows.of(held.whole[0], whole.judge.cells), 1, ADAM, [0])
+    joined = finishing(whole, learner, 0, searching=False)
+    first, fits = len(more.record.rounds), whole.joining(joined).record.fits
+    again = tuple(t for t, fit in sorted(fits.items()) if t >= first and fit == Fit.LABELS)
+    if again:  # otherwise it has the same rates as before
+        whole = replace(whole.joining(joined), mixed=again)
+    return whole.on_sample(*held.choose) if not held.together else whole
 
 
 def for_levels(solution: Solution, levels: Array | None, told: Told | None = None) -> Solution:
@@ -108,35 +127,72 @@ def loosened(problem: Problem, by: float) -> Problem:
     return Problem(problem.objective, [shifted(part, -by) for part in split(problem)])
 
 
-def _pool(more: Solution, sample: Sample, cells: Cells) -> Solution:
+def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Solution:
     """The columns to mix, as rows say that none of them has seen.
 
-    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky. So columns that
-    fit less closely are preferred, unless others are better by more than the difference may be wrong: first the model
-    fitted to the labels alone (which is what there is to be had where no constraint binds), then those fitted to
-    prices, then all, then those of the play. With few features there is little to fit too closely, and the search is
-    what finds the optimum: there, all are preferred, and strongly so.
+    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky, most of all where
+    a constraint is about few of them. With few rows or features the optimum on the rows given is what is wanted: the
+    columns that fit closest stand first, or those fitted to prices. Otherwise those of the play do, and others take
+    their place where they are better and break no more (`_instead`). The model fitted to the labels alone is preferred
+    to them all, unless those are better by more than the difference may be wrong: where no constraint binds, it is what
+    there is to be had.
+
+    It must also be nearly as good on the training rows as all that are not searched for; where these rows are not
+    ``trusted``, what fits them too closely says nothing there, and it must be nearly as good as its own thresholds.
     """
-    every, priced, played = more, more.joined(Fit.PRICED), more.played()
-    pools, noise = [every, priced, played], 2 * NOISE
-    if (more.learner.width or 0) > FEW_FEATURES:
-        noise = NOISE
-        plain = [more.joined(Fit.PLAIN)] if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS else []
-        pools = [*plain, priced, every, played]
-    pools = [pool for pool in pools if pool.iterates]
-    mixtures = [pool.polish(time_limit=0) for pool in pools]
-    reached = [_merit(more, mixture) for mixture in mixtures]
-    closest = [merit for pool, merit in zip(pools, reached, strict=True) if pool is not every]
-    near = [k for k, merit in enumerate(reached) if merit <= min(closest) + ROOM]
-    found = _merits([mixtures[k] for k in near], more, sample, cells)
+    narrow = (more.learner.width or 0) <= FEW_FEATURES
+    enough = peers().total(len(more.judge.examples)) >= ENOUGH_ROWS
+    cautious = enough and trusted and not narrow
+    simple = {} if narrow or not enough else {"labels": more.joined(Fit.LABELS)}
+    others = {"played": more.played(), "priced": more.joined(Fit.PRICED), "all": more}
+    if narrow:
+        order = ("all", "priced", "played")
+    else:
+        order = ("played", "priced", "all") if cautious else ("priced", "all", "played")
+    pools = {**simple, **{name: others[name] for name in order}}
+    pools = {name: pool for name, pool in pools.items() if pool.iterates}
+    mixtures = {name: pool.polish(time_limit=0) for name, pool in pools.items()}
+    reached = {name: _merit(more, mixture) for name, mixture in mixtures.items()}
+    least = min(merit for name, merit in reached.items() if name != "all")
+    bar = dict.fromkeys(pools, least + ROOM)
+    if cautious:
+        bar |= dict.fromkeys(order, np.inf)
+    elif "labels" in pools:
+        bar["labels"] = max(bar["labels"], _merit(more, more.joined(Fit.PLAIN).polish(time_limit=0)) + ROOM)
+    near = [name for name in pools if reached[name] <= bar[name]]
+    found = _apart([mixtures[name] for name in near], more, sample, cells)
     if found is None:
         return more
-    best = 0
-    for other in range(1, len(near)):
-        by = found[:, other] - found[:, best]
-        if by[0] < -noise * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
-            best = other
-    return pools[near[best]]
+    objective, violation = (dict(zip(near, each.T, strict=True)) for each in found)
+    merit = {name: objective[name] + PENALTY * violation[name] for name in near}
+    best, *rest = [name for name in near if name not in simple] or near
+    for other in rest:
+        if cautious:
+            takes = _instead(objective[other] - objective[best], violation[other] - violation[best])
+        else:
+            takes = _less(merit[other] - merit[best], 2 * NOISE if narrow else NOISE)
+        best = other if takes else best
+    if "labels" in near and not _less(merit[best] - merit["labels"], 2 * NOISE):
+        return pools["labels"]
+    return pools[best]
+
+
+def _instead(objective: Array, violation: Array) -> bool:
+    """Whether columns take the place of those of the play: better, breaking no more; or clearly so, and hardly more.
+
+    Both are differences, on all rows and with each block left out in turn.
+    """
+    return bool(objective[0] < 0 and violation[0] <= HARDLY * _error(violation) * _less(objective, NOISE))
+
+
+def _less(difference: Array, noise: float) -> bool:
+    """Whether a difference is below 0 by more than it may be wrong."""
+    return bool(difference[0] < -noise * _error(difference))
+
+
+def _error(difference: Array) -> float:
+    """The standard error of a difference, by leaving blocks out."""
+    return float(np.sqrt((BLOCKS - 1) * np.var(difference[1:])))
 
 
 def _breaks(every: Solution, some: Solution) -> bool:
@@ -153,15 +209,15 @@ def _merit(solution: Solution, mixture: Classifier) -> float:
     return merit if np.isfinite(merit) else np.inf
 
 
-def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> Array | None:
-    """(1 + blocks, mixtures): objective and price of the violation, on all rows and with each block left out in turn.
+def _apart(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> tuple[Array, Array] | None:
+    """Objective (minimised) and violation, (1 + blocks, mixtures): on all rows and with each block left out in turn.
 
     None where some part cannot measure a rate, or a value is not finite.
     """
     predicted = np.stack([each.positive_probability(sample.X, sample.examples.columns) for each in mixtures], axis=1)
     first, total = peers().places(len(sample))
     block = np.random.default_rng(0).permutation(total)[first : first + len(sample)] % BLOCKS
-    merits = np.zeros((1 + BLOCKS, len(mixtures)))
+    objective, violation = np.zeros((2, 1 + BLOCKS, len(mixtures)))
     for k in range(1 + BLOCKS):
         weights = np.where(block == k - 1, 0.0, sample.examples.weights)
         part = cells.weighing(weights)
@@ -170,6 +226,6 @@ def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cell
         except DataError:
             return None
         rates = snapped(table.rates(part.sums_of_all(predicted)))
-        objective, violations = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
-        merits[k] = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-    return merits if np.isfinite(merits).all() else None
+        objective[k], signed = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
+        violation[k] = np.maximum(signed, 0.0).max(axis=0, initial=0.0)
+    return (objective, violation) if np.isfinite(objective + violation).all() else None

@@ -166,7 +166,7 @@ class Parts:
             choose = slice(0, ends[len(parts)]) if settings.trusted(len(found[0]), width) else parts[-1]
             return cls(np.concatenate(found), parts[0], parts[1] if share else None, choose, test)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
-        if tested or settings.two_sets:
+        if tested or (settings.two_sets and not settings.made.wants_referee):
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
             raise DataError(f"{message}, and {wish} cannot be had; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=4)  # where fit was called
@@ -272,7 +272,8 @@ class Training:
             else:
                 rows = twice(parts.validation, len(self.sample), len(sample))
                 apart = sample.take(rows), cells.only(rows)
-                held = Held((sample.take(choose), cells.only(choose)), apart)
+                both = twice(slice(0, parts.validation.stop), len(self.sample), len(sample))
+                held = Held((sample.take(choose), cells.only(choose)), apart, (sample.take(both), cells.only(both)))
                 chooser = finished(solution, self._model(), held, levels, told)
         finally:
             if line is not None:
@@ -282,7 +283,14 @@ class Training:
     def options(self) -> Options:
         """How to play."""
         settings = self.settings
-        return Options(algorithm=settings.algorithm, model=self._model(), **self._usual(), tolerance=settings.tolerance)
+        seed = self.seed if self.seed is not None and settings.made.draws else 0
+        return Options(
+            algorithm=settings.algorithm,
+            model=self._model(),
+            **self._usual(),
+            tolerance=settings.tolerance,
+            seeds=[seed],
+        )
 
     def _finishes(self, solution: Solution) -> bool:
         """Whether further columns are wanted after the play: where that pays, unless the user says so."""

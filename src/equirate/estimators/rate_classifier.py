@@ -7,7 +7,6 @@ numbers and reports of what was asked and what was achieved. This module is the 
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -68,13 +67,6 @@ def _is_single(estimator: RateClassifier) -> bool:
     return len(members) == 1 and isinstance(members, LinearMembers)
 
 
-def _told(estimator: RateClassifier, asked: Problem) -> str:
-    """The problem and how it is to be solved, as text by which processes see that they do the same."""
-    settings = estimator.get_params(deep=False).items()
-    told = [f"{name}={value!r}" for name, value in settings if name not in _APART]
-    return re.sub(r" at 0x[0-9a-f]+", "", "\n".join([repr(asked), *told]))
-
-
 class RateClassifier(Judged):
     """Train a classifier for a function of rates, subject to constraints on others.
 
@@ -112,7 +104,8 @@ class RateClassifier(Judged):
         out (but for a confidence level): each row is judged by what was trained without it.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
-        generalise even where the model overfits.
+        generalise even where the model overfits. Networks and ``BoostedTrees`` are always played so, where
+        ``validation`` leaves enough rows.
     confidence
         None, or a level such as 0.95: keep a margin so that all constraints hold on new data with that confidence. The
         margin is the smallest that passes a test; where none does, the plain classifier predicts and everything says
@@ -142,8 +135,9 @@ class RateClassifier(Judged):
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
-        Seed of the split and of stochastic predictions: a whole number, or a numpy RandomState or Generator, from
-        which `fit` draws one.
+        Seed of the split, of stochastic predictions, and of a network's batches, dropout and (where its module is made
+        by a function) first parameters: a whole number, or a numpy RandomState or Generator, from which `fit` draws
+        one.
     verbose
         Show progress: round, and objective and violation of the best mixture so far. A `ProgressLine` shows it its
         own way.
@@ -284,7 +278,8 @@ class RateClassifier(Judged):
         one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         asked = Problem(self.objective, self.constraints)
-        same_everywhere(_told(self, asked), X, sensitive_features)
+        told = {name: value for name, value in self.get_params(deep=False).items() if name not in _APART}
+        same_everywhere(asked, X, sensitive_features, told)
         settings, coded = self._coded(settings, X)
         features, checked_y = validated(self, coded, y, reset=True, missing=settings.made.takes_missing)
         self.classes_ = two_classes(checked_y)

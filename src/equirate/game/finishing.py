@@ -81,10 +81,8 @@ class Pool:
         rows = solution.judge.rows_from_rates(rates, losses)
         return cls(solution, learner, rates, rows, record.local(solution.iterates), list(record.snapshots))
 
-    def join(self, answered: Answered | None) -> None:
+    def join(self, answered: Answered) -> None:
         """Take the classifiers in whose rates differ from those of all others."""
-        if answered is None:
-            return
         table = self.solution.judge
         rates = table.rates(answered.sums)
         new: list[int] = []
@@ -175,7 +173,8 @@ def _answers(pool: Pool, rounds: int, until: float, told: Told | None, searching
         _listed(pool, every)
         return
     answerer = learner.answerer(len(solution.record.actives[-1]), solution.judge.program.has_ratios, searching)
-    pool.join(answerer.begin())
+    for answered in answerer.begin():
+        pool.join(answered)
     mixtures = [pool.polished(start) for start in pool.begin()]
     training = _training(solution)
     smooth: list[Array] = []

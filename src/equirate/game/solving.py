@@ -161,7 +161,7 @@ def solve(
     )
     with joined():
         X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
-        same_everywhere(problem, X, attributes)
+        same_everywhere(problem, X, attributes, options.told())
         sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
         sample = sample if names is None else replace(sample, names=names)
         problem = problem.expanded(sample.examples)
@@ -208,7 +208,8 @@ def solve_on(
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
     if damped:
-        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(damped_steps(table, pace.damping or 0.0)))
+        steps = damped_steps(table, pace.damping or 0.0, pace.units)
+        chosen = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
     grid = options.configurations(
         chosen,
         program.n_constraints,

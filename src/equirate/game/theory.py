@@ -24,8 +24,6 @@ from ..problem.table import AtomGroup, Table
 from .algorithms import Algorithm
 
 Array = NDArray[np.float64]
-UNITS = 4.0
-"""Steps of a constraint in its own unit, over those of couplings."""
 
 
 def lipschitz(table: Table, row: int) -> float:
@@ -104,20 +102,22 @@ def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
     return algorithm.multipliers.theory_rate(residual_bounds(table), table.program.n_constraints, rounds)
 
 
-def damped_steps(table: Table, damping: float) -> Damped:
+def damped_steps(table: Table, damping: float, units: float) -> Damped:
     """Steps of the multipliers of a model that is fed by batches: damped, and each constraint's in its own unit.
 
     A multiplier's unit is where a constraint weighs as much in an example's cost as an error does. For a constraint on
     a group that is the group's share of the examples: a step that suits everybody's rate is far too long for that of
-    one in a hundred. Couplings, and constraints with atoms in them, are priced by the atoms and have the unit 1; they
-    are not damped, because slacks that answer best jump.
+    one in a hundred, and one that suits the group's takes a whole run where the constraint is on everybody. Couplings,
+    and constraints with atoms in them, are priced by the atoms and have the unit 1; they are not damped, because slacks
+    that answer best jump. ``units`` is how many of its own units a constraint's multiplier moves where a coupling's
+    moves by 1.
     """
     n = table.program.n_multipliers
     scale = np.ones(n - 1)
     sizes: Any = abs(table.matrix).max(axis=1)  # sparse where the matrix is
     most = np.asarray(sizes.toarray() if hasattr(sizes, "toarray") else sizes, dtype=np.float64).ravel()[1:n]
     own = np.flatnonzero(~table.nonlinear)
-    scale[own] = np.minimum(1.0, UNITS / np.maximum(table.cells.totals.sum() * most[own], 1e-12))
+    scale[own] = units / np.maximum(table.cells.totals.sum() * most[own], 1e-12)
     damped = np.zeros(n - 1)
     damped[own] = damping
     return Damped(damped, scale)

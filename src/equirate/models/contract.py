@@ -306,11 +306,13 @@ class Members:
 class Fit(IntEnum):
     """How closely classifiers that join after the play fit the sample that they were found on."""
 
-    PLAIN = 0
-    """Whatever the problem: the model fitted to the labels."""
-    PRICED = 1
+    LABELS = 0
+    """Whatever the problem: the model fitted to the labels, as it is."""
+    PLAIN = 1
+    """The same at other thresholds."""
+    PRICED = 2
     """Fitted to the prices of the problem."""
-    SEARCHED = 2
+    SEARCHED = 3
     """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
 
 
@@ -337,9 +339,9 @@ class Answerer:
     def __init__(self, learner: Learner, count: int) -> None:
         self.learner, self.width = learner, count
 
-    def begin(self) -> Answered | None:
-        """Classifiers to begin with, whatever the costs; None for none."""
-        return None
+    def begin(self) -> list[Answered]:
+        """Classifiers to begin with, whatever the costs."""
+        return []
 
     def answer(self, costs: Array, known: Members) -> list[Answered]:
         """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
@@ -364,6 +366,8 @@ class Pace(NamedTuple):
     """A step of the multipliers, for all the examples, where nobody says otherwise."""
     damping: float | None = None
     """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
+    units: float = 1.0
+    """Steps of a constraint in its own unit, over those of couplings, with such steps."""
 
 
 class Keeper(Protocol):
@@ -496,10 +500,18 @@ STEPS = (0.003, 0.01, 0.03, 0.1)
 
 def refuse_apart(model: Model) -> None:
     """Refuse a model that must see all rows, where several processes share them."""
-    if peers().size > 1 and not model.adds_up:
+    if not model.adds_up:
+        trained = getattr(model, "estimator", None)
+        one_place(type(model).__name__ + ("" if trained is None else f" of a {type(trained).__name__}"))
+
+
+def one_place(what: str) -> None:
+    """Refuse what must see all rows, where several processes share them."""
+    if peers().size > 1:
         raise AlgorithmError(
-            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
-            'take model="linear" or a network, or give one process a sample'
+            f"{what} must see all rows in one place, and here {peers().size} processes share them: take a "
+            'RateClassifier with model="linear" or a network, or fit a sample of the rows in one process, inside '
+            "equirate.distributed.alone()"
         )
 
 
@@ -532,6 +544,11 @@ class Model:
     @property
     def wants_referee(self) -> bool:
         """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
+        return False
+
+    @property
+    def draws(self) -> bool:
+        """Whether training draws random numbers, so that the seed of an estimator is to be its own."""
         return False
 
     @property

@@ -360,9 +360,11 @@ class LinearAnswerer(Answerer):
         self.directions = Directions(X, cells, standard, intercept, effort, centred)
         self.spent = False
 
-    def begin(self) -> Answered:
-        """The logistic regression of the labels, at thresholds all over its scores."""
-        return self._measured(self._told(self._thresholds), Fit.PLAIN)
+    def begin(self) -> list[Answered]:
+        """The logistic regression of the labels, as it is and at thresholds all over its scores."""
+        W = self._told(self._thresholds)
+        found = [self._measured(W[:, :1], Fit.LABELS)]
+        return [*found, self._measured(W[:, 1:], Fit.PLAIN)] if W.shape[1] > 1 else found
 
     def _thresholds(self) -> Array:
         search, plain = self.directions, self.directions.plain

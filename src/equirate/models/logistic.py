@@ -36,8 +36,9 @@ _BLOCK = 16384
 class Logistic:
     """Rows to regress on.
 
-    ``standard`` gives the scale of the features, for the penalty (of 1, as scikit-learn has it, on the standardised
-    weights). Weights are for the features as given, with the intercept last.
+    ``standard`` gives the scale of the features, for the penalty: of 1, as scikit-learn has it, on the weights of
+    standardised features or, where ``as_given``, of the features as they are. Weights are for the features as given,
+    with the intercept last.
     """
 
     X: Any
@@ -45,13 +46,15 @@ class Logistic:
     standard: Standard
     intercept: bool = True
     ridge: float = 1.0
+    as_given: bool = False
     _spread: Array = field(init=False)
     _penalty: Array = field(init=False)
 
     def __post_init__(self) -> None:
         spread = np.where(np.isfinite(self.standard.spread), self.standard.spread, 1e6)
         self._spread = np.append(spread, 1.0)
-        self._penalty = np.append(np.full(len(spread), self.ridge), 1e-6 if self.intercept else 1e12)
+        each = np.minimum(self.ridge / np.maximum(spread, 1e-6) ** 2, 1e12) if self.as_given else self.ridge
+        self._penalty = np.append(np.broadcast_to(each, spread.shape), 1e-6 if self.intercept else 1e12)
 
     @property
     def width(self) -> int:
@@ -76,7 +79,7 @@ class Logistic:
         W = start.copy()
         if not W.shape[1]:
             return W
-        newton = self.width <= WIDEST and self.work * W.shape[1] <= most
+        newton = self.newton(most / W.shape[1])
         bound = None if newton or self.width > WIDEST else self._bounds(np.abs(costs))
         best, value = W.copy(), np.full(W.shape[1], np.inf)
         step = np.ones(W.shape[1])
@@ -92,6 +95,36 @@ class Logistic:
                 break
             W = np.where(worse, best + step * (W - best), W - step * move)
         return best
+
+    def newton(self, most: float) -> bool:
+        """Whether the second derivatives of one regression are to be had with so many multiplications."""
+        return self.width <= WIDEST and self.work <= most
+
+    def left_out(self, costs: Array, W: Array) -> float:
+        """The loss of one regression on its rows, each scored as if it had been left out (to first order).
+
+        Leaving row i out moves its score by a step of Newton's method: by a g / (1 - a h), where g and h are the first
+        and second derivative of its loss, and a = x' H^-1 x for the second derivatives H of all.
+        """
+        curves = self._sweep(W, costs, True)[2]
+        assert curves is not None  # asked for
+        inverse, lost = np.linalg.inv(curves[0]), 0.0
+        low = W.astype(self.X.dtype)
+        for a in range(0, self.X.shape[0], _BLOCK):
+            rows = slice(a, a + _BLOCK)
+            X: Any = self.X[rows]
+            c = (costs[self.cells.of[rows]] * self.cells.weights[rows, None])[:, 0]
+            f = np.asarray(X @ low[:-1], dtype=float)[:, 0] + W[-1, 0]
+            sign, size = np.where(c < 0, 1.0, -1.0), np.abs(c)
+            with np.errstate(over="ignore"):
+                tail = 1 / (1 + np.exp(sign * f))
+            dense = X.toarray() if bool(sp.issparse(X)) else X
+            Z = np.hstack([dense, np.ones((len(c), 1))]) / self._spread
+            reach = ((Z @ inverse) * Z).sum(axis=1)
+            curve = np.minimum(reach * size * tail * (1 - tail), 1 - 1e-9)
+            without = f - sign * reach * size * tail / (1 - curve)
+            lost += float((size * np.logaddexp(0.0, -sign * without)).sum())
+        return lost
 
     def _move(self, slope: Array, curves: Array | None, costs: Array) -> Array:
         """The step of Newton's method, in coordinates in which the penalty is 1."""

@@ -110,9 +110,10 @@ class Adam(StepRule[AdamState]):
 
 @dataclass(frozen=True, eq=False)
 class DampedState(StepState):
-    """Steps taken, and the gradient before."""
+    """Steps taken, the gradient before, and for how many steps its sign has been the same."""
 
     last: Array = field(default_factory=lambda: np.zeros(0))
+    same: Array = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,28 +121,37 @@ class Damped(StepRule[DampedState]):
     """Rate times the gradient and its change: a controller with an integral and a proportional part.
 
     Multipliers that only add violations up swing to and fro around a model that follows them late; the change of the
-    violation damps that (Stooke, Achiam and Abbeel 2020; Sohrabi et al. 2024).
+    violation damps that (Stooke, Achiam and Abbeel 2020; Sohrabi et al. 2024). A model that hardly follows, such as a
+    network that fits its data, needs multipliers of another size: while a violation keeps its sign, steps grow.
 
     Parameters
     ----------
     damping
-        Steps that the change counts for, for each row of the gradient.
+        Steps that the change counts for, for each row of the gradient, and after so many with the same sign they are e
+        times as long; 0 for neither.
     scale
         A factor for each row: rows have units of their own.
+    fastest
+        How many times as long steps become at most.
     """
 
     damping: Array
     scale: Array
+    fastest: float = 20.0
 
     def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> DampedState:
         """There was no gradient before."""
-        return DampedState(0, np.zeros(shape, dtype))
+        return DampedState(0, np.zeros(shape, dtype), np.zeros(shape, dtype))
 
     def move(self, state: DampedState, gradient: Array, rate: Array) -> tuple[Array, DampedState]:
         """Return rate times the gradient, and its change since the last step times the damping."""
         change = gradient - state.last if state.t else np.zeros_like(gradient)
-        step = rate * self.scale[:, None] * (gradient + self.damping[:, None] * change)
-        return step, DampedState(state.t + 1, gradient.copy())
+        same = np.where((gradient > 0) == (state.last > 0), state.same + 1, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slow = np.where(self.damping[:, None] > 0, same / self.damping[:, None], 0.0)
+        faster = np.exp(np.minimum(slow, math.log(self.fastest)))
+        step = rate * self.scale[:, None] * (faster * gradient + self.damping[:, None] * change)
+        return step, DampedState(state.t + 1, gradient.copy(), same)
 
 
 ADAM = Adam()

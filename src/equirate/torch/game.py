@@ -32,10 +32,10 @@ from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table
 from .adjusting import adjusted, partners
 from .inputs import checked_index, device_of
-from .keeping import play_state, restore_play, unpacked
+from .keeping import play_state, restore_play
 from .ledger import Ledger
 from .members import members_of
-from .model import DAMPING
+from .model import DAMPING, UNITS
 from .sampling import StratifiedSampler, check_size
 from .snapshots import Shelf, Snapshot, copied, in_memory
 
@@ -44,7 +44,7 @@ REMEMBERED = (
     "exact ones"
 )
 MOST_BATCHES = 8
-LAMBDA_STEP = 1.0
+LAMBDA_STEP = 0.5
 
 
 class RateGame:
@@ -154,7 +154,7 @@ class RateGame:
         if held_out is not None:
             training = make_table(program, replace(examples, weights=trained), self.trained)
         chosen = options.set_players(chosen, _no_theory)
-        steps = damped_steps(self.table, DAMPING / (every or MOST_BATCHES))
+        steps = damped_steps(self.table, DAMPING / (every or MOST_BATCHES), UNITS)
         self.algorithm = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
         grid = options.configurations(self.algorithm, program.n_constraints, _no_step, _no_step, own_steps=True)
         if len(grid) != 1:
@@ -365,7 +365,7 @@ class RateGame:
             )
         restore_play(self.game, state["play"])
         self.game.record.snapshots = [in_memory([copied(one) for one in states]) for states in state["snapshots"]]
-        lam, xi, full = (unpacked(part, None) for part in state["turn"])
+        lam, xi, full = (part.numpy().copy() for part in state["turn"])
         self.turn = Turn(lam, xi, full, self.game._asked(full, False))
         self.asked = adjusted(self.turn.asked, self.trained, self.pairs)
         self.ledger.resume(state["ledger"])

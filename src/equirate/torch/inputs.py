@@ -48,7 +48,7 @@ class Tensors(Inputs):
 
     def take(self, rows: Rows) -> torch.Tensor:
         """Pick the rows where they are, then move them."""
-        picked = self.X[torch.from_numpy(rows).to(self.X.device)]
+        picked = self.X.index_select(0, torch.from_numpy(rows).to(self.X.device))
         return picked.to(self.device, self.dtype)
 
     def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:

@@ -175,7 +175,7 @@ def made_by(module: Any, seed: int | None = None) -> torch.nn.Module:
     make: Callable[[], Any] = module
     with torch.random.fork_rng(devices=[]):
         if seed is not None:
-            torch.manual_seed(seed)
+            torch.manual_seed(seed % 2**63)  # torch takes no larger ones
         made = make()
     if not isinstance(made, torch.nn.Module):
         raise AlgorithmError(f"the module's constructor made a {type(made).__name__}, not a torch.nn.Module")

@@ -22,11 +22,14 @@ from .sharing import of_all_rows
 LEAST_STEPS = 2000
 """Steps of the optimiser that training takes at least where nobody says how many epochs."""
 EPOCHS = 20
-MEASURED = 200
-"""Steps of the optimiser from one exact pass over the data to the next, at least: a pass costs as much as a few."""
+MEASURED, PASSES, CLOSEST = 250, 4, 10
+"""Steps of the optimiser from one exact pass to the next: those of an epoch at least, of so many epochs where they are
+short (a pass costs as much as a quarter of an epoch), up to so many steps, and never fewer than so many."""
 LAMBDA_REACH = 10.0
 """How far a violation of 1 would move its multiplier in a whole run, where nobody gives their step."""
-
+UNITS, FOLLOWED = 10.0, 1000
+"""Steps of a constraint in its own unit over those of couplings, in runs of at least so many steps of the optimiser;
+in shorter ones fewer, because a network needs steps to follow."""
 DAMPING = 160
 """Steps of the optimiser that the change of a violation counts for: about what a network takes to follow."""
 
@@ -37,7 +40,8 @@ class TorchModel(Model):
 
     A round of the game is a few batches: the multipliers see the latest prediction of every row, and move once. Every
     so often all rows are scored, and the network is recorded with exact rates; the mixture is made of what was
-    recorded.
+    recorded. In a `equirate.RateClassifier` the multipliers see the held-out rows, and its ``random_state`` is the seed
+    of batches and dropout, and of the first parameters where ``module`` is a function.
 
     Parameters
     ----------
@@ -80,7 +84,7 @@ class TorchModel(Model):
     logit_adjusted
         Shift scores by costs instead of weighing examples by them (Narasimhan and Menon 2021), for networks that fit
         their training data whatever the weights: use it with held-out rows for the multipliers (``referee`` in
-        `equirate.solve`, ``two_sets=True`` in `equirate.RateClassifier`).
+        `equirate.solve`; `equirate.RateClassifier` holds rows out by itself).
     checkpoint
         A folder to keep the whole run in; the same call with the same data goes on from there, wherever it was stopped.
     memory, folder
@@ -98,7 +102,7 @@ class TorchModel(Model):
     ...     return torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
     >>> problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.3])
     >>> model = TorchModel(network, learning_rate=0.01, batch_size=64, epochs=100)
-    >>> solution = eq.solve(problem, X, y, model=model, lambda_step=0.3)
+    >>> solution = eq.solve(problem, X, y, model=model)
     >>> solution.status.feasible
     True
     """
@@ -150,6 +154,16 @@ class TorchModel(Model):
         return True
 
     @property
+    def wants_referee(self) -> bool:
+        """A network soon keeps constraints on the rows that it is trained on, and not on others."""
+        return True
+
+    @property
+    def draws(self) -> bool:
+        """Batches, dropout, and what a constructor of the module draws."""
+        return True
+
+    @property
     def usual(self) -> Usual:
         """Its own steps, and epochs in place of rounds (`pace`)."""
         return Usual(1000, 0.1, None)
@@ -171,17 +185,18 @@ class TorchModel(Model):
         return min(max(strata.batches // 8, 1), 8)
 
     def pace(self, cells: Cells) -> Pace:
-        """Rounds from epochs; an exact pass every epoch, but not more often than every 200 steps."""
+        """Rounds from epochs; an exact pass every epoch, or every few where epochs are short."""
         strata = self.strata(cells)
         every = self.batches(strata)
         epochs = self.epochs
         if epochs is None:
             epochs = max(EPOCHS, math.ceil(LEAST_STEPS / strata.batches))
         rounds = max(math.ceil(epochs * strata.batches / every), 1)
-        recorded = max(math.ceil(max(strata.batches, MEASURED) / every), 1)
-        recorded = min(recorded, max(rounds // 10, 1))
+        apart = max(strata.batches, min(MEASURED, max(PASSES * strata.batches, CLOSEST)))
+        recorded = min(max(math.ceil(apart / every), 1), max(rounds // 10, 1))
         share = min(every / strata.batches, 1.0)
-        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, max(DAMPING / every, 1.0))
+        units = UNITS * min(max(epochs * strata.batches / FOLLOWED, 0.2), 1.0)
+        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, max(DAMPING / every, 1.0), units)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Make the networks."""

@@ -5,7 +5,8 @@ where it was, and tables. ``equirate-lab bench torch`` calls `run`.
 
 The modules: `grounds` (data sets and problems), `quality` (batch sizes beside the full batch), `choices` (what earns
 its place: remembering, rare rows, averages), `overhead` (time beside plain training, cooper and fairret), `text` (Wiki
-Toxicity from raw text), `interpolating` (networks that fit their training data), `plan` and `lines` (the file).
+Toxicity from raw text), `interpolating` (networks that fit their training data), `killing` (checkpoints), `plan` and
+`lines` (the file).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..experiments.tables import Table
-from . import choices, interpolating, overhead, quality, text
+from . import choices, interpolating, killing, overhead, quality, text
 from .lines import Lines
 from .plan import FULL, QUICK, Plan
 
@@ -26,6 +27,7 @@ _MODULES = {
     "choices": choices,
     "interpolating": interpolating,
     "text": text,
+    "killing": killing,
 }
 PARTS = tuple(_MODULES)
 

@@ -2,7 +2,8 @@
 
 Everybody trains the same network on the same rows and batch size with Adam, under (but for plain training) one
 constraint: the true positive rate of women at most 0.02 below that of men. Times are the processor's, of the whole
-run: with equirate they include the exact passes. Repetitions take turns.
+run: with equirate they include the exact passes. Repetitions take turns. equirate plays twice: with all rows to train
+on, as the others, and as `RateClassifier` does, with a quarter of them held out, for as many steps of the optimiser.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from .plan import Plan
 MARGIN = 0.02
 WOMEN = eq.attr("women") == 1
 PROBLEM = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr(WOMEN) >= eq.tpr(~WOMEN) - MARGIN])
-SIDES = ("cross-entropy", "equirate", "cooper", "fairret")
-NETWORKS = {name: Rival(name, RIVALS[name].title, RIVALS[name].requirements, "run_networks.py") for name in SIDES[2:]}
+HELD_OUT = "equirate, held-out rows"
+SIDES = ("cross-entropy", "equirate", HELD_OUT, "cooper", "fairret")
+NETWORKS = {name: Rival(name, RIVALS[name].title, RIVALS[name].requirements, "run_networks.py") for name in SIDES[3:]}
 Part = tuple[Any, Any, Any]
 
 
@@ -66,8 +68,8 @@ def parts(plan: Plan) -> tuple[Part, Part]:
 
 def _own(side: str, train: Part, test: Part, size: int, epochs: int, seed: int) -> Result:
     torch.manual_seed(seed)
-    if side == "equirate":
-        return _equirate(train, test, size, epochs, seed)
+    if side in ("equirate", HELD_OUT):
+        return _equirate(train, test, size, epochs, seed, 0.25 if side == HELD_OUT else 0.0)
     X, y = torch.from_numpy(train[0]), torch.from_numpy(train[1]).float()
     module = network(X.shape[1])
     optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
@@ -80,18 +82,26 @@ def _own(side: str, train: Part, test: Part, size: int, epochs: int, seed: int) 
             optimizer.step()
     seconds = time.process_time() - begin
     with torch.no_grad():
-        decided = (module(torch.from_numpy(test[0]))[:, 0] > 0).numpy()
-    return {"seconds": seconds, **_quality(decided, test)}
+        train_decided, decided = ((module(torch.from_numpy(part[0]))[:, 0] > 0).numpy() for part in (train, test))
+    return {"seconds": seconds, **_quality(decided, test), "train_gap": _quality(train_decided, train)["gap"]}
 
 
-def _equirate(train: Part, test: Part, size: int, epochs: int, seed: int) -> Result:
-    model = TorchModel(partial(network, train[0].shape[1]), batch_size=size, epochs=epochs)
+def _equirate(train: Part, test: Part, size: int, epochs: int, seed: int, held_out: float = 0.0) -> Result:
+    apart = np.random.default_rng([seed, 5]).random(len(train[0])) < held_out
+    rows, others = (tuple(array[chosen] for array in train) for chosen in (~apart, apart))
+    model = TorchModel(
+        partial(network, train[0].shape[1]), batch_size=size, epochs=round(epochs * len(train[0]) / len(rows[0]))
+    )
+    referee = (*others[:2], {"women": others[2]}) if held_out else None
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)
-        solution = eq.solve(PROBLEM, *train[:2], {"women": train[2]}, model=model, seeds=[seed])
+        solution = eq.solve(PROBLEM, *rows[:2], {"women": rows[2]}, model=model, seeds=[seed], referee=referee)
     seconds = time.process_time() - begin
-    return {"seconds": seconds, **_quality(solution.polish().positive_probability(test[0]), test)}
+    mixture = solution.polish()
+    chosen = others if held_out else rows
+    gap = _quality(mixture.positive_probability(chosen[0]), chosen)["gap"]
+    return {"seconds": seconds, **_quality(mixture.positive_probability(test[0]), test), "train_gap": gap}
 
 
 def _rival(environments: Environments, side: str, train: Part, test: Part, size: int, epochs: int, seed: int) -> Result:
@@ -121,14 +131,18 @@ def make_tables(lines: Lines) -> list[Table]:
     rows = []
     for (size, side), results in sorted(found.items(), key=lambda item: (-item[0][0], SIDES.index(item[0][1]))):
         plain = found.get((size, SIDES[0]), [])
-        seconds, reference = (
-            float(np.median([one["seconds"] for one in some] or [np.nan])) for some in (results, plain)
-        )
+        seconds, reference = (min((float(one["seconds"]) for one in some), default=np.nan) for some in (results, plain))
         error, gap = (float(np.mean([one[name] for one in results])) for name in ("error", "gap"))
-        rows.append((str(size), side, f"{seconds:.2f} s", f"{seconds / reference:.2f}", f"{error:.4f}", f"{gap:+.4f}"))
+        seen = [one["train_gap"] for one in results if "train_gap" in one]
+        cells = (f"{seconds:.2f} s", f"{seconds / reference:.2f}", f"{error:.4f}")
+        known = f"{float(np.mean(seen)):+.4f}" if seen else ""
+        rows.append((str(size), side, str(len(results)), *cells, known, f"{gap:+.4f}"))
     note = (
         "A two-layer network of width 64 on Adult's training file; the true positive rate of women at most 0.02 below "
-        "that of men was asked for. Median processor time of the whole run, exact passes included, and that over plain "
-        "training's; error and difference of true positive rates on the test file, means of the repetitions."
+        "that of men was asked for. Processor time of the whole run, exact passes included: the least of the "
+        "repetitions, and that over plain training's. Error on the test file, and the difference of true positive "
+        "rates on the rows that it was judged by when training (those held out, where some are) and on the test file, "
+        "means of the repetitions."
     )
-    return [Table("Overhead", note, ("batch", "side", "time", "over plain", "error", "difference"), tuple(rows))]
+    header = ("batch", "side", "repetitions", "time", "over plain", "error", "difference seen", "difference, test")
+    return [Table("Overhead", note, header, tuple(rows))]

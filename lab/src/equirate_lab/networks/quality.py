@@ -25,8 +25,8 @@ NAMES = {"error": "error", "g_mean": "G-mean", "kl": "KL divergence", "f1": "F1,
 def measure(plan: Plan, lines: Lines, folder: Path) -> None:
     """Every problem, data set, group and batch size, several seeds."""
     for seed in plan.seeds:
-        for dataset in plan.datasets:
-            for share in plan.shares:
+        for share in plan.shares:
+            for dataset in plan.datasets:
                 for name in plan.problems:
                     for size, epochs in plan.epochs:
                         what = {"part": "quality", "data": dataset, "share": share, "problem": name, "batch": size}
