@@ -17,8 +17,13 @@ Y = (X[:, 0] * X[:, 1] + 0.3 * (GROUP == "a") + 0.3 * rng.normal(size=N) > 0.1).
 PROBLEM = eq.Problem(eq.minimize(eq.error_rate()), eq.demographic_parity("group", tolerance=0.05))
 
 
-def network():
-    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+def networks(count):
+    """One for each process, from other numbers; not made by the threads, which have one generator together."""
+    found = []
+    for seed in range(count):
+        torch.manual_seed(seed)
+        found.append(torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)))
+    return found
 
 
 @pytest.mark.parametrize("referee", [False, True], ids=["one set", "two sets"])
@@ -26,10 +31,11 @@ def test_networks_come_to_the_same_scores(together, referee):
     from equirate.torch import TorchModel
 
     def run(size):
+        made = networks(size)
+
         def work(rank):
             part = slice(rank * N // size, (rank + 1) * N // size)
-            torch.manual_seed(rank)  # modules are made anew by each process, from other numbers
-            model = TorchModel(network, learning_rate=0.01, batch_size=16, epochs=3)
+            model = TorchModel(made[rank], learning_rate=0.01, batch_size=16, epochs=3)
             given = X[part], Y[part], {"group": GROUP[part]}
             options = {"referee": given} if referee else {}
             solution = eq.solve(PROBLEM, *given, model=model, **options)
@@ -55,6 +61,8 @@ def kept(together, folder, stop=None):
     """Two processes with checkpoints; they stop at the recorded round of that number."""
     from equirate.torch import TorchModel
 
+    made = networks(2)
+
     def work(rank):
         part, seen = slice(rank * N // 2, (rank + 1) * N // 2), []
 
@@ -63,8 +71,7 @@ def kept(together, folder, stop=None):
             if len(seen) == stop:
                 raise StopError
 
-        torch.manual_seed(rank)
-        model = TorchModel(network, learning_rate=0.01, batch_size=16, epochs=3, checkpoint=folder)
+        model = TorchModel(made[rank], learning_rate=0.01, batch_size=16, epochs=3, checkpoint=folder)
         given = X[part], Y[part], {"group": GROUP[part]}
         solution = eq.solve(PROBLEM, *given, model=model, record_every=4, progress=progress)
         return seen, solution.rates, solution.members().scores(X)
@@ -94,4 +101,4 @@ def test_a_network_has_a_folder_of_its_own(tmp_path):
         processes(checkpoints=tmp_path),
         pytest.raises(eq.AlgorithmError, match=r"a network keeps itself: .*TorchModel\(checkpoint="),
     ):
-        eq.solve(PROBLEM, X, Y, {"group": GROUP}, model=TorchModel(network, epochs=1))
+        eq.solve(PROBLEM, X, Y, {"group": GROUP}, model=TorchModel(networks(1)[0], epochs=1))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import multiprocessing
+import multiprocessing.forkserver
 import os
 import random
 import subprocess
@@ -196,6 +198,17 @@ def _dask(folder: Path, settings: Settings, kept: Kept) -> None:
     names = ("dask", "dask.dataframe", "distributed")
     dask, dd, distributed = (importlib.import_module(name) for name in names)  # without types
     dask.config.set({"distributed.deploy.lost-worker-timeout": "300s"})  # a machine in use brings them back late
+    if "forkserver" in multiprocessing.get_all_start_methods():  # new workers have everything loaded already
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+        loaded = [
+            "distributed",
+            "pandas",
+            "torch.distributed",
+            "equirate.distributed",
+            "equirate_lab.machines.measuring",
+        ]
+        multiprocessing.get_context("forkserver").set_forkserver_preload(loaded)
+        multiprocessing.forkserver.ensure_running()
     X, y, group = table(settings.kill_rows, 8, 0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")).assign(group=group, y=y), npartitions=4)
     started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
