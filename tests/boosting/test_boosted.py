@@ -357,12 +357,16 @@ def xgboost_classifier() -> Any:
     return XGBClassifier(n_estimators=20, n_jobs=1)
 
 
+def histograms_classifier() -> Any:
+    return HistGradientBoostingClassifier(max_iter=20, random_state=0)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lightgbm_classifier,
         xgboost_classifier,
-        lambda: HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        histograms_classifier,
         lambda: RandomForestClassifier(20, min_samples_leaf=10, random_state=0),
     ],
     ids=["lightgbm", "xgboost", "histograms", "forest"],
@@ -375,7 +379,9 @@ def test_oracles_of_trees(make: Any) -> None:
     assert clf.n_rounds_ <= 100
 
 
-@pytest.mark.parametrize("make", [lightgbm_classifier, xgboost_classifier], ids=LIBRARIES)
+@pytest.mark.parametrize(
+    "make", [lightgbm_classifier, xgboost_classifier, histograms_classifier], ids=[*LIBRARIES, "histograms"]
+)
 def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> None:
     clf = eq.RateClassifier(ERROR, PARITY, model=Oracle(make(), fits=4), random_state=0)
     clf.fit(X, Y, sensitive_features=PEOPLE)
@@ -387,6 +393,24 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
     for output in ("hashed", "deterministic", "stochastic"):
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+
+
+def test_settings_of_a_library_are_saved_by_name_and_others_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lightgbm import LGBMClassifier
+
+    from equirate.models import scikit
+
+    plain = scikit.plain_learner(LGBMClassifier(n_estimators=7, max_bin=63))
+    assert plain == {"LGBMClassifier": {"n_estimators": 7, "max_bin": 63}}
+    assert scikit.read_learner(plain).get_params()["max_bin"] == 63
+    assert scikit.plain_learner(xgboost_classifier()) == {"XGBClassifier": {"n_estimators": 20, "n_jobs": 1}}
+    with pytest.raises(eq.FileError, match="knows no setting 'forcedsplits_filename' of LGBMClassifier"):
+        scikit.plain_learner(LGBMClassifier(forcedsplits_filename="secret"))
+    with pytest.raises(eq.FileError, match="knows no setting 'input_model' of LGBMClassifier"):
+        scikit.read_learner({"LGBMClassifier": {"input_model": "secret"}})
+    monkeypatch.setitem(scikit.LEARNERS, "LGBMClassifier", "gone")
+    with pytest.raises(eq.FileError, match=r"gone is not installed: pip install 'equirate\[boosting\]'"):
+        scikit.read_learner(plain)
 
 
 def test_bins_are_made_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:

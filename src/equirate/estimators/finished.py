@@ -44,8 +44,9 @@ FEW_FEATURES = 4
 """Features up to which columns that fit the sample closely are preferred."""
 ENOUGH_ROWS = 800
 """Training rows from which on the model fitted to the labels alone is preferred where it is as good."""
-ROOM = 0.01
-"""How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
+ROOM, SHARE = 0.01, 0.08
+"""How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open:
+at most so much, and at most this share of it.
 """
 ALONG = 5
 """Levels of a frontier that columns are found for, at most."""
@@ -154,11 +155,12 @@ def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Soluti
     mixtures = {name: pool.polish(time_limit=0) for name, pool in pools.items()}
     reached = {name: _merit(more, mixture) for name, mixture in mixtures.items()}
     least = min(merit for name, merit in reached.items() if name != "all")
-    bar = dict.fromkeys(pools, least + ROOM)
+    bar = dict.fromkeys(pools, least + _room(least))
     if cautious:
         bar |= dict.fromkeys(order, np.inf)
     elif "labels" in pools:
-        bar["labels"] = max(bar["labels"], _merit(more, more.joined(Fit.PLAIN).polish(time_limit=0)) + ROOM)
+        own = _merit(more, more.joined(Fit.PLAIN).polish(time_limit=0))
+        bar["labels"] = max(bar["labels"], own + _room(own))
     near = [name for name in pools if reached[name] <= bar[name]]
     found = _apart([mixtures[name] for name in near], more, sample, cells)
     if found is None:
@@ -175,6 +177,11 @@ def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Soluti
     if "labels" in near and not _less(merit[best] - merit["labels"], 2 * NOISE):
         return pools["labels"]
     return pools[best]
+
+
+def _room(merit: float) -> float:
+    """How far from a merit is near: an error of 0.2 and a divergence of 0.002 are not of one scale."""
+    return min(ROOM, SHARE * abs(merit)) if np.isfinite(merit) else 0.0
 
 
 def _instead(objective: Array, violation: Array) -> bool:
