@@ -170,8 +170,8 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
     """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
 
     Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``; where a model
-    is fed with ``batches`` they are solved by ``biconvex``, if it takes them, which measured better (docs/torch.md). For
-    a model without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes;
+    is fed with ``batches`` they are solved by ``biconvex``, if it takes them: it measured better (docs/torch.md). For a
+    model without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes;
     ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients
     are refused.
     """
