@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from equirate_lab.trees import page
+from equirate_lab.trees import page, predicting
 from equirate_lab.trees.methods import METHODS, achieved, constraint
 from equirate_lab.trees.runner import KEY, Plan, read, run
 
@@ -58,12 +58,62 @@ def test_tables_and_plots_are_made_of_lines(tmp_path: Path) -> None:
     (table,) = page.tables(found)
     row = dict(zip(table.header, next(row for row in table.rows if "trees" in row[0]), strict=True))
     assert row["splits"] == "2"
-    assert row["error at gap ≤ 0.05"] == f"{np.mean([0.21, page.at_gap([(0.04, 0.22), (0.06, 0.21)], 0.05)]):.4f}"
-    assert row["error at gap ≤ 0.03"] == page.ABSENT  # one split has no point there
-    assert "0.03: 0.035 ± 0.004 (0.2200)" in row["asked: achieved (error)"]
-    assert page.cost(found).rows[1][1] == "3.0 (4 fits)"
+    assert row["error at gap ≤ 0.05"] == "0.2125 ± 0.0025"  # between (0.035, 0.22) and (0.055, 0.21)
+    assert row["error at gap ≤ 0.03"] == page.ABSENT  # the mean gap is above that
+    assert "0.03: 0.035 ± 0.005 (0.2200)" in row["asked: achieved (error)"]
+    assert page.cost(found).rows[1][1] == "3.00 (4 fits)"
     assert page.failed(found) == ["OxonFair: ACSIncome, demographic parity"]
     assert page.curves(found).startswith("<svg")
+
+
+def test_methods_are_compared_at_the_same_gap_over_the_splits_that_both_have() -> None:
+    found = lines()
+    for split, change in ((0, -0.002), (1, -0.004)):
+        for line in [each for each in lines() if each["method"] == "trees" and each["split"] == split]:
+            found.append({**line, "method": "reductions", "error": float(str(line["error"])) - change})
+    (row,) = page.limits(found).rows
+    assert row[1:3] == ("blind less fairlearn", "2")
+    assert row[3] == page.ABSENT
+    assert row[4] == row[6] == "-0.0030 ± 0.0010"
+
+
+def test_trees_are_set_beside_the_linear_model_on_new_rows() -> None:
+    place = {"data": "compas", "attribute": "group", "kind": "dp", "level": 0.05, "rows": 9, "seconds": 1.0}
+    gaps = {"linear": (0.06, 0.08), "trees": (0.04, 0.11)}
+    found = [
+        {**place, "method": name, "split": split, "gap": gap, "error": 0.3}
+        for name, own in gaps.items()
+        for split, gap in enumerate(own)
+    ]
+    (row,) = page.generalises(found).rows
+    assert row[:4] == ("COMPAS, group, demographic parity", "0.05", "2", "0.0200 ± 0.0100")
+    assert row[4:6] == ("0.0300 ± 0.0300", "+0.0100 ± 0.0200")
+    assert page.tables(found) == []
+
+
+def test_predicting_goes_down_every_ensemble_once() -> None:
+    class Tree:
+        roots = (0,)
+
+    class Learned:
+        def __init__(self) -> None:
+            self.forest = Tree()
+
+    class Holder:
+        pass
+
+    label, groups, own = Learned(), Learned(), Learned()
+    rule, members = Holder(), Holder()
+    rule.posterior = Holder()  # type: ignore[attr-defined]
+    rule.posterior.label, rule.posterior.groups = label, groups  # type: ignore[attr-defined]
+    assert predicting.ensembles(rule) == [label.forest, groups.forest]
+    members.fitted = []  # type: ignore[attr-defined]
+    for classifier in (rule, label, rule, own):
+        members.fitted.append(Holder())  # type: ignore[attr-defined]
+        members.fitted[-1].classifier = classifier  # type: ignore[attr-defined]
+    assert predicting.ensembles(members) == [label.forest, groups.forest, own.forest]
+    line = {"method": "trees", "members": 4, "trees": 3, "rows": 10, "mixture": 1.1, "ensembles": 1.0}
+    assert predicting.table([line]).rows[0][-1] == "1.10"
 
 
 def test_cells_are_split_by_split_and_only_what_a_method_can() -> None:

@@ -18,6 +18,7 @@ import equirate as eq
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
+from equirate.models.oracle import Rule
 
 rng = np.random.default_rng(1)
 N = 1600
@@ -356,12 +357,16 @@ def xgboost_classifier() -> Any:
     return XGBClassifier(n_estimators=20, n_jobs=1)
 
 
+def histograms_classifier() -> Any:
+    return HistGradientBoostingClassifier(max_iter=20, random_state=0)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lightgbm_classifier,
         xgboost_classifier,
-        lambda: HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        histograms_classifier,
         lambda: RandomForestClassifier(20, min_samples_leaf=10, random_state=0),
     ],
     ids=["lightgbm", "xgboost", "histograms", "forest"],
@@ -372,6 +377,40 @@ def test_oracles_of_trees(make: Any) -> None:
     assert clf.status_.feasible
     assert gap(clf) < 0.15
     assert clf.n_rounds_ <= 100
+
+
+@pytest.mark.parametrize(
+    "make", [lightgbm_classifier, xgboost_classifier, histograms_classifier], ids=[*LIBRARIES, "histograms"]
+)
+def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> None:
+    clf = eq.RateClassifier(ERROR, PARITY, model=Oracle(make(), fits=4), random_state=0)
+    clf.fit(X, Y, sensitive_features=PEOPLE)
+    rules = [isinstance(each.classifier, Rule) for each in clf.classifier_.members.fitted]
+    assert any(rules)
+    assert not all(rules)
+    clf.save(tmp_path / "model")
+    again = eq.load(tmp_path / "model")
+    for output in ("hashed", "deterministic", "stochastic"):
+        clf.output = again.output = output
+        np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+
+
+def test_settings_of_a_library_are_saved_by_name_and_others_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lightgbm import LGBMClassifier
+
+    from equirate.models import scikit
+
+    plain = scikit.plain_learner(LGBMClassifier(n_estimators=7, max_bin=63))
+    assert plain == {"LGBMClassifier": {"n_estimators": 7, "max_bin": 63}}
+    assert scikit.read_learner(plain).get_params()["max_bin"] == 63
+    assert scikit.plain_learner(xgboost_classifier()) == {"XGBClassifier": {"n_estimators": 20, "n_jobs": 1}}
+    with pytest.raises(eq.FileError, match="knows no setting 'forcedsplits_filename' of LGBMClassifier"):
+        scikit.plain_learner(LGBMClassifier(forcedsplits_filename="secret"))
+    with pytest.raises(eq.FileError, match="knows no setting 'input_model' of LGBMClassifier"):
+        scikit.read_learner({"LGBMClassifier": {"input_model": "secret"}})
+    monkeypatch.setitem(scikit.LEARNERS, "LGBMClassifier", "gone")
+    with pytest.raises(eq.FileError, match=r"gone is not installed: pip install 'equirate\[boosting\]'"):
+        scikit.read_learner(plain)
 
 
 def test_bins_are_made_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
 from equirate._core import peers as peers_module
@@ -23,7 +25,7 @@ LIMIT = [eq.positive_rate(eq.attr("group") == "a") <= 0.5]
 
 def given(rank, size=3):
     part = slice(rank * N // size, (rank + 1) * N // size)
-    return {"X": X[part].copy(), "y": Y[part].copy(), "group": GROUP[part].copy(), "constraints": LIMIT}
+    return {"X": X[part].copy(), "y": Y[part].copy(), "group": GROUP[part].copy(), "constraints": LIMIT, "n_rounds": 5}
 
 
 def holes(data):
@@ -40,6 +42,10 @@ def fewer_columns(data):
 
 def other_problem(data):
     data["constraints"] = [eq.positive_rate(eq.attr("group") == "a") <= 0.4]
+
+
+def fewer_rounds(data):
+    data["n_rounds"] = 4
 
 
 def empty(data):
@@ -68,6 +74,7 @@ ONE = {
     other_columns: "the columns of X must be the same on every process",
     fewer_columns: "the columns of X must be the same on every process: process 0 has 3 columns, process 1 has 2",
     other_problem: "the problem must be the same on every process",
+    fewer_rounds: "n_rounds must be the same on every process: process 0 has 5, process 1 has 4",
     empty: "has no rows here: every process needs some",
     third_label: "y must hold 0 and 1|Only binary classification",
     numbered_groups: r"the attributes must be the same on every process: process 0 has group \(text\)",
@@ -85,8 +92,8 @@ def test_what_is_wrong_on_one_process_is_told_on_all(together, spoil, way):
             spoil(data)
         problem = eq.Problem(eq.minimize(eq.error_rate()), data["constraints"])
         if way == "solve":
-            return eq.solve(problem, data["X"], data["y"], {"group": data["group"]}, n_rounds=5)
-        estimator = eq.RateClassifier(problem.objective, problem.constraints, n_rounds=5)
+            return eq.solve(problem, data["X"], data["y"], {"group": data["group"]}, n_rounds=data["n_rounds"])
+        estimator = eq.RateClassifier(problem.objective, problem.constraints, n_rounds=data["n_rounds"])
         return estimator.fit(data["X"], data["y"], {"group": data["group"]})
 
     for rank, error in enumerate(together(3, work)):
@@ -154,17 +161,32 @@ def test_other_versions_are_told(together, monkeypatch):
             raise error
 
 
-def test_models_that_must_see_all_rows_are_refused(together):
-    from sklearn.tree import DecisionTreeClassifier
+def whole(model):
+    return lambda: eq.solve(eq.minimize(eq.error_rate()), X, Y, model=model, n_rounds=5)
 
-    def work(rank):
-        return eq.solve(eq.minimize(eq.error_rate()), X, Y, model=DecisionTreeClassifier(max_depth=2), n_rounds=5)
 
-    for error in together(2, work):
-        with pytest.raises(eq.AlgorithmError, match="2 processes share them"):
+@pytest.mark.parametrize(
+    ("work", "named"),
+    [
+        (whole(DecisionTreeClassifier(max_depth=2)), "Oracle of a DecisionTreeClassifier"),
+        (whole(eq.models.PlugIn(LogisticRegression())), "PlugIn of a LogisticRegression"),
+        (whole([lambda rows: rows[:, 0] > 0]), "Finite"),
+        (
+            lambda: eq.RatePostprocessor(LogisticRegression(), eq.minimize(eq.error_rate())).fit(X, Y),
+            "RatePostprocessor",
+        ),
+    ],
+    ids=["oracle", "plug-in", "list", "postprocessor"],
+)
+def test_what_must_see_all_rows_is_refused_with_what_to_do(together, work, named):
+    for error in together(2, lambda rank: work()):
+        with pytest.raises(eq.AlgorithmError, match=rf"{named} must see all rows .* 2 processes .*sample.*alone\(\)"):
             raise error
+
+
+def test_best_responses_are_refused_with_what_to_do(together):
     for error in together(2, lambda rank: eq.solve(eq.minimize(eq.error_rate()), X, Y, algorithm="oracle", n_rounds=5)):
-        with pytest.raises(eq.AlgorithmError, match="cannot best-respond"):
+        with pytest.raises(eq.AlgorithmError, match=r"cannot best-respond .* take an algorithm that descends"):
             raise error
 
 
@@ -197,6 +219,50 @@ def test_a_process_that_does_something_else_is_not_waited_for_for_ever(together)
     assert nothing is None or isinstance(nothing, eq.ProcessError)
 
 
+def test_a_process_that_never_comes_is_named(together):
+    error, nothing = together(2, lambda rank: None if rank else eq.solve(eq.minimize(eq.error_rate()), X, Y), timeout=2)
+    assert nothing is None
+    with pytest.raises(eq.ProcessError, match="process 1 did not come to the fit within 2 s"):
+        raise error
+
+
+def test_a_process_that_stops_before_all_have_come_is_named(together, monkeypatch):
+    """Rank 1 shows itself and is gone; rank 2 never comes, but nobody waits for it for long."""
+    from equirate._core.peers import _known
+    from equirate.distributed import gloo
+
+    monkeypatch.setattr(gloo, "SILENT", 1.0)
+
+    def work(rank):
+        if rank == 0:
+            return eq.solve(eq.minimize(eq.error_rate()), X, Y)
+        if rank == 1:
+            shared = _known.get()
+            shared._beat()
+            threading.Event().wait(1.5)
+            shared._leave()
+        return None
+
+    error, *_ = together(3, work, timeout=60)
+    with pytest.raises(eq.ProcessError, match="process 1 died or ended before the others"):
+        raise error
+
+
+def test_a_fit_that_is_given_up_ends(together):
+    from equirate._core.peers import _known
+
+    def work(rank):
+        shared = _known.get()
+        threading.Timer(2.0, shared.abandon).start()
+        return eq.RateClassifier(eq.minimize(eq.error_rate()), LIMIT, n_rounds=10**6, patience=None).fit(
+            X, Y, {"group": GROUP}
+        )
+
+    for error in together(2, work):
+        with pytest.raises(eq.ProcessError, match="given up"):
+            raise error
+
+
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setenv(peers_module.LAUNCHED, "7")
     monkeypatch.setenv("RANK", "0")
@@ -204,3 +270,23 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.distributed", None)
     with pytest.raises(ImportError, match=r"needs torch: pip install 'equirate\[distributed\]'"):
         eq.solve(eq.minimize(eq.error_rate()), X, Y)
+
+
+def on_dask():
+    from equirate.distributed import fit
+
+    fit(None, eq.RateClassifier(eq.minimize(eq.error_rate())), "rows.parquet", label="y")
+
+
+def from_parquet():
+    from equirate.distributed import ParquetRows
+
+    ParquetRows("rows.parquet", label="y").given()
+
+
+@pytest.mark.parametrize(("work", "name"), [(on_dask, "distributed"), (from_parquet, "pyarrow")])
+def test_what_else_is_missing_is_named(monkeypatch, work, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, f"{name}.parquet", None)
+    with pytest.raises(ImportError, match=rf"needs {name}: pip install 'equirate\[distributed\]'"):
+        work()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.forkserver
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import equirate as eq
 
+dask = pytest.importorskip("dask", reason="the extra distributed is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra distributed is not installed")
 
@@ -36,7 +45,7 @@ def estimator(**settings):
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -107,3 +116,79 @@ def test_warnings_are_given_here(client):
     )
     with pytest.warns(eq.NotSolvedWarning, match="the constraints are not met"):
         fit(client, impossible, dd.from_pandas(FRAME, npartitions=2), **NAMED)
+
+
+def quick_workers():
+    """How to start workers that have everything loaded already."""
+    loaded = ["distributed", "pandas", "torch.distributed", "equirate.distributed"]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(loaded)
+    multiprocessing.forkserver.ensure_running()
+    return "forkserver"
+
+
+def ended(work, limit=300):
+    """What a function returns, or the error that it ends with; one that hangs fails the test."""
+    found = []
+
+    def run():
+        try:
+            found.append(work())
+        except BaseException as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(limit)
+    assert found, "the fit hangs"
+    return found[0]
+
+
+def killed(client, rank):
+    """Kill the worker of a process once the next fit has left a checkpoint; its address, and when it died."""
+    known, died = set(client.get_metadata(["equirate"], default={})), []
+
+    def kill():
+        while not died:
+            with suppress(OSError):  # one that died before may still be listed
+                fits = client.get_metadata(["equirate"], default={})
+                if any(name not in known and fit.get("checkpoints") for name, fit in fits.items()):
+                    address, pid = sorted(client.run(os.getpid).items())[rank]
+                    died[:] = [address, time.monotonic()]
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+
+    threading.Thread(target=kill, daemon=True).start()
+    return died
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="workers are forked and killed")
+def test_a_worker_that_is_killed(together, monkeypatch):
+    """With a restart the fit comes to the same bits; without one it ends, and says who died."""
+    from equirate.distributed import cluster as room, fit
+
+    monkeypatch.setattr(room, "PATIENCE", 1.0)  # the worker that is left has a thread for the lost one's rows
+    frame, long = dd.from_pandas(FRAME, npartitions=4), {"n_rounds": 1500, "patience": None}
+
+    def work(rank):
+        part = FRAME[rank * N // 2 : (rank + 1) * N // 2]
+        return estimator(**long).fit(part[FEATURES], part["y"], part[["group"]])
+
+    expected, _ = together(2, work)
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": quick_workers()}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit=0) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        died = killed(client, 0)
+        own = ended(lambda: fit(client, estimator(**long), frame, **NAMED, restarts=1, every=0.0))
+        assert died
+        assert isinstance(own, eq.RateClassifier), own
+        np.testing.assert_array_equal(own.members_.W, expected.members_.W)
+        np.testing.assert_array_equal(own.weights_, expected.weights_)
+        died = killed(client, 0)
+        error = ended(lambda: fit(client, estimator(**long), frame, **NAMED, every=0.0))
+        assert isinstance(error, eq.ProcessError), error
+        address, moment = died
+        assert time.monotonic() - moment < 60
+        assert f"(worker {address}) died, so the fit ends here; restarts=1 would go on without loss" in str(error)
+        assert str(error).startswith("process ")

@@ -49,6 +49,31 @@ def test_a_restarted_job_comes_to_the_same_bits(together, tmp_path):
         assert {told["digest"]} == expected
 
 
+LEFT = """
+import os, sys
+import equirate as eq
+import job
+if os.environ["RANK"] == "1":
+    sys.exit()
+job.fitted(int(os.environ["RANK"]), 2)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells whether a process has ended")
+def test_a_process_that_ends_before_the_fit_is_named(tmp_path):
+    """It ends well, so that torchrun sees nothing wrong with it."""
+    (tmp_path / "left.py").write_text(LEFT)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([str(JOB.parent), ENVIRONMENT["PYTHONPATH"]])}
+    begun = time.monotonic()
+    done = subprocess.run(
+        [*command, str(tmp_path / "left.py")], env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 1
+    assert "ProcessError: process 1 died or ended before the others" in done.stderr
+    assert time.monotonic() - begun < 240  # nobody waited for the timeout of 300 s
+
+
 def test_the_death_of_a_process_is_told_by_the_others(tmp_path):
     """Started by hand, so that nobody but the survivors tells."""
     with socket.create_server(("127.0.0.1", 0)) as free:

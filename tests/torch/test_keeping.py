@@ -11,7 +11,7 @@ import torch
 
 import equirate as eq
 from equirate.torch import TorchModel
-from equirate.torch.keeping import packed, read_tensors, unpacked
+from equirate.torch.keeping import read_tensors
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(300, 2)).astype(np.float32)
@@ -95,15 +95,6 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_executes_nothing(tmp_path):
     torch.save({"version": 99}, tmp_path / "state.pt")
     with pytest.raises(eq.FileError, match="no checkpoint of this version"):
         run(tmp_path)
-
-
-def test_states_of_other_players_are_refused():
-    from equirate.players.steps import AdamState, StepState
-
-    with pytest.raises(eq.FileError, match="other players"):
-        unpacked(packed(StepState(3)), AdamState())
-    with pytest.raises(eq.FileError, match="cannot keep"):
-        packed({1, 2})
 
 
 def test_a_loader_has_no_place_to_go_on_from(tmp_path):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -211,8 +212,10 @@ def bench(
     method: Annotated[
         list[str] | None, typer.Option(help="trees: a method, torch: a part; may be repeated. By default all.")
     ] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="trees: acs or adult; may be repeated.")] = None,
-    attribute: Annotated[list[str] | None, typer.Option(help="trees: race or sex; may be repeated.")] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="trees: acs, adult, compas or law_school; may be repeated.")
+    ] = None,
+    attribute: Annotated[list[str] | None, typer.Option(help="trees: race, sex or group; may be repeated.")] = None,
     kind: Annotated[
         list[str] | None, typer.Option(help="trees: dp, tpr, odds, f1, precision or kl; may be repeated.")
     ] = None,
@@ -277,16 +280,19 @@ def _bench_networks(wanted: tuple[str, ...] | None, quick: bool, again: bool, ca
 def _bench_trees(plan: dict[str, Any], cache: Path, data_dir: Path | None, docs: Path | None) -> None:
     from .experiments import show
     from .experiments.files import fill, write_text
-    from .trees import page
+    from .trees import page, predicting
     from .trees.runner import Plan, run
 
     _check_page(docs)
+    tell = partial(typer.echo, err=True)
     try:
-        lines = run(Plan(**plan), cache / "trees", data_dir, lambda text: typer.echo(text, err=True))
+        lines = run(Plan(**plan), cache / "trees", data_dir, tell)
+        predicted = predicting.measure(cache / "trees", bool(plan["splits"]), tell)
     except KeyboardInterrupt:
         typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    made = [*page.tables(lines), page.cost(lines)]
+    compared = [page.limits(lines), page.generalises(lines), page.cost(lines), predicting.table(predicted)]
+    made = [*(table for table in compared if table.rows), *page.tables(lines)]
     show(made, sys.stdout)
     for line in page.failed(lines):
         typer.echo(f"Failed: {line}", err=True)

@@ -62,6 +62,7 @@ def models() -> dict[str, tuple[Manifest, Arrays]]:
         "oracle": eq.RateClassifier(error, parity, model=LogisticRegression(), **few),
         "plug-in": eq.RateClassifier(error, parity, model=PlugIn(), **few),
         "trees": eq.RateClassifier(error, parity, model=BoostedTrees(num_leaves=4), **few),
+        "oracle of trees": eq.RateClassifier(error, parity, model=HistGradientBoostingClassifier(max_iter=3), **few),
         "plug-in of trees": eq.RateClassifier(
             error, parity, model=PlugIn(HistGradientBoostingClassifier(max_iter=3)), **few
         ),
@@ -128,8 +129,8 @@ def _decided(manifest: Manifest, arrays: Arrays, name: str) -> Array | None:
         positive = manifest["settings"].get("pos_label")
         sign = 1.0 if positive is None or positive == manifest["classes"]["values"][1] else -1.0
         return (sign * ROWS[:, :1] > cuts) if len(cuts) == 1 else None
-    if f"{own}costs" in arrays:
-        return None
+    if f"{own}coefficients" not in arrays:
+        return None  # plug-in rules, and kinds beside each other
     W = arrays[f"{own}coefficients"].astype(float)
     with np.errstate(all="ignore"):
         scores = ROWS @ W[:3] + (W[3] if len(W) == 4 else 0.0)

@@ -35,6 +35,9 @@ class Peers:
     wide: bool = False
     """Whether slopes are added up in double precision, so that how rows are shared out does not show."""
 
+    keeps: bool = False
+    """Whether a folder was given for checkpoints."""
+
     def add(self, *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Add arrays up over all processes."""
         return parts

@@ -24,9 +24,9 @@ from ..players.steps import StepRule
 from ..players.surrogates import LOGISTIC, Surrogate, surrogate_named
 from .libraries import LIBRARIES, Bins, Grower, bins_of, imported, plain_settings
 
-ROUNDS = 150
-STEP = 0.3
-"""Share of the Newton step that a tree takes."""
+ROUNDS, BEGIN = 150, 100
+STEP, PRICE_STEP = 0.3, 0.003
+"""Share of the Newton step that a tree takes; step of the multipliers, which overshoot where it is larger."""
 FAR = 1e6
 """Log-odds beyond which an ensemble has diverged."""
 FLOOR = 1e-2
@@ -65,12 +65,12 @@ class BoostedTrees(Model):
     """
 
     library: str = "lightgbm"
-    begin: int = 50
+    begin: int = BEGIN
     surrogate: str | Surrogate = LOGISTIC
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(
-        self, library: str = "lightgbm", *, begin: int = 50, surrogate: str | Surrogate = "logistic", **settings: Any
+        self, library: str = "lightgbm", *, begin: int = BEGIN, surrogate: str | Surrogate = "logistic", **settings: Any
     ) -> None:
         if library not in LIBRARIES:
             raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
@@ -117,7 +117,7 @@ class BoostedTrees(Model):
     @property
     def usual(self) -> Usual:
         """Few rounds, each recorded: a tree is more than a step of a linear model."""
-        return Usual(ROUNDS, STEP, 0.01, record_every=2)
+        return Usual(ROUNDS, STEP, PRICE_STEP, record_every=2)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Bin the features and train the ensemble to begin with, once."""

@@ -106,6 +106,10 @@ def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
 
 GROUP_TREES, GROUP_RATE = 40, 0.3
 """Trees for groups, all together, and their step: rules hardly depend on how well the groups are known."""
+COARSE = {
+    "lightgbm": (("use_quantized_grad", True), ("num_grad_quant_bins", 16), ("quant_train_renew_leaf", True)),
+}
+"""Settings that make trees for groups cheaper at the same log loss: gradients in 16 steps (0.75 of the time)."""
 _KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features", "feature_types", "max_bin")
 """Settings of the trees for the label that those for the groups share."""
 
@@ -113,7 +117,7 @@ _KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features"
 def for_groups(library: str, settings: Settings) -> BoostedProbabilities:
     """A classifier for the groups beside one for the label, of few trees."""
     kept = tuple((name, settings[name]) for name in _KEPT if settings.get(name) is not None)
-    return BoostedProbabilities(library, (*kept, ("learning_rate", GROUP_RATE)), GROUP_TREES)
+    return BoostedProbabilities(library, (*kept, *COARSE.get(library, ()), ("learning_rate", GROUP_RATE)), GROUP_TREES)
 
 
 def cheaper(estimator: Any) -> BoostedProbabilities | None:

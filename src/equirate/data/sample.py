@@ -6,6 +6,8 @@ holds one trusts it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +23,8 @@ from .mapped import is_mapped, scratch
 from .slices import is_missing
 
 Rows = NDArray[np.intp] | slice
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""What the same thing is called differently by on every process."""
 _BLOCK = 65536
 
 
@@ -120,12 +124,16 @@ def taken(X: Any, rows: Rows) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def same_everywhere(asked: Any, X: Any, attributes: Any) -> None:
-    """Refuse different problems, columns or kinds of numbers on the processes that share the rows."""
+def same_everywhere(asked: Any, X: Any, attributes: Any, settings: Mapping[str, Any]) -> None:
+    """Refuse different problems, settings, columns or kinds of numbers on the processes that share the rows."""
     others = peers()
     if others.size == 1:
         return
     others.agree("the problem", repr(asked))
+    told = others.gather({name: _ADDRESS.sub("", repr(value)) for name, value in settings.items()})
+    for name in told[0]:
+        if any(each.get(name) != told[0][name] for each in told):
+            others.agree(name, told[others.rank].get(name))
     shape: tuple[int, ...] = getattr(X, "shape", ())
     names = feature_names(X)
     if len(shape) == 2 and shape[0] == 0:

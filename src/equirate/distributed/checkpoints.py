@@ -5,22 +5,31 @@ launcher keeps while it restarts the processes. Out: the last state that was lef
 All processes have the same state, so process 0 writes alone, and on a restart reads for all.
 
 A checkpoint is the head (weights, players, random state: a few kilobytes) and a piece with the iterates recorded since
-the last one. The head is written last, in one step: a process that dies while it writes leaves the one before.
+the last one. The head is written last, in one step: a process that dies while it writes leaves the one before. Both are
+plain data and arrays with a checksum, in the layout of saved classifiers: reading them executes nothing.
 """
 
 from __future__ import annotations
 
+import io
 import os
-import pickle
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .._core.atomic import write_whole
 from .._core.errors import FileError
 from .._core.peers import Peers
+from .._core.rules import Fields, ListOf, Text, Whole
+from ..estimators import files
+
+KIND = "checkpoint"
+_PIECES = ListOf(Fields({"name": Text(200), "rounds": ListOf(Whole(0), 10**6)}), 10**5)
 
 
 class Place(Protocol):
@@ -34,7 +43,7 @@ class Place(Protocol):
 
 
 class Folder:
-    """Files in a folder, which must be one's own: they are read back as pickles."""
+    """Files in a folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -94,7 +103,7 @@ class Checkpoints:
             every,
         )
         self.left = time.monotonic()
-        self.pieces: list[tuple[str, list[int]]] = []
+        self.pieces: list[dict[str, Any]] = []
         """Names of the pieces that the head refers to, each with the recorded rounds that are in it."""
         self.written = 0
 
@@ -106,19 +115,18 @@ class Checkpoints:
 
     def _read(self) -> Any:
         content = self.place.get(f"{self.name}-head")
-        if content is None:
+        head = None if content is None else unpacked(content, f"{self.name}-head")
+        if head is None or head.get("about") != self.about:
             return None
-        head = pickle.loads(content)
-        if head["about"] != self.about:
-            return None
+        _PIECES.check(head["pieces"], "the checkpoint")
         record: dict[str, list[Any]] = {}
-        for name, _ in head["pieces"]:
-            piece = self.place.get(name)
+        for each in head["pieces"]:
+            piece = self.place.get(each["name"])
             if piece is None:
                 return None
-            for field, entries in pickle.loads(piece).items():
+            for field, entries in unpacked(piece, each["name"]).items():
                 record.setdefault(field, []).extend(entries)
-        self.pieces, self.written = head["pieces"], head["written"]
+        self.pieces, self.written = head["pieces"], int(head["written"])
         return head["state"], record
 
     def offer(self, make: Callable[[], tuple[Any, dict[str, list[Any]]]]) -> None:
@@ -127,14 +135,73 @@ class Checkpoints:
             return
         state, record = make()
         rounds = record["rounds"]
-        known = [t for _, piece in self.pieces for t in piece]
+        known = [t for piece in self.pieces for t in piece["rounds"]]
         if known != rounds[: len(known)]:  # the record was thinned out
             self.pieces, known = [], []
         new = {field: entries[len(known) :] for field, entries in record.items()}
         if new["rounds"]:
             name = f"{self.name}-{self.written}"
-            self.place.put(name, pickle.dumps(new))
-            self.pieces, self.written = [*self.pieces, (name, new["rounds"])], self.written + 1
+            self.place.put(name, packed(new))
+            self.pieces, self.written = [*self.pieces, {"name": name, "rounds": new["rounds"]}], self.written + 1
         head = {"about": self.about, "pieces": self.pieces, "written": self.written, "state": state}
-        self.place.put(f"{self.name}-head", pickle.dumps(head))
+        self.place.put(f"{self.name}-head", packed(head))
         self.left = time.monotonic()
+
+
+# -- bytes -------------------------------------------------------------------------------------------
+
+
+def packed(value: dict[str, Any]) -> bytes:
+    """Plain data with arrays in it as bytes.
+
+    Examples
+    --------
+    >>> unpacked(packed({"a": [np.arange(2), np.arange(2)], "b": 1.5}), "nothing")
+    {'a': [array([0, 1]), array([0, 1])], 'b': 1.5}
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    manifest = {"kind": KIND, "value": _apart(value, arrays)}
+    return b"".join(files.packed(manifest, arrays))
+
+
+def unpacked(content: bytes, name: str) -> Any:
+    """The same back, or say that the bytes are damaged or no checkpoint."""
+    try:
+        manifest, arrays = files.unpacked(io.BytesIO(content), len(content))
+        if manifest.get("kind") != KIND:
+            raise FileError("it is something else")
+        return _whole(manifest["value"], arrays)
+    except (FileError, KeyError, IndexError, TypeError) as error:
+        raise FileError(f"{name} is no checkpoint: {error}. Remove it to begin anew") from None
+
+
+def _apart(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Plain data in which arrays are references; arrays of one shape that follow each other are kept as one."""
+    if isinstance(value, np.ndarray):
+        arrays[f"{len(arrays)}"] = value
+        return {"array": len(arrays) - 1}
+    if isinstance(value, dict):
+        return {name: _apart(part, arrays) for name, part in value.items()}
+    if not isinstance(value, list):
+        return value
+    if not value or not all(isinstance(part, np.ndarray) for part in value):
+        return [_apart(part, arrays) for part in value]
+    runs: list[list[NDArray[Any]]] = []
+    for part in value:
+        if runs and (runs[-1][0].shape, runs[-1][0].dtype) == (part.shape, part.dtype):
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return {"arrays": [_apart(np.stack(run), arrays)["array"] for run in runs]}
+
+
+def _whole(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    if isinstance(value, list):
+        return [_whole(part, arrays) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"array"}:
+        return arrays[f"{value['array']}"]
+    if value.keys() == {"arrays"}:
+        return [part.copy() for k in value["arrays"] for part in arrays[f"{k}"]]
+    return {name: _whole(part, arrays) for name, part in value.items()}

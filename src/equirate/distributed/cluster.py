@@ -3,19 +3,25 @@
 In: a client, an estimator, and a Dask data frame or Parquet files that the workers reach. Out: the estimator, fitted as
 if all rows had been here. A task graph for every round would cost more than the rounds, so Dask only places the rows,
 starts the tasks and says which worker was lost. State is left with the scheduler every few seconds; with ``restarts``
-the tasks begin again with the same shares of the rows, on the workers that there are then, and go on from there.
+the tasks begin again with the same shares of the rows, on the workers that there are then (one that has threads to
+spare takes several), and go on from there.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import socket
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
+
+from sklearn.base import clone
 
 from .._core.errors import DataError, EquirateError, EquirateWarning, ProcessError
 from .._core.peers import among
@@ -29,11 +35,18 @@ from .parquet import Group, ParquetRows, share
 Fitted = tuple[RateClassifier, list[tuple[type[Warning], str]]]
 """An estimator, and the warnings that its fit gave."""
 PATIENCE = 60.0
-"""Seconds to wait for the workers that a restart needs."""
-POLL = 0.5
+"""Seconds to wait for workers in the place of lost ones, before the others take their shares of the rows, too."""
+GRACE = 10.0
+"""Seconds that the other tasks have to end after one has failed."""
+REACHING = 10.0
+"""Seconds to connect to a store that is there."""
+LOOKING = 2.0
+"""Seconds from one look of a task at whether the fit was given up to the next."""
+POLL = 0.1
+CHECKPOINTS = "checkpoints"
+OVER = {"finished", "error", "cancelled"}
+"""States of Dask's futures that do not change by themselves."""
 EVERY = 5.0
-_STORES: dict[str, Any] = {}
-"""The stores that this process keeps for others, by the name of the fit."""
 
 
 def fit(
@@ -79,20 +92,21 @@ def fit(
     needed("distributed")
     if not isinstance(estimator, RateClassifier):
         raise EquirateError(f"equirate.distributed.fit takes a RateClassifier; got a {type(estimator).__name__}")
+    if getattr(client, "asynchronous", False):
+        raise EquirateError("equirate.distributed.fit takes a Client that is not asynchronous")
     columns = Columns(label, attributes, features, sample_weight)
     name = secrets.token_hex(8)
     workers = _workers(client, 1)
     shards = _shards(client, data, columns, len(workers))
     place = Folder(checkpoints) if checkpoints is not None else InScheduler(name)
     settings = {"timeout": timeout, "place": place, "every": every}
-    for attempt in range(restarts + 1):
-        try:
-            fitted, told = _attempt(client, estimator, shards, f"{name}-{attempt}", settings)
-            break
-        except ProcessError:
-            if attempt == restarts:
-                raise
-    estimator.__dict__.update(fitted.__dict__)
+    try:
+        fitted, told = _restarted(client, estimator, shards, name, settings, restarts)
+    finally:
+        with suppress(OSError):
+            Board(client, name).put(CHECKPOINTS, {})  # nobody needs them any more
+    given = estimator.get_params(deep=False)
+    estimator.__dict__.update({key: value for key, value in fitted.__dict__.items() if key not in given})
     for category, text in told:
         warnings.warn(text, category, stacklevel=2)
     return estimator
@@ -126,19 +140,34 @@ class Columns:
         return Given(X, frame[self.label].reset_index(drop=True), attributes, weights)
 
 
+class Board:
+    """Where client and tasks of a fit leave short notes for each other: the scheduler, which outlives the workers."""
+
+    def __init__(self, client: Any, *path: str) -> None:
+        self.client, self.path = client, ["equirate", *path]
+
+    def put(self, name: str, value: Any) -> None:
+        """Leave a note."""
+        self.client.set_metadata([*self.path, name], value)
+
+    def get(self, name: str) -> Any:
+        """Read a note; None where there is none."""
+        return self.client.get_metadata([*self.path, name], default=None)
+
+
 class InScheduler:
-    """Checkpoints with the scheduler, which outlives the workers."""
+    """Checkpoints with the scheduler."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def put(self, name: str, content: bytes) -> None:
         """Leave bytes under a name."""
-        needed("distributed").get_client().set_metadata(["equirate", self.name, name], content)
+        Board(needed("distributed").get_client(), self.name, CHECKPOINTS).put(name, content)
 
     def get(self, name: str) -> bytes | None:
         """What was left, if anything."""
-        found = needed("distributed").get_client().get_metadata(["equirate", self.name, name], default=None)
+        found = Board(needed("distributed").get_client(), self.name, CHECKPOINTS).get(name)
         return None if found is None else bytes(found)
 
 
@@ -159,8 +188,9 @@ def _shards(client: Any, data: Any, columns: Columns, size: int) -> list[Any]:
         raise DataError(f"data must be a Dask data frame, a path or ParquetRows; got a {type(data).__name__}")
     columns.check([str(name) for name in data.columns])
     partitions = client.compute(data.to_delayed())
-    lengths = client.gather(client.map(len, partitions))
-    groups = [Group("", k, length) for k, length in enumerate(lengths) if length]
+    counted = client.map(len, partitions)
+    _waited(client, counted)
+    groups = [Group("", k, length) for k, length in enumerate(client.gather(counted)) if length]
     if not groups:
         raise DataError("the data frame has no rows")
     size = min(size, len(groups))
@@ -168,60 +198,94 @@ def _shards(client: Any, data: Any, columns: Columns, size: int) -> list[Any]:
 
 
 def _workers(client: Any, count: int) -> list[str]:
-    """Addresses of the workers, once there are so many."""
+    """Addresses of workers for so many tasks, once there are as many; else some take several, a thread for each."""
     until = time.monotonic() + PATIENCE
     while True:
-        found = sorted(client.nthreads())
-        if len(found) >= count:
-            return found
+        threads = dict(sorted(client.nthreads().items()))
+        if len(threads) >= count:
+            return list(threads)
         if time.monotonic() > until:
-            raise ProcessError(f"the cluster has {len(found)} workers, and {count} are needed: add some")
+            break
         time.sleep(POLL)
+    shared = [worker for k in range(max(threads.values(), default=0)) for worker in threads if k < threads[worker]]
+    if len(shared) < count:
+        raise ProcessError(
+            f"the fit needs {count} workers (or as many threads of fewer ones), and the cluster has {len(shared)}: add "
+            "some"
+        )
+    return shared
 
 
-def _attempt(client: Any, estimator: RateClassifier, shards: list[Any], name: str, settings: dict[str, Any]) -> Fitted:
+def _waited(client: Any, futures: Sequence[Any]) -> None:
+    """Wait for partitions. Dask computes lost ones again, as long as there is a worker and it knows from what."""
+    lost_at: float | None = None
+    while not (states := {future.status for future in futures}) <= OVER:
+        _workers(client, 1)
+        lost_at = None if "lost" not in states else lost_at or time.monotonic()
+        if lost_at is not None and time.monotonic() - lost_at > PATIENCE:
+            break
+        time.sleep(POLL)
+    failed = next((future.exception() for future in futures if future.status == "error"), None)
+    if isinstance(failed, needed("distributed").KilledWorker):
+        raise ProcessError(f"workers died again and again over a partition of the frame: {failed}") from failed
+    if failed is not None:
+        raise failed
+    if any(future.status != "finished" for future in futures):
+        raise ProcessError("partitions of the frame were lost with their worker, and Dask cannot compute them again")
+
+
+def _restarted(
+    client: Any, estimator: RateClassifier, shards: list[Any], name: str, settings: dict[str, Any], restarts: int
+) -> Fitted:
+    for attempt in range(restarts):
+        with suppress(ProcessError):
+            return _attempt(client, estimator, shards, (name, str(attempt)), settings)
+    return _attempt(client, estimator, shards, (name, str(restarts)), settings)
+
+
+def _attempt(
+    client: Any, estimator: RateClassifier, shards: list[Any], name: tuple[str, str], settings: dict[str, Any]
+) -> Fitted:
     size = len(shards)
+    # A partition that was lost is computed before the tasks begin: they would hold every thread that could do it.
+    _waited(client, [part for shard in shards if isinstance(shard, tuple) for part in shard[1]])
     workers = _workers(client, size)[:size]
-    host = urlsplit(workers[0]).hostname or "localhost"
-    try:
-        port = client.run(_keep_store, name, workers=workers[:1])[workers[0]]
-    except (OSError, KeyError) as error:
-        raise ProcessError(f"the worker {workers[0]} was lost before the fit began") from error
     futures = []
     for rank, (worker, shard) in enumerate(zip(workers, shards, strict=True)):
         columns, parts = shard if isinstance(shard, tuple) else (shard, [])
-        task = (rank, size, (host, port), name, estimator, columns, settings)
-        options = {"workers": [worker], "allow_other_workers": False, "pure": False, "key": f"equirate-{name}-{rank}"}
-        futures.append(client.submit(_task, task, *parts, **options))
+        task = (rank, size, name, estimator, columns, settings)
+        options = {"workers": [worker], "allow_other_workers": False, "pure": False}
+        futures.append(client.submit(_task, task, *parts, **options, key=f"equirate-{'-'.join(name)}-{rank}"))
     try:
         return _watched(client, futures, workers)
     finally:
-        client.cancel(futures)
-        with suppress(OSError):  # whoever still waits for the others in the store is woken; so it is where that died
-            client.run(_forget_store, workers=workers[:1], on_error="ignore")
+        with suppress(OSError):
+            Board(client, *name).put("over", True)  # whoever still waits or computes is to stop
+            client.cancel(futures)
 
 
 def _watched(client: Any, futures: list[Any], workers: list[str]) -> Fitted:
-    """Wait for all tasks; a worker that is lost, or a task that fails, ends the others."""
+    """Wait for process 0, which has come to the end when all have; a worker or a task that is lost ends the others."""
     failed_at: float | None = None
     while True:
+        try:
+            here = client.nthreads()
+        except OSError as error:
+            raise ProcessError(f"the scheduler of the cluster does not answer: {error}") from error
         states = [future.status for future in futures]
-        if all(state == "finished" for state in states):
-            fitted: Fitted = futures[0].result()
-            return fitted
-        here = client.nthreads()
+        if states[0] == "finished":
+            with suppress(TimeoutError):  # lost on the way: the next look tells
+                fitted: Fitted = futures[0].result(timeout=GRACE)
+                return fitted
         lost = [f"process {k} (worker {worker})" for k, worker in enumerate(workers) if worker not in here]
-        broken = any(state in ("error", "cancelled", "lost") for state in states) or lost
-        if broken and failed_at is None:
+        if lost:
+            raise ProcessError(f"{' and '.join(lost)} died, so the fit ends here; restarts=1 would go on without loss")
+        if failed_at is None and any(state in ("error", "cancelled", "lost") for state in states):
             failed_at = time.monotonic()
         # The others are given a moment: the first error to arrive need not be the one that began it.
-        if failed_at is not None and (lost or time.monotonic() - failed_at > 2.0):
-            if lost:
-                raise ProcessError(
-                    f"{' and '.join(lost)} died, so the fit ends here; restarts=1 would go on without loss"
-                )
-            raise _worst([future.exception() for future in futures if future.status == "error"])
-        time.sleep(POLL / 5)
+        if failed_at is not None and ("pending" not in states or time.monotonic() - failed_at > GRACE):
+            raise _worst([future.exception(timeout=GRACE) for future in futures if future.status == "error"])
+        time.sleep(POLL)
 
 
 def _worst(errors: list[BaseException]) -> BaseException:
@@ -231,15 +295,6 @@ def _worst(errors: list[BaseException]) -> BaseException:
 
 
 # -- on the workers ------------------------------------------------------------------------------------
-
-
-def _keep_store(name: str) -> int:
-    """Open the store in which the processes of a fit meet; the process keeps one at a time."""
-    _STORES.clear()
-    distributed = needed("torch.distributed")
-    store = distributed.TCPStore("0.0.0.0", 0, None, True, wait_for_workers=False)
-    _STORES[name] = store
-    return int(store.port)
 
 
 @contextmanager
@@ -254,23 +309,66 @@ def _caught(rank: int) -> Iterator[list[Any]]:
         yield caught
 
 
-def _forget_store() -> None:
-    _STORES.clear()
-
-
 def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
     """One process of the fit."""
-    rank, size, (host, port), name, estimator, columns, settings = task
-    distributed = needed("torch.distributed")
-    store = distributed.TCPStore(host, port, None, False, wait_for_workers=False)
-    shared = GlooPeers(store, rank, size, name=name, **settings)
+    rank, size, name, estimator, columns, settings = task
+    board = Board(needed("distributed").get_client(), *name)
+    if board.get(f"begun {rank}"):  # Dask begins the tasks of lost workers again, but the others do not
+        raise ProcessError(f"the worker of process {rank} died, and its task cannot be begun again by itself")
+    board.put(f"begun {rank}", True)
+    shared = GlooPeers(_store(board, rank, settings["timeout"]), rank, size, name="-".join(name), **settings)
     try:
-        with among(shared), _caught(rank) as caught:
+        with among(shared), _stopped(board, shared), _caught(rank) as caught:
+            own = clone(estimator)  # tasks in threads of one process were given the same one
             if isinstance(columns, ParquetRows):
-                estimator.fit(columns)
+                own.fit(columns)
             else:
-                estimator.fit(*columns.given(needed("pandas").concat(parts))[:4])
+                own.fit(*columns.given(needed("pandas").concat(parts))[:4])
         told = list(dict.fromkeys((each.category, str(each.message)) for each in caught))
-        return (estimator, told) if rank == 0 else None
+        return (own, told) if rank == 0 else None
     finally:
         shared.close()
+
+
+def _store(board: Board, rank: int, timeout: float) -> Any:
+    """The store in which the processes meet: process 0 opens it and tells where it is."""
+    distributed = needed("torch.distributed")
+    if rank == 0:
+        store = distributed.TCPStore("0.0.0.0", 0, None, True, wait_for_workers=False)
+        host = urlsplit(needed("distributed").get_worker().address).hostname or "localhost"
+        board.put("store", [host, int(store.port)])
+        return store
+    until = time.monotonic() + timeout
+    while (place := board.get("store")) is None:
+        if board.get("over"):
+            raise ProcessError("the fit was given up")
+        if time.monotonic() > until:
+            raise ProcessError(f"process 0 did not begin within {timeout:g} s: its worker is busy with something else")
+        time.sleep(POLL)
+    try:
+        # Where nobody is there any more this tells at once; a store tries again and again.
+        socket.create_connection(tuple(place), REACHING).close()
+        return distributed.TCPStore(*place, None, False, wait_for_workers=False, timeout=timedelta(seconds=REACHING))
+    except (OSError, RuntimeError) as error:
+        said = str(error).splitlines()[0]
+        raise ProcessError(f"process {rank} cannot reach process 0 at {place[0]}:{place[1]}: {said}") from error
+
+
+@contextmanager
+def _stopped(board: Board, shared: GlooPeers) -> Iterator[None]:
+    """Break the connections when the fit is given up where it was asked for, so that this task ends, too."""
+    done = threading.Event()
+
+    def watch() -> None:
+        with suppress(OSError, RuntimeError):  # the scheduler is gone, and with it whoever asked
+            while not done.wait(LOOKING):
+                if board.get("over"):
+                    shared.abandon()
+                    return
+
+    thread = threading.Thread(target=watch, name="equirate-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()

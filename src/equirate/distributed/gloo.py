@@ -6,7 +6,8 @@ over connections of their own: a user's process groups are not touched.
 
 What fails on one process fails on all. The one that fails leaves its error in the store and closes its connections, so
 that whoever waits for it is woken at once and finds out why. One that was killed leaves nothing but the end of its
-heartbeat in the store, by which the others know whom to name.
+heartbeat in the store, by which the others know whom to name. Before there are connections the processes meet in the
+store, where each sees who has come, who has stopped, and (as far as the launcher can tell) who will never come.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import platform
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from .._core import errors
 from .._core.errors import EquirateError, ProcessError
 from .._core.peers import Peers
-from .checkpoints import Checkpoints, Place
+from .checkpoints import Checkpoints, Folder, Place
 from .extra import needed
 
 TIMEOUT = 300.0
@@ -40,6 +41,10 @@ BEAT = 0.5
 """Seconds between heartbeats."""
 SILENT = 5.0
 """Seconds without a heartbeat after which a process that broke its connections counts as dead."""
+CONNECTING = 30.0
+"""Seconds for the connections, once everybody is known to be there."""
+LOOKING = 1.0
+"""Seconds from one look at who has come, stopped or ended to the next."""
 _VERSIONS = ("equirate", "numpy", "scipy", "torch")
 
 
@@ -58,6 +63,8 @@ class GlooPeers(Peers):
         Where rank 0 leaves checkpoints; None to leave none.
     name
         What tells these peers from others that use the same store, such as those before a restart.
+    ended
+        The ranks of processes that are known to have ended.
     """
 
     wide = True
@@ -72,13 +79,16 @@ class GlooPeers(Peers):
         place: Place | None = None,
         every: float = 5.0,
         name: str = "",
+        ended: Callable[[], Iterable[int]] = tuple,
     ) -> None:
-        self.rank, self.size, self.timeout = rank, size, timeout
+        self.rank, self.size, self.timeout, self.ended = rank, size, timeout, ended
         self.place, self.every, self.name = place, every, name
+        self.keeps = isinstance(place, Folder)
         self.store, self.group = store, None
         self.meetings = self.fits = self.plays = 0
         self.named = [f"process {k}" for k in range(size)]
         self._lost: BaseException | None = None
+        self._given_up = False
         self._beating: threading.Event | None = None
 
     # -- coming and going ------------------------------------------------------------------------
@@ -91,13 +101,41 @@ class GlooPeers(Peers):
         distributed = needed("torch.distributed")
         self._beat()
         try:
+            self._meet()
             store = distributed.PrefixStore(self._key("gloo"), self.store)
-            self.group = distributed.ProcessGroupGloo(store, self.rank, self.size, timedelta(seconds=self.timeout))
+            patience = timedelta(seconds=min(CONNECTING, self.timeout))
+            group = distributed.ProcessGroupGloo(store, self.rank, self.size, patience)
+            group.set_timeout(timedelta(seconds=self.timeout))
+            self.group = group
         except RuntimeError as error:
             raise self._missed(error) from error
         self.named = self.gather(f"process {self.rank} (pid {os.getpid()} on {socket.gethostname()})")
         known = ", ".join(f"{name} {version(name)}" for name in _VERSIONS)
         self.agree("versions", f"{known}, Python {platform.python_version()}")
+
+    def _meet(self) -> None:
+        """Wait until all have come; one that came and stopped, failed, or will not come ends it for everybody."""
+        others = [k for k in range(self.size) if k != self.rank]
+        keys = [self._key(f"beat/{k}") for k in others]
+        begun = looked = time.monotonic()
+        beats: dict[int, tuple[str | None, float]] = {}
+        while not self.store.check(keys):
+            time.sleep(BEAT / 10)
+            self._go_on()
+            now = time.monotonic()
+            if now - looked < LOOKING:
+                continue
+            looked = now
+            beats = {k: _since(beats.get(k), self._read(f"beat/{k}"), now) for k in others}
+            silent = [k for k, (beat, since) in beats.items() if beat is not None and now - since > SILENT]
+            absent = [k for k, (beat, _) in beats.items() if beat is None]
+            self._lost = self._failed(others)
+            if self._lost is None and (silent or set(absent) & set(self.ended())):
+                self._lost = self._died(silent or sorted(set(absent) & set(self.ended())))
+            elif self._lost is None and now - begun > self.timeout:
+                self._lost = self._away(absent)
+            if self._lost is not None:
+                raise self._lost
 
     def end(self) -> None:
         """Nobody goes on before all have come to the end."""
@@ -141,7 +179,21 @@ class GlooPeers(Peers):
         if self.group is not None:
             self._leave()
 
+    def abandon(self) -> None:
+        """Break the connections from another thread: whoever computes or waits here ends with an error."""
+        self._given_up = True
+        group = self.group
+        if group is not None:
+            with contextlib.suppress(RuntimeError):
+                group.abort()
+
+    def _go_on(self) -> None:
+        if self._given_up:
+            self._lost = ProcessError("the fit was given up where it was asked for")
+            raise self._lost
+
     def _together(self, call: Callable[[Any], Any]) -> None:
+        self._go_on()
         if self.group is None:
             raise self._missed(RuntimeError("the connections are closed"))
         try:
@@ -184,19 +236,37 @@ class GlooPeers(Peers):
         others = [k for k in range(self.size) if k != self.rank]
         before, until = {k: self._read(f"beat/{k}") for k in others}, time.monotonic() + SILENT
         while time.monotonic() < until:
-            failed = {k: self._read(f"failed/{k}") for k in others}
-            for k, found in failed.items():
-                if found is not None and not (said := json.loads(found))["secondary"]:
-                    return mirrored(self.named[k], said["kind"], said["text"])
+            failed = self._failed(others)
+            if failed is not None:
+                return failed
             time.sleep(BEAT / 5)
-        silent = [k for k in others if failed[k] is None and self._read(f"beat/{k}") == before[k]]
-        if silent:
-            gone = " and ".join(self.named[k] for k in silent)
-            return ProcessError(
-                f"{gone} died or ended before the others: its rows are missing, so the fit ends here. Start it "
-                "again: with torchrun --max-restarts, or with checkpoints in a folder, it goes on where it was. (What "
-                "one process does alone belongs inside equirate.distributed.alone().)"
-            )
+        silent = [k for k in others if self._read(f"failed/{k}") is None and self._read(f"beat/{k}") == before[k]]
+        return self._died(silent) if silent else self._late(error)
+
+    def _failed(self, others: list[int]) -> BaseException | None:
+        """The error with which another process ended, if one did by itself."""
+        for k in others:
+            found = self._read(f"failed/{k}")
+            if found is not None and not (said := json.loads(found))["secondary"]:
+                return mirrored(self.named[k], said["kind"], said["text"])
+        return None
+
+    def _died(self, who: list[int]) -> ProcessError:
+        gone = " and ".join(self.named[k] for k in who)
+        return ProcessError(
+            f"{gone} died or ended before the others: its rows are missing, so the fit ends here. Start it again: with "
+            "torchrun --max-restarts, or with checkpoints in a folder, it goes on where it was. (What one process does "
+            "alone belongs inside equirate.distributed.alone().)"
+        )
+
+    def _away(self, who: list[int]) -> ProcessError:
+        absent = " and ".join(self.named[k] for k in who)
+        return ProcessError(
+            f"{absent} did not come to the fit within {self.timeout:g} s: all processes call it, with rows of their "
+            "own. Either it ended before, or it is still on its way: a longer timeout waits longer"
+        )
+
+    def _late(self, error: Exception) -> ProcessError:
         return ProcessError(
             f"the others did not come to the same place within {self.timeout:g} s: all processes call fit (and "
             "whatever else counts all rows), and what one of them does alone belongs inside "
@@ -228,6 +298,11 @@ class GlooPeers(Peers):
         self._beating = stop
         threading.Thread(target=beat, name="equirate-heartbeat", daemon=True).start()
         atexit.register(self.close)
+
+
+def _since(before: tuple[str | None, float] | None, beat: str | None, now: float) -> tuple[str | None, float]:
+    """A heartbeat, and since when it is the same."""
+    return before if before is not None and before[0] == beat else (beat, now)
 
 
 def mirrored(who: str, kind: str, text: str) -> EquirateError:

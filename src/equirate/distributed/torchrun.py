@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from .._core.errors import ProcessError
-from .._core.peers import ALONE, Peers, among
+from .._core.peers import ALONE, LAUNCHED, Peers, among
 from .checkpoints import Folder, InStore, Place
 from .extra import needed
 from .gloo import TIMEOUT, GlooPeers
@@ -83,7 +83,9 @@ def _peers(timeout: float, place: Place | None, every: float) -> Peers:
     store = _store(rank, timeout)
     kept = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     place = InStore(store, f"{made}") if place is None and kept else place
-    return GlooPeers(store, rank, size, timeout=timeout, place=place, every=every, name=f"{attempt}-{made}")
+    return GlooPeers(
+        store, rank, size, timeout=timeout, place=place, every=every, name=f"{attempt}-{made}", ended=ended
+    )
 
 
 def _store(rank: int, timeout: float) -> Any:
@@ -96,7 +98,35 @@ def _store(rank: int, timeout: float) -> Any:
             address, port, None, keeps, timeout=timedelta(seconds=timeout), wait_for_workers=False, multi_tenant=True
         )
     except RuntimeError as error:
-        raise ProcessError(f"cannot reach the store of the processes at {address}:{port}: {error}") from error
+        keeper = "torchrun" if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else "process 0"
+        said = str(error).splitlines()[0]
+        raise ProcessError(f"cannot reach the store that {keeper} keeps at {address}:{port}: {said}") from error
+
+
+def ended() -> list[int]:
+    """The ranks that torchrun started on this machine and that have ended, where the system tells (Linux).
+
+    torchrun ends everybody when a process fails, but not when one ends well without having come to the fit.
+    """
+    ours = _environment("self")
+    if not all(name in ours for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", LAUNCHED)):
+        return []  # not Linux, or not started as a program of its own
+    same = {name: ours.get(name) for name in (LAUNCHED, "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")}
+    first = int(ours["RANK"]) - int(ours["LOCAL_RANK"])
+    here = range(first, first + int(ours["LOCAL_WORLD_SIZE"]))
+    found = [_environment(process) for process in os.listdir("/proc") if process.isdigit()]
+    alive = {each.get("RANK") for each in found if all(each.get(name) == value for name, value in same.items())}
+    return [rank for rank in here if str(rank) not in alive]
+
+
+def _environment(process: str) -> dict[str, str]:
+    """What a process was started with, if the system tells; one that has ended has nothing."""
+    try:
+        with open(f"/proc/{process}/environ", "rb") as file:
+            pairs = file.read().decode(errors="replace").split("\0")
+    except OSError:
+        return {}
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _number(name: str) -> int:

@@ -24,7 +24,7 @@ from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier, snapped
-from ..game.finishing import ROUNDS, Told, finishing
+from ..game.finishing import Told, finishing
 from ..game.infeasible import shifted
 from ..game.loop import values
 from ..game.solution import Solution
@@ -44,8 +44,9 @@ FEW_FEATURES = 4
 """Features up to which columns that fit the sample closely are preferred."""
 ENOUGH_ROWS = 800
 """Training rows from which on the model fitted to the labels alone is preferred where it is as good."""
-ROOM = 0.01
-"""How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open.
+ROOM, SHARE = 0.01, 0.08
+"""How much better others than the closest fits may be, on the rows that columns were found on, for it to be left open:
+at most so much, and at most this share of it.
 """
 ALONG = 5
 """Levels of a frontier that columns are found for, at most."""
@@ -53,6 +54,8 @@ BLOCKS = 10
 """Parts of the held-out rows that are left out in turn, to see how much a difference varies."""
 NOISE = 1.0
 """Standard errors by which others must look better on held-out rows than the columns that are preferred."""
+HARDLY = 0.5
+"""Standard errors by which columns that are better than those of the play may break more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +97,7 @@ def finished(
     if kept.mixed == more.played().mixed or not (few or listed):
         return chooser
     learner = make_model(model).bind(Rows.of(held.choose[0], chooser.judge.cells), 1, ADAM, [0])
-    plain, searching = kept.mixed == more.joined(Fit.PLAIN).mixed, kept.mixed is None
-    joined = finishing(chooser, learner, 0 if plain else ROUNDS, told=told, searching=searching)
+    joined = finishing(chooser, learner, told=told, searching=kept.mixed is None)
     return replace(chooser.joining(joined), every=learner.every_sum())
 
 
@@ -129,39 +131,75 @@ def loosened(problem: Problem, by: float) -> Problem:
 def _pool(more: Solution, sample: Sample, cells: Cells, trusted: bool) -> Solution:
     """The columns to mix, as rows say that none of them has seen.
 
-    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky. So columns that
-    fit less closely are preferred, unless others are better by more than the difference may be wrong: first the model
-    fitted to the labels alone (which is what there is to be had where no constraint binds), then this with all
-    thresholds, then those fitted to prices, then all, then those of the play. With few features there is little to fit
-    too closely, and the search is what finds the optimum: there, all are preferred, and strongly so.
+    Of thousands of classifiers, or of all directions, the best on the training rows is partly lucky, most of all where
+    a constraint is about few of them. With few rows or features the optimum on the rows given is what is wanted: the
+    columns that fit closest stand first, or those fitted to prices. Otherwise those of the play do, and others take
+    their place where they are better and break no more (`_instead`). The model fitted to the labels alone is preferred
+    to them all, unless those are better by more than the difference may be wrong: where no constraint binds, it is what
+    there is to be had.
 
-    The first two must be nearly as good as others on the training rows too: where ``trusted``, as all that are not
-    searched for; otherwise as one another.
+    It must also be nearly as good on the training rows as all that are not searched for; where these rows are not
+    ``trusted``, what fits them too closely says nothing there, and it must be nearly as good as its own thresholds.
     """
-    labels, plain, priced = map(more.joined, (Fit.LABELS, Fit.PLAIN, Fit.PRICED))
-    names = {"labels": labels, "plain": plain, "priced": priced, "all": more, "played": more.played()}
-    if (more.learner.width or 0) <= FEW_FEATURES:
-        order, firm = ["all", "priced", "played"], {"all", "priced", "played"}
+    narrow = (more.learner.width or 0) <= FEW_FEATURES
+    enough = peers().total(len(more.judge.examples)) >= ENOUGH_ROWS
+    cautious = enough and trusted and not narrow
+    simple = {} if narrow or not enough else {"labels": more.joined(Fit.LABELS)}
+    others = {"played": more.played(), "priced": more.joined(Fit.PRICED), "all": more}
+    if narrow:
+        order = ("all", "priced", "played")
     else:
-        order, firm = ["priced", "all", "played"], {"labels"}
-        if peers().total(len(more.judge.examples)) >= ENOUGH_ROWS:
-            order = ["labels", "plain", *order]
-    order = [name for name in order if names[name].iterates]
-    mixtures = {name: names[name].polish(time_limit=0) for name in order}
+        order = ("played", "priced", "all") if cautious else ("priced", "all", "played")
+    pools = {**simple, **{name: others[name] for name in order}}
+    pools = {name: pool for name, pool in pools.items() if pool.iterates}
+    mixtures = {name: pool.polish(time_limit=0) for name, pool in pools.items()}
     reached = {name: _merit(more, mixture) for name, mixture in mixtures.items()}
-    # What fits its own rows too well says nothing there about what fits them less.
-    beside = {"all"} if trusted else {"all", "priced", "played"}
-    least = min((merit for name, merit in reached.items() if name not in beside), default=np.inf)
-    near = [name for name in order if reached[name] <= least + ROOM or not (trusted or name in ("labels", "plain"))]
-    found = _merits([mixtures[name] for name in near], more, sample, cells)
+    least = min(merit for name, merit in reached.items() if name != "all")
+    bar = dict.fromkeys(pools, least + _room(least))
+    if cautious:
+        bar |= dict.fromkeys(order, np.inf)
+    elif "labels" in pools:
+        own = _merit(more, more.joined(Fit.PLAIN).polish(time_limit=0))
+        bar["labels"] = max(bar["labels"], own + _room(own))
+    near = [name for name in pools if reached[name] <= bar[name]]
+    found = _apart([mixtures[name] for name in near], more, sample, cells)
     if found is None:
         return more
-    best = 0
-    for other in range(1, len(near)):
-        by, noise = found[:, other] - found[:, best], 2 * NOISE if near[best] in firm else NOISE
-        if by[0] < -noise * np.sqrt((BLOCKS - 1) * np.var(by[1:])):
-            best = other
-    return names[near[best]]
+    objective, violation = (dict(zip(near, each.T, strict=True)) for each in found)
+    merit = {name: objective[name] + PENALTY * violation[name] for name in near}
+    best, *rest = [name for name in near if name not in simple] or near
+    for other in rest:
+        if cautious:
+            takes = _instead(objective[other] - objective[best], violation[other] - violation[best])
+        else:
+            takes = _less(merit[other] - merit[best], 2 * NOISE if narrow else NOISE)
+        best = other if takes else best
+    if "labels" in near and not _less(merit[best] - merit["labels"], 2 * NOISE):
+        return pools["labels"]
+    return pools[best]
+
+
+def _room(merit: float) -> float:
+    """How far from a merit is near: an error of 0.2 and a divergence of 0.002 are not of one scale."""
+    return min(ROOM, SHARE * abs(merit)) if np.isfinite(merit) else 0.0
+
+
+def _instead(objective: Array, violation: Array) -> bool:
+    """Whether columns take the place of those of the play: better, breaking no more; or clearly so, and hardly more.
+
+    Both are differences, on all rows and with each block left out in turn.
+    """
+    return bool(objective[0] < 0 and violation[0] <= HARDLY * _error(violation) * _less(objective, NOISE))
+
+
+def _less(difference: Array, noise: float) -> bool:
+    """Whether a difference is below 0 by more than it may be wrong."""
+    return bool(difference[0] < -noise * _error(difference))
+
+
+def _error(difference: Array) -> float:
+    """The standard error of a difference, by leaving blocks out."""
+    return float(np.sqrt((BLOCKS - 1) * np.var(difference[1:])))
 
 
 def _breaks(every: Solution, some: Solution) -> bool:
@@ -178,15 +216,15 @@ def _merit(solution: Solution, mixture: Classifier) -> float:
     return merit if np.isfinite(merit) else np.inf
 
 
-def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> Array | None:
-    """(1 + blocks, mixtures): objective and price of the violation, on all rows and with each block left out in turn.
+def _apart(mixtures: list[Classifier], solution: Solution, sample: Sample, cells: Cells) -> tuple[Array, Array] | None:
+    """Objective (minimised) and violation, (1 + blocks, mixtures): on all rows and with each block left out in turn.
 
     None where some part cannot measure a rate, or a value is not finite.
     """
     predicted = np.stack([each.positive_probability(sample.X, sample.examples.columns) for each in mixtures], axis=1)
     first, total = peers().places(len(sample))
     block = np.random.default_rng(0).permutation(total)[first : first + len(sample)] % BLOCKS
-    merits = np.zeros((1 + BLOCKS, len(mixtures)))
+    objective, violation = np.zeros((2, 1 + BLOCKS, len(mixtures)))
     for k in range(1 + BLOCKS):
         weights = np.where(block == k - 1, 0.0, sample.examples.weights)
         part = cells.weighing(weights)
@@ -195,6 +233,6 @@ def _merits(mixtures: list[Classifier], solution: Solution, sample: Sample, cell
         except DataError:
             return None
         rates = snapped(table.rates(part.sums_of_all(predicted)))
-        objective, violations = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
-        merits[k] = objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-    return merits if np.isfinite(merits).all() else None
+        objective[k], signed = values(table, rates, np.zeros((0, len(mixtures))), table.constants)
+        violation[k] = np.maximum(signed, 0.0).max(axis=0, initial=0.0)
+    return (objective, violation) if np.isfinite(objective + violation).all() else None

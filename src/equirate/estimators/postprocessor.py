@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
 from .._core.hashing import salted, uniform
+from .._core.peers import joined
 from .._core.seeds import stream
 from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
 from ..data.sample import Sample
@@ -29,6 +30,7 @@ from ..game.solution import Status
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in, groups_of
+from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
 from .confidence import METHODS
@@ -170,6 +172,8 @@ class RatePostprocessor(Judged):
         sample_weight
             Non-negative weights; for the rates, and to train with where the estimator takes them.
         """
+        with joined():
+            one_place("RatePostprocessor")
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
         one_of(self, "confidence_method", METHODS)

@@ -7,7 +7,6 @@ numbers and reports of what was asked and what was achieved. This module is the 
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -66,13 +65,6 @@ def _is_single(estimator: RateClassifier) -> bool:
         return estimator.output == "deterministic" and is_linear(estimator.model)
     members = estimator.classifier_.members
     return len(members) == 1 and isinstance(members, LinearMembers)
-
-
-def _told(estimator: RateClassifier, asked: Problem) -> str:
-    """The problem and how it is to be solved, as text by which processes see that they do the same."""
-    settings = estimator.get_params(deep=False).items()
-    told = [f"{name}={value!r}" for name, value in settings if name not in _APART]
-    return re.sub(r" at 0x[0-9a-f]+", "", "\n".join([repr(asked), *told]))
 
 
 class RateClassifier(Judged):
@@ -286,7 +278,8 @@ class RateClassifier(Judged):
         one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         asked = Problem(self.objective, self.constraints)
-        same_everywhere(_told(self, asked), X, sensitive_features)
+        told = {name: value for name, value in self.get_params(deep=False).items() if name not in _APART}
+        same_everywhere(asked, X, sensitive_features, told)
         settings, coded = self._coded(settings, X)
         features, checked_y = validated(self, coded, y, reset=True, missing=settings.made.takes_missing)
         self.classes_ = two_classes(checked_y)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,11 @@ class Options:
     start: Start | None = None
     tolerance: float = 1e-3
     progress: bool | Progress | None = None
+
+    def told(self) -> dict[str, Any]:
+        """What must be the same on every process."""
+        apart = ("start", "progress")  # arrays that are the same anyway, and what each process shows
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in apart}
 
     def rounds(self, responds: bool, pace: Pace) -> tuple[int, int]:
         """Rounds to play, and how often to record one; a model that is fed by batches knows how long by itself."""

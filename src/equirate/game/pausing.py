@@ -1,24 +1,33 @@
 """Pausing a play: everything that its next round depends on, taken out and put back.
 
-In: a `Game` between two rounds. Out: plain state of a few kilobytes, and the lists of its record, from which a game
-with the same data and rules goes on as if it had not stopped. Where and how often that is kept is the business of the
-processes that play (`Peers.checkpoints`).
+In: a `Game` between two rounds. Out: plain data and arrays (in dicts and lists), from which a game with the same data
+and rules goes on as if it had not stopped: a few kilobytes of state, and the lists of the record. Where and how often
+that is kept is the business of the processes that play (`Peers.checkpoints`), or of a learner that keeps itself.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from .._core.errors import FileError
 from .._core.peers import peers
-from .record import PER_ITERATE, Record
+from ..mixtures import Cut
+from .record import PER_ITERATE
 
 if TYPE_CHECKING:
     from .loop import Game, Rules
 
-_RECORDED = [field.name for field in fields(Record) if field.name not in (*PER_ITERATE, "count")]
+_PACE = ("theta_rate", "lambda_rate", "slack_rate", "levels")
+_SUMS = ("residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
+_WHEN = ("diverged", "retired", "left_domain")
+ITERATES = tuple(name for name in PER_ITERATE if name != "snapshots")
+"""What the record has of each iterate beside the model's own snapshot."""
 
 
 def about(game: Game, rules: Rules) -> str:
@@ -40,12 +49,23 @@ class KeptByPeers:
     def resume(self, game: Game, progress: Any) -> int:
         """Bring a game to where it was kept, and return the round: 0 where nothing was kept."""
         found = self.checkpoints.last()
-        return 0 if found is None else resume(game, found[0], found[1], progress)
+        if found is None:
+            return 0
+        state, record = found
+        resume(game, state, record)
+        game.record.snapshots = list(record["snapshots"])
+        game.learner.resume(unpacked(state["learner"], game.learner.state()))
+        rewatch(progress, state["progress"])
+        return int(state["round"])
 
     def keep(self, game: Game, progress: Any, t: int, last: bool) -> None:
         """Keep the game if its record has grown; one that is over goes on at once."""
         if not last and game.record.rounds and game.record.rounds[-1] == t:
-            self.checkpoints.offer(partial(paused, game, t, progress))
+            self.checkpoints.offer(partial(self._state, game, progress, t))
+
+    def _state(self, game: Game, progress: Any, t: int) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+        state = {"round": t, "learner": packed(game.learner.state()), "progress": watched(progress), **paused(game)}
+        return state, {**iterates(game), "snapshots": packed(game.record.snapshots)}
 
 
 def kept_by_peers(game: Game) -> KeptByPeers | None:
@@ -54,33 +74,98 @@ def kept_by_peers(game: Game) -> KeptByPeers | None:
     return None if checkpoints is None else KeptByPeers(checkpoints)
 
 
-def paused(game: Game, t: int, progress: Any) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """What the round after t depends on, and the record so far."""
-    state = {
-        "round": t,
-        "learner": game.learner.state(),
-        "slacks": game.slacks,
-        "multipliers": game.multipliers,
+# -- taking out and putting back ------------------------------------------------------------------------
+
+
+def paused(game: Game) -> dict[str, Any]:
+    """Where the players stand, and what the record adds up; neither the learner nor the iterates."""
+    record = game.record
+    return {
+        "slacks": packed(game.slacks),
+        "multipliers": packed(game.multipliers),
         "active": game.active,
         "every": game.every,
         "stored": game.stored,
-        "record": {name: getattr(game.record, name) for name in _RECORDED},
-        "progress": progress.state() if hasattr(progress, "state") else None,
+        "played": record.played,
+        **{name: getattr(game, name) for name in _PACE},
+        **{name: getattr(record, name) for name in _SUMS},
+        **{name: [list(pair) for pair in getattr(record, name).items()] for name in _WHEN},
     }
-    return state, {name: getattr(game.record, name) for name in PER_ITERATE}
 
 
-def resume(game: Game, state: dict[str, Any], record: dict[str, list[Any]], progress: Any) -> int:
-    """Put it back; returns the round that was played last."""
-    rules = game.rules
-    game.learner.resume(state["learner"])
-    game.slacks, game.multipliers = state["slacks"], state["multipliers"]
-    game.active, game.every, game.stored = state["active"], state["every"], state["stored"]
-    game.theta_rate, game.lambda_rate = rules.theta_rate[game.active], rules.lambda_rate[game.active]
-    game.slack_rate = rules.slack_rate[game.active]
-    game.levels = None if rules.levels is None else rules.levels[:, game.active]
-    for name, value in {**state["record"], **{name: list(record[name]) for name in PER_ITERATE}}.items():
-        setattr(game.record, name, value)
-    if state["progress"] is not None:
-        progress.resume(state["progress"])
-    return int(state["round"])
+def iterates(game: Game) -> dict[str, list[Any]]:
+    """What the record has of each iterate, without the snapshots."""
+    return {name: packed(getattr(game.record, name)) for name in ITERATES}
+
+
+def resume(game: Game, state: Mapping[str, Any], record: Mapping[str, list[Any]]) -> None:
+    """Put players and record where they stood; learner and snapshots are to be put back by who has them."""
+    if len(state["active"]) < len(game.active):
+        game._keep(np.isin(game.active, state["active"]))
+    game.slacks = unpacked(state["slacks"], game.slacks)
+    game.multipliers = unpacked(state["multipliers"], game.multipliers)
+    game.every, game.stored, game.record.played = state["every"], state["stored"], state["played"]
+    for name in _PACE:
+        setattr(game, name, state[name])
+    for name in _SUMS:
+        setattr(game.record, name, state[name])
+    for name in _WHEN:
+        setattr(game.record, name, {int(c): int(t) for c, t in state[name]})
+    for name in ITERATES:
+        setattr(game.record, name, list(record[name]))
+
+
+def watched(progress: Any) -> dict[str, Any] | None:
+    """Where a progress callback stands, if it can say so."""
+    if not hasattr(progress, "state"):
+        return None
+    return {name: packed(value) for name, value in progress.state().items()}
+
+
+def rewatch(progress: Any, state: Mapping[str, Any] | None) -> None:
+    """Put a progress callback where it stood."""
+    if state is not None and hasattr(progress, "resume"):
+        progress.resume({name: unpacked(value, getattr(progress, name, None)) for name, value in state.items()})
+
+
+def packed(value: Any) -> Any:
+    """States of players as dicts; arrays, and what is plain already, stay as they are.
+
+    Examples
+    --------
+    >>> packed([Cut(np.zeros(2), 1.0), np.float64(3)])
+    [{'is': 'Cut', 'slopes': array([0., 0.]), 'limit': 1.0}, 3.0]
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return np.array(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"is": type(value).__name__} | {part.name: packed(getattr(value, part.name)) for part in fields(value)}
+    if isinstance(value, (list, tuple)):
+        return [packed(part) for part in value]
+    if isinstance(value, dict):
+        return {"is": "dict", "pairs": [[packed(name), packed(part)] for name, part in value.items()]}
+    raise FileError(
+        f"a checkpoint holds numbers and arrays, and cannot keep a {type(value).__name__}: fit this model without "
+        "checkpoints"
+    )
+
+
+def unpacked(value: Any, like: Any) -> Any:
+    """The same back; ``like`` is a state of the same player, whose class is used."""
+    if isinstance(value, list):
+        return [unpacked(part, None) for part in value]
+    if not isinstance(value, dict):
+        return np.array(value) if isinstance(value, np.ndarray) else value
+    if value.get("is") == "dict":
+        known = like if isinstance(like, dict) else {}
+        return {name: unpacked(part, known.get(name)) for name, part in value["pairs"]}
+    parts = {name: part for name, part in value.items() if name != "is"}
+    if value.get("is") == Cut.__name__:
+        return Cut(**{name: unpacked(part, None) for name, part in parts.items()})
+    if not is_dataclass(like) or isinstance(like, type) or type(like).__name__ != value.get("is"):
+        raise FileError("the checkpoint is of other players than those of this game")
+    return replace(like, **{name: unpacked(part, getattr(like, name, None)) for name, part in parts.items()})

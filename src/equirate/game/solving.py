@@ -161,7 +161,7 @@ def solve(
     )
     with joined():
         X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
-        same_everywhere(problem, X, attributes)
+        same_everywhere(problem, X, attributes, options.told())
         sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
         sample = sample if names is None else replace(sample, names=names)
         problem = problem.expanded(sample.examples)

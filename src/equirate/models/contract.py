@@ -223,6 +223,7 @@ KINDS = {
     "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
     "posterior": ("equirate.models.plug_in", "PlugInMembers"),
     "forests": ("equirate.models.forest_members", "ForestMembers"),
+    "side_by_side": ("equirate.models.side_by_side", "SideBySide"),
     "derandomised": ("equirate.models.derandomised", "Derandomised"),
     "torch": ("equirate.torch.members", "TorchMembers"),
 }
@@ -499,10 +500,18 @@ STEPS = (0.003, 0.01, 0.03, 0.1)
 
 def refuse_apart(model: Model) -> None:
     """Refuse a model that must see all rows, where several processes share them."""
-    if peers().size > 1 and not model.adds_up:
+    if not model.adds_up:
+        trained = getattr(model, "estimator", None)
+        one_place(type(model).__name__ + ("" if trained is None else f" of a {type(trained).__name__}"))
+
+
+def one_place(what: str) -> None:
+    """Refuse what must see all rows, where several processes share them."""
+    if peers().size > 1:
         raise AlgorithmError(
-            f"{type(model).__name__} must see all rows in one place, and here {peers().size} processes share them: "
-            'take model="linear" or a network, or give one process a sample'
+            f"{what} must see all rows in one place, and here {peers().size} processes share them: take a "
+            'RateClassifier with model="linear" or a network, or fit a sample of the rows in one process, inside '
+            "equirate.distributed.alone()"
         )
 
 

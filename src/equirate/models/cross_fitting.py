@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import DataError
+from .._core.errors import DataError, FileError
 from ..data.sample import taken
-from .forests import Boosted, chances
+from .forests import Boosted, as_boosted, chances
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -171,12 +171,19 @@ def joined(models: Sequence[Any]) -> Any:
     """One classifier whose scores (trees) or probabilities (others) are the mean of those of several."""
     if len(models) == 1:
         return models[0]
-    if all(isinstance(model, Boosted) for model in models):
-        same = all(np.array_equal(model.classes_, models[0].classes_) for model in models)
-        if same:
-            return Boosted.mean(models)
+    boosted = [each for each in map(_trees_of, models) if each is not None]
+    if len(boosted) == len(models) and all(np.array_equal(each.classes_, boosted[0].classes_) for each in boosted):
+        return Boosted.mean(boosted)
     count = 1 + max(int(np.max(classes_of(model))) for model in models)
     return Averaged(tuple(models), max(count, 2))
+
+
+def _trees_of(model: Any) -> Boosted | None:
+    """A classifier as a forest; None for one that is none, or whose trees arrays do not tell."""
+    try:
+        return as_boosted(model)
+    except FileError:
+        return None
 
 
 def classes_of(model: Any) -> NDArray[Any]:

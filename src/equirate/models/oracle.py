@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, FileError
+from .._core.errors import AlgorithmError
 from ..data.cells import Cells
 from ..data.examples import to_numpy
 from ..data.sample import Sample
@@ -29,8 +29,9 @@ from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, R
 from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
 from .forest_members import ForestMembers
 from .forests import as_boosted
-from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected, fits_closely, takes_missing
+from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
 from .posterior import Posterior, Signatures
+from .side_by_side import together
 from .weighing import check_weights
 
 FITS = 8
@@ -394,20 +395,29 @@ class ScoredMembers(Members):
         return next((width for width in widths if width is not None), None)
 
     def plain(self, width: int) -> Written:
-        """Write trees as forests and linear classifiers as linear members; others are refused by name."""
+        """Write trees as forests, linear classifiers and plug-in rules as such; others are refused by name."""
         from .scikit import lines
 
         learned = [each.classifier for each in self.fitted]
-        if any(isinstance(each, Rule) for each in learned):
-            raise FileError(
-                "a mixture of an oracle's classifiers and plug-in rules cannot be saved without pickle: use "
-                'model="trees", or joblib.dump, and open such files only if you trust them'
-            )
+        is_rule = np.array([isinstance(each, Rule) for each in learned], dtype=bool)[self.place]
+        if is_rule.any():
+            return self._with_rules(is_rule, width)
         if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
             rows = lines(tuple(learned), width)[:, self.place]
             rows[-1] -= self.cuts
             return Written("linear", {"intercept": True}, {"coefficients": rows})
         return self.forests(width).plain(width)
+
+    def _with_rules(self, is_rule: NDArray[np.bool_], width: int) -> Written:
+        """Write plug-in rules as such, and the other classifiers beside them."""
+        rules = [self.fitted[k].classifier for k in self.place[is_rule]]
+        k = np.stack([rule.k for rule in rules], axis=1)
+        parts = [PlugInMembers(rules[0].posterior, k).plain(width)]
+        others = np.flatnonzero(~is_rule)
+        if len(others):
+            parts.append(self.take(others.tolist()).plain(width))
+        order = np.argsort(np.argsort(~is_rule, kind="stable"), kind="stable")
+        return together(parts, order)
 
     def forests(self, width: int | None = None) -> ForestMembers:
         """The same as members of trees, where all classifiers are."""

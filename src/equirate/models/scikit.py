@@ -7,7 +7,6 @@ back. Anything else of scikit-learn is code and state that only pickle would kee
 from __future__ import annotations
 
 import importlib
-import inspect
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -35,17 +34,25 @@ LEARNERS = {
     "SGDClassifier": "sklearn.linear_model",
     "LinearSVC": "sklearn.svm",
     "HistGradientBoostingClassifier": "sklearn.ensemble",
+    "LGBMClassifier": "lightgbm",
+    "XGBClassifier": "xgboost",
 }
-"""Classifiers of scikit-learn that numbers tell whole, and where they are."""
+"""Classifiers of scikit-learn's kind that numbers tell whole, and where they are."""
+MORE = {
+    *("verbose", "verbosity", "seed", "num_threads", "deterministic", "force_col_wise", "force_row_wise"),
+    *("lambda_l1", "lambda_l2", "bagging_fraction", "bagging_freq", "feature_fraction", "path_smooth", "cat_smooth"),
+    *("max_bin", "extra_trees", "min_data_in_leaf", "min_data_in_bin", "max_cat_to_onehot", "is_unbalance"),
+}
+"""Settings that the boosting libraries take beside those that they list; others may name files, and are refused."""
 LINEAR = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "LinearSVC")
 """Those that their coefficients tell."""
 BOOSTED = {"BoostedTrees": "equirate.boosting", "BoostedProbabilities": "equirate.boosting"}
 """Models and classifiers of boosting libraries whose settings can be saved, and where they are."""
 BOOSTED_RULE = MapOf(Either((SCALAR, ListOf(SCALAR, 100_000))), 200)
 SAVED = (
-    "linear models, boosted trees, thresholds on given scores, and plug-ins, oracles and lists of classifiers of "
-    f"scikit-learn ({', '.join(LEARNERS)}) are saved without pickle; for others use joblib.dump, and open such files "
-    "only if you trust them"
+    "linear models, boosted trees, thresholds on given scores, and plug-ins, oracles and lists of the classifiers "
+    f"{', '.join(LEARNERS)} are saved without pickle; for others use joblib.dump, and open such files only "
+    "if you trust them"
 )
 
 
@@ -135,10 +142,19 @@ def plain_learner(learner: Any) -> dict[str, Any]:
         return plain_boosted(learner)
     if name not in LEARNERS or type(learner) is not _learner(name):
         raise FileError(f"the model holds {_named(learner)}, which cannot be saved: {SAVED}")
-    usual = {key: part.default for key, part in inspect.signature(type(learner)).parameters.items()}
-    given = {key: v for key, v in learner.get_params(deep=False).items() if v is not usual[key] and v != usual[key]}
-    MapOf(SCALAR).check(given, f"the settings of {name}")
+    usual, found = type(learner)().get_params(deep=False), learner.get_params(deep=False)
+    given = {key: v for key, v in found.items() if key not in usual or (v is not usual[key] and v != usual[key])}
+    _check_settings(name, given, {*usual})
     return {name: given}
+
+
+def _check_settings(name: str, settings: Any, known: set[str]) -> None:
+    MapOf(SCALAR).check(settings, f"the settings of {name}")
+    package = LEARNERS[name].split(".")[0]
+    unknown = settings.keys() - known - (MORE if package != "sklearn" else set())
+    if unknown:
+        package = "scikit-learn" if package == "sklearn" else package
+        raise FileError(f"equirate knows no setting {min(unknown)!r} of {name}: leave it out, or upgrade {package}")
 
 
 def read_learner(value: Any) -> Any:
@@ -149,15 +165,17 @@ def read_learner(value: Any) -> Any:
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in LEARNERS:
         raise FileError(f"the estimator of a model must be one of {', '.join(LEARNERS)}; it is {shown(value)}")
     ((name, settings),) = value.items()
-    MapOf(SCALAR).check(settings, f"the settings of {name}")
-    unknown = settings.keys() - inspect.signature(_learner(name)).parameters.keys()
-    if unknown:
-        raise FileError(f"this scikit-learn knows no setting {min(unknown)!r} of {name}: upgrade scikit-learn")
+    _check_settings(name, settings, {*_learner(name)().get_params(deep=False)})
     return _learner(name)(**settings)
 
 
 def _learner(name: str) -> Any:
-    return getattr(importlib.import_module(LEARNERS[name]), name)  # a name of the table above
+    try:
+        return getattr(importlib.import_module(LEARNERS[name]), name)  # a name of the table above
+    except ModuleNotFoundError as error:
+        raise FileError(
+            f"the model is a {name}, and {error.name} is not installed: pip install 'equirate[boosting]'"
+        ) from None
 
 
 def _named(thing: Any) -> str:

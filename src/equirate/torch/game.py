@@ -32,7 +32,7 @@ from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table
 from .adjusting import adjusted, partners
 from .inputs import checked_index, device_of
-from .keeping import play_state, restore_play, unpacked
+from .keeping import play_state, restore_play
 from .ledger import Ledger
 from .members import members_of
 from .model import DAMPING, UNITS
@@ -365,7 +365,7 @@ class RateGame:
             )
         restore_play(self.game, state["play"])
         self.game.record.snapshots = [in_memory([copied(one) for one in states]) for states in state["snapshots"]]
-        lam, xi, full = (unpacked(part, None) for part in state["turn"])
+        lam, xi, full = (part.numpy().copy() for part in state["turn"])
         self.turn = Turn(lam, xi, full, self.game._asked(full, False))
         self.asked = adjusted(self.turn.asked, self.trained, self.pairs)
         self.ledger.resume(state["ledger"])

@@ -3,6 +3,9 @@
 In: the loop's game (players, record) and the learner (networks, optimisers, ledger, batches, random numbers). Out: a
 folder with one file for the state, written whole or not at all, and one for each recorded network, written before the
 state names it. The state is plain data and tensors, read with ``weights_only=True``: nothing in it is executed.
+
+Processes that share the rows each keep a folder of their own in it, and the state before the last: a process may be
+killed when some have kept a round and others not yet. They go on from the last round that all have kept.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ import hashlib
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,25 +22,23 @@ import torch
 
 from .._core.atomic import write_whole
 from .._core.errors import FileError
-from ..mixtures import Cut
+from ..game.pausing import iterates, paused, resume, rewatch, watched
 from .snapshots import Snapshot, in_file, in_memory, write
 
 if TYPE_CHECKING:
     from .learner import TorchLearner
 
-VERSION = 1
-STATE = "state.pt"
-_ARRAYS = ("rates", "losses", "multipliers", "slacks", "lagrangian", "shares")
-_SUMS = ("residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
-_WHEN = ("diverged", "retired", "left_domain")
-_GAME = ("active", "theta_rate", "lambda_rate", "slack_rate", "levels")
+VERSION = 2
+STATE, BEFORE = "state.pt", "before.pt"
 
 
 class Checkpoints:
     """Keeps a play in a folder, whenever an iterate was recorded and at the end."""
 
     def __init__(self, folder: str | os.PathLike[str], learner: TorchLearner) -> None:
-        self.folder, self.learner = Path(folder), learner
+        self.learner, self.shared = learner, learner.rows.shared
+        own = "" if self.shared.size == 1 else f"process-{self.shared.rank}-of-{self.shared.size}"
+        self.folder = Path(folder) / own
         self.kept: int | None = None
         """The last round that is kept."""
 
@@ -46,6 +46,11 @@ class Checkpoints:
     def path(self) -> Path:
         """The file of the state."""
         return self.folder / STATE
+
+    @property
+    def before(self) -> Path:
+        """The file of the state before, where several processes keep theirs."""
+        return self.folder / BEFORE
 
     def said(self) -> str:
         """What is kept, for an error."""
@@ -72,9 +77,12 @@ class Checkpoints:
             "play": play_state(game),
             "snapshots": [[name, snapshot.nbytes] for name, snapshot in zip(names, record.snapshots, strict=True)],
             "learner": self.learner.state(),
-            "progress": progress_state(progress),
+            "progress": tensors(watched(progress)),
         }
+        if self.shared.size > 1 and self.path.exists():
+            os.replace(self.path, self.before)
         write_tensors(self.path, state)
+        self.shared.end()  # all have kept this round, and nobody needs what only the one before has
         self.kept = t
         for left in set(self.folder.glob("snapshot-*.safetensors")) - {self.folder / name for name in names}:
             left.unlink(missing_ok=True)
@@ -92,14 +100,20 @@ class Checkpoints:
 
     def resume(self, game: Any, progress: Any) -> int:
         """Bring a game to where it was kept; the round, or the last one where the play was over."""
-        if not self.path.exists():
+        found = {}
+        for path in (self.path, self.before):
+            if path.exists():
+                state = read_tensors(path)
+                self._check(state, game)
+                found[int(state["round"])] = state
+        common = set.intersection(*map(set, self.shared.gather(list(found))))
+        if not common:
             return 0
-        state = read_tensors(self.path)
-        self._check(state, game)
+        state = found[max(common)]
         restore_play(game, state["play"])
         game.record.snapshots = [self._found(name, nbytes) for name, nbytes in state["snapshots"]]
         self.learner.resume(state["learner"])
-        restore_progress(progress, state["progress"])
+        rewatch(progress, arrays(state["progress"]))
         self.kept = state["round"]
         return int(game.rules.n_rounds if state["over"] else state["round"])
 
@@ -149,87 +163,34 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
 
 def play_state(game: Any) -> dict[str, Any]:
     """Where the players stand, and the record without its snapshots."""
-    record = game.record
-    return {
-        "slacks": packed(game.slacks),
-        "multipliers": packed(game.multipliers),
-        "every": game.every,
-        "stored": game.stored,
-        **{name: packed(getattr(game, name)) for name in _GAME},
-        "record": {
-            "rounds": list(record.rounds),
-            "actives": packed(record.actives),
-            "played": record.played,
-            **{name: packed(getattr(record, name)) for name in (*_ARRAYS, *_SUMS)},
-            **{name: dict(getattr(record, name)) for name in _WHEN},
-        },
-    }
+    return {**tensors(paused(game)), "iterates": tensors(iterates(game))}
 
 
 def restore_play(game: Any, state: Mapping[str, Any]) -> None:
     """Put players and record where they stood; the snapshots are to be put back by who has them."""
-    active = unpacked(state["active"], None)
-    if len(active) < len(game.active):
-        game._keep(np.isin(game.active, active))
-    game.slacks = unpacked(state["slacks"], game.slacks)
-    game.multipliers = unpacked(state["multipliers"], game.multipliers)
-    game.every, game.stored = state["every"], state["stored"]
-    for name in _GAME:
-        setattr(game, name, unpacked(state[name], None))
-    record, kept = game.record, state["record"]
-    record.rounds, record.played = list(kept["rounds"]), kept["played"]
-    record.actives = unpacked(kept["actives"], None)
-    for name in (*_ARRAYS, *_SUMS):
-        setattr(record, name, unpacked(kept[name], None))
-    for name in _WHEN:
-        setattr(record, name, {int(c): int(t) for c, t in kept[name].items()})
+    kept = arrays(state)
+    resume(game, kept, kept["iterates"])
 
 
 # -- plain data and tensors ---------------------------------------------------------------------------
 
 
-def packed(value: Any) -> Any:
-    """States of players as dicts, arrays as tensors; everything else is plain already."""
+def tensors(value: Any) -> Any:
+    """Arrays in plain data as tensors, which can be read without executing anything."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(np.array(value))
-    if isinstance(value, np.generic):
-        return value.item()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"is": type(value).__name__} | {part.name: packed(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, (list, tuple)):
-        return [packed(part) for part in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise FileError(f"a player's state holds a {type(value).__name__}, which a checkpoint cannot keep")
+    if isinstance(value, dict):
+        return {name: tensors(part) for name, part in value.items()}
+    return [tensors(part) for part in value] if isinstance(value, list) else value
 
 
-def unpacked(value: Any, like: Any) -> Any:
-    """The same back; ``like`` is a state of the same player, whose class is used."""
+def arrays(value: Any) -> Any:
+    """Tensors in plain data as arrays."""
     if isinstance(value, torch.Tensor):
         return value.numpy().copy()
-    if isinstance(value, list):
-        return [unpacked(part, None) for part in value]
-    if not isinstance(value, dict):
-        return value
-    parts = {name: part for name, part in value.items() if name != "is"}
-    if value.get("is") == Cut.__name__:
-        return Cut(**{name: unpacked(part, None) for name, part in parts.items()})
-    if not is_dataclass(like) or isinstance(like, type) or type(like).__name__ != value.get("is"):
-        raise FileError("the checkpoint is of other players than those of this game")
-    return replace(like, **{name: unpacked(part, getattr(like, name, None)) for name, part in parts.items()})
-
-
-def progress_state(progress: Any) -> dict[str, Any] | None:
-    """Where a progress callback stands, if it is a dataclass: what it shows is left out."""
-    if not is_dataclass(progress) or isinstance(progress, type):
-        return None
-    return {part.name: packed(getattr(progress, part.name)) for part in fields(progress) if part.name != "line"}
-
-
-def restore_progress(progress: Any, state: Mapping[str, Any] | None) -> None:
-    """Put a progress callback where it stood."""
-    for name, value in (state or {}).items():
-        setattr(progress, name, unpacked(value, getattr(progress, name, None)))
+    if isinstance(value, Mapping):
+        return {name: arrays(part) for name, part in value.items()}
+    return [arrays(part) for part in value] if isinstance(value, list) else value
 
 
 def write_tensors(path: Path, state: Any) -> None:

@@ -41,15 +41,20 @@ Index = NDArray[np.int64]
 class TorchLearner(Learner):
     """One network per configuration; all of them are fed with the same batches."""
 
+    alike = False
+
     def __init__(self, setting: TorchModel, rows: Rows, seeds: Sequence[int]) -> None:
         self.setting, self.rows = setting, rows
         made = [made_by(setting.module, seed) for seed in seeds]
         self.device = device_of(made[0], setting.device)
         self.inputs = inputs_of(rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]))
         self.share = Share(rows.shared, len(rows))
-        if rows.shared.size > 1 and (isinstance(self.inputs, Loaded) or setting.checkpoint is not None):
+        if rows.shared.size > 1 and isinstance(self.inputs, Loaded):
+            raise AlgorithmError("networks whose rows several processes share take arrays, not a DataLoader")
+        if rows.shared.keeps and setting.checkpoint is None:
             raise AlgorithmError(
-                "networks whose rows several processes share take arrays, and no checkpoint of their own"
+                "a network keeps itself: give its folder as TorchModel(checkpoint=...), not as "
+                "processes(checkpoints=...)"
             )
         self.strata = setting.strata(rows.trained)
         self.every = setting.batches(self.strata)
@@ -69,7 +74,6 @@ class TorchLearner(Learner):
             Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep) for module in made
         ]
         self.share.alike(self.networks)
-        self.alike = rows.shared.size == 1
         self.ledger = Ledger(rows.cells, len(made))
         self.shelf = Shelf(setting.memory, setting.folder)
         self.budget = self.shelf.budget(len(made) * size_of(made[0].state_dict()))

@@ -29,6 +29,8 @@ PROBLEM = eq.Problem(eq.maximize(eq.f1()), PARITY)
 CELLS = 4
 EVERY = 5
 """Rounds from one time that is taken to the next."""
+MANY = 1 << 17
+"""Doubles of a long message, by which bytes are told from messages."""
 
 
 def table(rows: int, columns: int, seed: int) -> tuple[Any, Any, Any]:
@@ -41,20 +43,25 @@ def table(rows: int, columns: int, seed: int) -> tuple[Any, Any, Any]:
 
 
 def played(*given: Any, rounds: int, every: int = EVERY) -> dict[str, float]:
-    """Seconds of a round, by the clock and of this process's own time."""
-    clock, own = [], []
+    """Seconds of a round: by the clock, without the time in which others had the cores, and of this process's own."""
+    clock, free, own = [], [], []
 
     def told(moment: Any) -> None:
         clock.append(time.perf_counter())
+        free.append(clock[-1] - _waited())
         own.append(time.process_time())
 
     eq.solve(PROBLEM, *given, n_rounds=rounds, record_every=every, theta_step=STEPS, lambda_step=STEPS, progress=told)
-    between = [np.diff(times) / every for times in (clock, own)]
-    return {
-        "clock": float(np.median(between[0])),
-        "least": float(between[0].min()),
-        "own": float(np.median(between[1])),
-    }
+    times = {"clock": clock, "free": free, "own": own}
+    return {name: float(np.median(np.diff(each) / every)) for name, each in times.items()}
+
+
+def _waited() -> float:
+    """Seconds that this thread was ready to work and had no core, where the system tells; waiting for a disk is not."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
 
 
 def a_round(job: dict[str, Any]) -> dict[str, Any] | None:
@@ -63,25 +70,28 @@ def a_round(job: dict[str, Any]) -> dict[str, Any] | None:
     X, y, group = table(job["rows"] // size, job["columns"], rank)
     found: dict[str, Any] = played(X, y, {"group": group}, rounds=job["rounds"])
     numbers = (job["columns"] + 1 + CELLS) * len(STEPS) ** 2
-    found.update(bytes=8 * numbers, reduce=_reduced(numbers, job["repetitions"]) if size > 1 else 0.0)
+    found.update(bytes=8 * numbers, reduces=_reduced((1, numbers, MANY), job["repetitions"]) if size > 1 else [])
     return found if rank == 0 else None
 
 
-def _reduced(numbers: int, repetitions: int) -> float:
-    """Median seconds of gloo's all-reduce of so many doubles."""
+def _reduced(sizes: tuple[int, ...], repetitions: int) -> list[tuple[int, float]]:
+    """Bytes, and the median seconds of gloo's all-reduce of them, for some numbers of doubles."""
     import torch
     import torch.distributed
 
     torch.distributed.init_process_group("gloo")
-    buffer, samples = torch.ones(numbers, dtype=torch.float64), []
-    for _ in range(repetitions):
-        torch.distributed.barrier()
-        begun = time.perf_counter()
-        torch.distributed.all_reduce(buffer)
-        samples.append(time.perf_counter() - begun)
-        buffer.fill_(1.0)
+    found = []
+    for numbers in sizes:
+        buffer, samples = torch.ones(numbers, dtype=torch.float64), []
+        for _ in range(repetitions):
+            torch.distributed.barrier()
+            begun = time.perf_counter()
+            torch.distributed.all_reduce(buffer)
+            samples.append(time.perf_counter() - begun)
+            buffer.fill_(1.0)
+        found.append((8 * numbers, statistics.median(samples)))
     torch.distributed.destroy_process_group()
-    return statistics.median(samples)
+    return found
 
 
 # -- Parquet files -----------------------------------------------------------------------------------
@@ -154,13 +164,21 @@ def _watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def fitted(job: dict[str, Any]) -> dict[str, Any] | None:
     """A fit, in which one process is killed some time after it began, on the first attempt."""
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" and rank == job.get("victim"):
-        threading.Timer(job["after"], os.kill, (os.getpid(), 9)).start()
     X, y, group = table(job["rows"] // size, job["columns"], rank)
     begun = time.perf_counter()
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" and rank == job.get("victim"):
+        killer = threading.Timer(job["after"], _die, (Path(job["out"]).with_name("killed.json"),))
+        killer.daemon = True  # a fit that was faster than the kill is over
+        killer.start()
     with eqd.processes(every=0.2):
         classifier = estimator(job["rounds"]).fit(X, y, {"group": group})
     return {"digest": digest(classifier), "seconds": time.perf_counter() - begun} if rank == 0 else None
+
+
+def _die(note: Path) -> None:
+    """End this process as kill -9 does, and leave a note of when that was."""
+    note.write_text(json.dumps({"at": time.time()}))
+    os.kill(os.getpid(), 9)
 
 
 def estimator(rounds: int) -> eq.RateClassifier:

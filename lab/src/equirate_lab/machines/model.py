@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 
@@ -30,27 +31,35 @@ class Costs:
 
     row: float
     fixed: float
-    message: float = 5e-5
-    byte: float = 1e-9
+    message: float
+    byte: float
 
     @classmethod
     def of(cls, rounds: Sequence[dict[str, Any]]) -> Costs | None:
-        """From rounds of one process with few and many rows, by that process's own time."""
+        """From rounds of one process with few and many rows, by its own time, and all-reduces between two processes.
+
+        More processes than cores wait for their turn as well as for each other, so nothing is made of theirs.
+        """
         single = sorted((each["rows"], each["own"]) for each in rounds if each["processes"] == 1)
-        if len(single) < 2:
+        pairs = [each for each in rounds if each["processes"] == 2]
+        if len(single) < 2 or not pairs:
             return None
         (few, short), (many, long) = single[0], single[-1]
         row = max((long - short) / (many - few), 0.0)
-        return cls(row, max(short - few * row, 0.0))
+        usual = pairs[0]["bytes"]
+        most = max(bytes_ for bytes_, _ in pairs[0]["reduces"])
+        here, there = (median(dict(map(tuple, each["reduces"]))[size] for each in pairs) for size in (usual, most))
+        byte = max((there - here) / (most - usual), 0.0)  # two messages, each of half the bytes
+        return cls(row, max(short - few * row, 0.0), max(here / 2 - byte * usual / 2, 0.0), byte)
 
     def reduce(self, bytes_: float, processes: int) -> float:
         """One all-reduce.
 
         Examples
         --------
-        >>> Costs(1e-7, 1e-3).reduce(4480, 1)
+        >>> Costs(1e-7, 1e-3, 5e-5, 1e-9).reduce(4480, 1)
         0.0
-        >>> round(1e3 * Costs(1e-7, 1e-3).reduce(4480, 64), 2)
+        >>> round(1e3 * Costs(1e-7, 1e-3, 5e-5, 1e-9).reduce(4480, 64), 2)
         6.31
         """
         steps = 2 * (processes - 1)

@@ -1,6 +1,7 @@
-"""Census data in halves: ACSIncome from the data folder, and Adult, with sex and four race groups.
+"""Tables in halves: ACSIncome from the data folder and Adult, with sex and four race groups; COMPAS and Law School.
 
-In: a split's number. Out: `Halves`, training and test rows. The attribute that a problem is about is never a feature.
+In: a split's number. Out: `Halves`, training and test rows. The attribute that a problem is about is never a feature of
+census data; COMPAS and Law School are taken as their loaders prepare them, with one protected group.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 ROWS = 100_000
 """Rows of ACSIncome to train on, and to test on."""
+ATTRIBUTES = {"acs": ("race", "sex"), "adult": ("race", "sex"), "compas": ("group",), "law_school": ("group",)}
+"""Data sets, and the attributes that problems on them are about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,8 @@ class Halves:
 
 def halves(data: str, attribute: str, split: int, directory: Path | None, rows: int = ROWS) -> Halves:
     """Two parts of a data set, drawn anew for every split."""
-    X, y, groups = (_acs if data == "acs" else _adult)(attribute, directory)
+    load = {"acs": _acs, "adult": _adult}.get(data)
+    X, y, groups = _prepared(data) if load is None else load(attribute, directory)
     order = np.random.default_rng(split).permutation(len(y))
     ends = (rows, 2 * rows) if data == "acs" else (2 * len(y) // 3, len(y))
     first, second = order[: ends[0]], order[ends[0] : ends[1]]
@@ -73,3 +77,12 @@ def _adult(attribute: str, directory: Path | None) -> tuple[NDArray[Any], NDArra
     sex = (people["sex"].astype(str).str.strip() == "Female").to_numpy().astype(int)
     X = named[kept].to_numpy(dtype=float)
     return X, np.asarray(found.label, dtype=int), sex if attribute == "sex" else groups
+
+
+@cache
+def _prepared(data: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    from equirate import datasets
+
+    found = datasets.load(data)
+    X = found.features.to_numpy(dtype=float)
+    return X, np.asarray(found.label, dtype=int), found.protected_rows.astype(int)

@@ -1,0 +1,113 @@
+"""Classifiers of several kinds that decide together: an oracle's own and the plug-in rules beside them.
+
+In: members of several kinds, and the order in which their classifiers stand. Out: `SideBySide`, which decides and is
+written as they are, each part by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import FileError
+from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
+from .contract import Array, Members, Written
+
+KIND = "side_by_side"
+MOST = 8
+"""Parts that a file may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide(Members):
+    """The classifiers of several members.
+
+    Attributes
+    ----------
+    parts
+        The members.
+    order
+        For each classifier its place among those of all parts, one part after the other.
+    """
+
+    parts: tuple[Members, ...]
+    order: NDArray[np.int64]
+    settings_rule: ClassVar[Rule] = MapOf(Either((SCALAR, ListOf(maybe(TEXT)))))
+    array_rules: ClassVar[Mapping[str, Rule]] = {"order": ArrayOf("i", 1)}
+    nested: ClassVar[str] = "part."
+
+    def __len__(self) -> int:
+        """Count the classifiers."""
+        return len(self.order)
+
+    @property
+    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the parts
+        """Whether predicting needs attributes."""
+        return any(part.needs_attributes for part in self.parts)
+
+    @property
+    def width(self) -> int | None:
+        """Features of the parts."""
+        return next((part.width for part in self.parts if part.width is not None), None)
+
+    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+        """As the parts decide."""
+        return np.hstack([part.decide(X, attributes) for part in self.parts])[:, self.order]
+
+    def scores(self, X: Any, attributes: Any = None) -> Array:
+        """As the parts score."""
+        return np.hstack([part.scores(X, attributes) for part in self.parts])[:, self.order]
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some, and of the parts what they need."""
+        wanted = self.order[list(indices)]
+        begin, kept = 0, list[Members]()
+        place = np.zeros(sum(len(part) for part in self.parts), dtype=np.int64)
+        for part in self.parts:
+            own = np.unique(wanted[(wanted >= begin) & (wanted < begin + len(part))])
+            place[own] = sum(len(each) for each in kept) + np.arange(len(own))
+            kept += [part.take((own - begin).tolist())] if len(own) else []
+            begin += len(part)
+        return SideBySide(tuple(kept), place[wanted])
+
+    def plain(self, width: int) -> Written:
+        """Write the parts, one after the other."""
+        return together([part.plain(width) for part in self.parts], self.order)
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the parts back."""
+        kinds, order = settings.get("parts"), arrays["order"]
+        if not isinstance(kinds, list) or not 1 <= len(kinds) <= MOST or not all(isinstance(k, str) for k in kinds):
+            raise FileError(f"classifiers side by side have 1 to {MOST} parts, of kinds that are named")
+        if set(kinds) & {KIND, "derandomised"}:
+            raise FileError("classifiers side by side are of other kinds themselves")
+        left, numbers = {k: v for k, v in settings.items() if k != "parts"}, dict(arrays)
+        del numbers["order"]
+        parts = []
+        for k, kind in enumerate(kinds):
+            own, named = f"{k}.", f"{cls.nested}{k}."
+            inner = {name.removeprefix(own): left.pop(name) for name in [*left] if name.startswith(own)}
+            some = {name.removeprefix(named): numbers.pop(name) for name in [*numbers] if name.startswith(named)}
+            parts.append(Members.read(Written(kind, inner, some)))
+        if left or numbers:
+            raise FileError(f"classifiers side by side have {next(iter([*left, *numbers]))[:60]!r}, of no part")
+        if len({part.width for part in parts if part.width is not None}) > 1:
+            raise FileError("classifiers side by side have other numbers of features")
+        if not len(order) or order.min() < 0 or order.max() >= sum(len(part) for part in parts):
+            raise FileError("the order of classifiers side by side does not fit them")
+        return cls(tuple(parts), order.astype(np.int64))
+
+
+def together(parts: Sequence[Written], order: NDArray[Any]) -> Written:
+    """Several written members as one: the names of a part's settings and arrays begin with its number."""
+    settings: dict[str, Any] = {"parts": [part.kind for part in parts]}
+    arrays: dict[str, NDArray[Any]] = {"order": np.asarray(order, dtype=np.int64)}
+    for k, part in enumerate(parts):
+        settings |= {f"{k}.{name}": value for name, value in part.settings.items()}
+        arrays |= {f"{SideBySide.nested}{k}.{name}": array for name, array in part.arrays.items()}
+    return Written(KIND, settings, arrays)
