@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 import equirate as eq
 from equirate.data.sample import Sample
 from equirate.estimators.fitting import Settings
+from equirate.game.algorithms import choose
 from equirate.models import Linear, Rows
 from equirate.models.contract import Asked
 from equirate.players.steps import ADAM
@@ -174,6 +175,15 @@ def test_every_kind_of_algorithm_can_be_played(algorithm):
     solution = solved(quick(epochs=3), algorithm=algorithm, **({"n_rounds": 3} if algorithm == "oracle" else {}))
     assert len(solution.iterates) > 1
     assert np.isfinite(solution.rates).all()
+
+
+def test_ratios_are_solved_by_biconvex_where_nobody_says_otherwise():
+    ratios = eq.Problem(eq.maximize(eq.f1()), [eq.f1(A) >= eq.f1(B) - 0.05])
+    assert choose("auto", ratios, descends=True).name == "slack_ratios"
+    solution = eq.solve(ratios, X, Y, {"group": GROUP}, model=quick())
+    assert solution.algorithm.name == "biconvex"
+    assert solution.status.feasible
+    assert solution.status.objective > 0.6
 
 
 def test_the_steps_of_multipliers_go_with_the_rows_of_a_round():

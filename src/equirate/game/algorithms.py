@@ -29,13 +29,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from .._core.errors import AlgorithmError
+from .._core.errors import AlgorithmError, EquirateError
 from ..language.curvature import Curvature
 from ..players.corrective import Corrective
 from ..players.model import Descend, ModelPlayer, Respond
 from ..players.multipliers import Ascent, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
-from ..problem.canonical import Program, RatioForm
+from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem
 from .loop import Players
 
@@ -166,12 +166,14 @@ ALGORITHMS = {
 }
 
 
-def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
+def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = False) -> Algorithm:
     """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
 
-    Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``. For a model
-    without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes; ``slack_ratios``,
-    ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients are refused.
+    Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``; where a model
+    is fed with ``batches`` they are solved by ``biconvex``, if it takes them: it measured better (docs/torch.md). For a
+    model without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes;
+    ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients
+    are refused.
     """
     if isinstance(algorithm, Algorithm):
         chosen = algorithm
@@ -179,7 +181,8 @@ def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
         convex = surrogate if descends else oracle if problem.has_black_boxes else corrective
-        chosen = slack_ratios if problem.curvature is Curvature.RATIO else convex
+        ratios = biconvex if batches and _takes(biconvex, problem) else slack_ratios
+        chosen = ratios if problem.curvature is Curvature.RATIO else convex
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")
@@ -191,3 +194,12 @@ def choose(algorithm: Any, problem: Problem, descends: bool) -> Algorithm:
             "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"
         )
     return replace(chosen, model=_RESPOND)
+
+
+def _takes(algorithm: Algorithm, problem: Problem) -> bool:
+    """Whether an algorithm solves a problem."""
+    try:
+        algorithm.check(canonicalize(problem, algorithm.form))
+    except EquirateError:
+        return False
+    return True

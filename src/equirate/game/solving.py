@@ -192,7 +192,7 @@ def solve_on(
     """
     model = make_model(options.model)
     refuse_apart(model)
-    chosen = choose(options.algorithm, problem, model.can_descend)
+    chosen = choose(options.algorithm, problem, model.can_descend, model.has_own_steps)
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     examples = sample.examples

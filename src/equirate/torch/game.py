@@ -141,7 +141,7 @@ class RateGame:
         examples = Examples.of(_array(y), attributes, sample_weight, two_classes=True)
         self.n_rows = len(examples)
         self.problem = problem.expanded(examples)
-        chosen = _checked(choose(algorithm, self.problem, True))
+        chosen = _checked(choose(algorithm, self.problem, True, batches=True))
         program = canonicalize(self.problem, chosen.form)
         chosen.check(program)
         cells = make_cells(program, examples)
