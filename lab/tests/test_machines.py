@@ -32,16 +32,16 @@ def test_tables_tell_what_there_is():
         {"kill": 1, "after": 2.0, "ended": 7.0, "finished": False, "named": True, "same": True},
         {"kill": 2, "after": 9.0, "ended": 0.0, "finished": True, "named": False, "same": True},
     ]
-    measured = {"rows": 1000, "fit": False, "clock": 2e-4, "anonymous": 10**9, "seconds": 3.0}
+    measured = {"rows": 1000, "fit": False, "clock": 3e-4, "anonymous": 10**9, "seconds": 3.0}
     files = [
-        {**measured, "source": "memory", "own": 5e-5},
-        {**measured, "source": "file", "own": 1e-4},
+        {**measured, "source": "memory", "own": 5e-5, "free": 1e-4},
+        {**measured, "source": "file", "own": 1e-4, "free": 2e-4},
         {"rows": 1000, "source": "file", "fit": True, "objective": 0.5, "anonymous": 5 * 10**8, "seconds": 5.0},
     ]
     made = make_tables({"rounds": ROUNDS, "files": files, "kills": kills})
     assert [len(table.rows) for table in made] == [3, 4, 3, 1]
     assert made[0].rows[2] == ("1,000,000", "2", "51.0", "51.0", "60", "0.30", "0.30", "0.6%")
-    assert made[2].rows[1][3:7] == ("100", "2.00", "200", "1.00")
+    assert made[2].rows[1][3:8] == ("100", "200", "300", "2.00", "1.00")
     assert made[3].rows[0] == ("torchrun", "2", "1", "1", "7.0", "7.0", "2 of 2")
     assert make_tables({}) == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.forkserver
 import os
 import signal
 import threading
@@ -14,6 +16,7 @@ import pytest
 
 import equirate as eq
 
+dask = pytest.importorskip("dask", reason="the extra distributed is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra distributed is not installed")
 
@@ -42,7 +45,7 @@ def estimator(**settings):
 def client():
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=0
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -115,6 +118,14 @@ def test_warnings_are_given_here(client):
         fit(client, impossible, dd.from_pandas(FRAME, npartitions=2), **NAMED)
 
 
+def quick_workers():
+    """How to start workers that have everything loaded already."""
+    loaded = ["distributed", "pandas", "torch.distributed", "equirate.distributed"]
+    multiprocessing.get_context("forkserver").set_forkserver_preload(loaded)
+    multiprocessing.forkserver.ensure_running()
+    return "forkserver"
+
+
 def ended(work, limit=300):
     """What a function returns, or the error that it ends with; one that hangs fails the test."""
     found = []
@@ -150,6 +161,7 @@ def killed(client, rank):
     return died
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="workers are forked and killed")
 def test_a_worker_that_is_killed(together, monkeypatch):
     """With a restart the fit comes to the same bits; without one it ends, and says who died."""
     from equirate.distributed import cluster as room, fit
@@ -163,7 +175,8 @@ def test_a_worker_that_is_killed(together, monkeypatch):
 
     expected, _ = together(2, work)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None, memory_limit=0) as cluster,
+        dask.config.set({"distributed.worker.multiprocessing-method": quick_workers()}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", memory_limit=0) as cluster,
         distributed.Client(cluster) as client,
     ):
         died = killed(client, 0)

@@ -31,6 +31,8 @@ from ..experiments.files import read_json, write_json
 PARTS = ("rounds", "files", "kills", "dask")
 MANY_ROWS = 5_000_000
 """From here on fewer rounds tell as much."""
+MOST = 3
+"""Kills that are tried for each that comes before the fit is over."""
 Tell = Callable[[str], None]
 Results = dict[str, list[dict[str, Any]]]
 """Rows by part."""
@@ -53,6 +55,7 @@ class Settings:
     """Rows of the file that is fitted, and whose rounds are timed; 0 for none."""
     file_rounds: int = 6
     kills: int = 10
+    """That come before the fit is over."""
     kill_rows: int = 8000
     kill_rounds: int = 400
 
@@ -168,9 +171,11 @@ def _kills(folder: Path, settings: Settings, kept: Kept) -> None:
     if whole is None:
         return
     rng = random.Random(1)
-    for k in range(settings.kills):
+    for k in range(MOST * settings.kills):
         chosen = {**job, "victim": rng.randrange(2), "after": rng.uniform(0.0, 1.0) * whole["seconds"]}
         kept.row("kills", partial(_killed, folder, chosen, whole["digest"]), kill=k + 1)
+        if _hit(kept.results["kills"]) >= settings.kills:
+            break
 
 
 def _killed(folder: Path, job: dict[str, Any], digest: str) -> dict[str, Any]:
@@ -211,7 +216,7 @@ def _dask(folder: Path, settings: Settings, kept: Kept) -> None:
         multiprocessing.forkserver.ensure_running()
     X, y, group = table(settings.kill_rows, 8, 0)
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")).assign(group=group, y=y), npartitions=4)
-    started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    started = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with started as cluster, distributed.Client(cluster) as client:
 
         def fit(restarts: int) -> str:
@@ -225,12 +230,19 @@ def _dask(folder: Path, settings: Settings, kept: Kept) -> None:
             return {"digest": fit(0), "seconds": time.monotonic() - begun}
 
         whole = kept.row("dask", untouched, kill=0)
+        if whole is None:
+            return
         rng = random.Random(2)
-        for k in range(settings.kills):
-            after, victim = rng.uniform(0.0, 1.0) * whole["seconds"] if whole else 0.0, rng.randrange(2)
-            if whole is not None:
-                work = partial(_killed_on_dask, client, fit, after, victim, whole["digest"])
-                kept.row("dask", work, kill=k + 1)
+        for k in range(MOST * settings.kills):
+            after, victim = rng.uniform(0.0, 1.0) * whole["seconds"], rng.randrange(2)
+            kept.row("dask", partial(_killed_on_dask, client, fit, after, victim, whole["digest"]), kill=k + 1)
+            if _hit(kept.results["dask"]) >= settings.kills:
+                break
+
+
+def _hit(rows: list[dict[str, Any]]) -> int:
+    """How many kills came before the fit was over."""
+    return sum(not row.get("finished", True) for row in rows)
 
 
 def _killed_on_dask(client: Any, fit: Callable[[int], str], after: float, victim: int, digest: str) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _own(side: str, train: Part, test: Part, size: int, epochs: int, seed: int) 
 
 def _equirate(train: Part, test: Part, size: int, epochs: int, seed: int, held_out: float = 0.0) -> Result:
     apart = np.random.default_rng([seed, 5]).random(len(train[0])) < held_out
-    rows, others = (tuple(array[chosen] for array in train) for chosen in (~apart, apart))
+    rows, others = ((train[0][part], train[1][part], train[2][part]) for part in (~apart, apart))
     model = TorchModel(
         partial(network, train[0].shape[1]), batch_size=size, epochs=round(epochs * len(train[0]) / len(rows[0]))
     )
@@ -96,7 +96,7 @@ def _equirate(train: Part, test: Part, size: int, epochs: int, seed: int, held_o
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)
-        solution = eq.solve(PROBLEM, *rows[:2], {"women": rows[2]}, model=model, seeds=[seed], referee=referee)
+        solution = eq.solve(PROBLEM, rows[0], rows[1], {"women": rows[2]}, model=model, seeds=[seed], referee=referee)
     seconds = time.process_time() - begin
     mixture = solution.polish()
     chosen = others if held_out else rows
