@@ -64,7 +64,7 @@ def _looked_up(node: ast.Attribute, known: dict[str, str]) -> Iterator[str]:
         if module in MODULES and not public(module, last) and not last.startswith("__"):
             yield f"{module}.{last}"
     private = last.startswith("_") and not last.startswith("__")
-    if private and path != ["self"] and path != ["cls"]:
+    if private and path not in (["self"], ["cls"]) and (*path, last) != ("os", "_exit"):
         yield ast.unparse(node)
 
 
