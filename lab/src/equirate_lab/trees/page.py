@@ -107,15 +107,9 @@ def _at(lines: Sequence[Line], level: float) -> list[Line]:
 
 def _splits(lines: Sequence[Line]) -> list[int]:
     """The splits of the level that has most; levels that lack one of them are no part of the curve."""
-<<<<<<< HEAD
-    levels = {line["level"] for line in lines}
-    found = [sorted({line["split"] for line in _at(lines, level)}) for level in sorted(levels)]
-    return max(found, key=len)
-=======
     found = [{int(line["split"]) for line in _at(lines, level)} for level in sorted({line["level"] for line in lines})]
     most = max(len(splits) for splits in found)
     return sorted(next(splits for splits in found if len(splits) == most))
->>>>>>> trees
 
 
 def read_off(own: Sequence[Line], found: Sequence[Line], splits: Sequence[int], gap: float) -> float:
