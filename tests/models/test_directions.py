@@ -131,3 +131,14 @@ def test_the_usual_penalty_stays_where_another_hardly_matters():
     X, y, g, _ = data(2, 120)
     found = made(X, y, g, intercept=True)
     np.testing.assert_array_equal(found.plain, found.logistic.fit(found.labels, np.zeros((4, 1)), 12, 3e9))
+
+
+@pytest.mark.parametrize("most", [1e9, 0.0])
+def test_a_regression_without_intercept(most):
+    X, y, g, _ = data(3, 300)
+    found = made(X, y, g, intercept=False)
+    spread = found.standard.spread
+    theirs = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=5000).fit(X / spread, y)
+    W = found.logistic.fit(found.labels, np.zeros((4, 1)), 200, most)
+    np.testing.assert_allclose(W[:-1, 0] * spread, theirs.coef_[0], rtol=1e-2)
+    assert abs(W[-1, 0]) < 1e-6
