@@ -199,6 +199,7 @@ class GlooPeers(Peers):
         try:
             call(self.group).wait()
         except RuntimeError as error:
+            self._go_on()  # given up meanwhile: whatever else was missed does not matter
             raise self._missed(error) from error
 
     # -- when something is wrong -----------------------------------------------------------------

@@ -254,7 +254,8 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
         if shape.shape != (1,) or not 1 <= shape[0] <= 10_000_000:
             raise FileError(f"{place} has no number of features")
         forest = Forest.read(arrays, int(shape[0]), bool(single))
-        if len(forest.offset) != (1 if len(arrays["classes"]) == 2 else len(arrays["classes"])):
+        count = len(arrays["classes"])
+        if count < 2 or len(forest.offset) != (1 if count == 2 else count):
             raise FileError(f"{place} has other scores than classes")
         found: Any = Boosted(forest, arrays["classes"])
     elif kind == "logistic":
