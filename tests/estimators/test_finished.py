@@ -79,7 +79,7 @@ def test_with_few_rows_for_each_feature_the_labels_model_is_fitted_again_on_all_
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), loose, random_state=0).fit(X, y, attributes)
     new = rng.normal(size=(40_000, 60))
     ours, whole = clf.predict(new), LogisticRegression(C=0.01).fit(X, y).predict(new)
-    parts = [LogisticRegression(C=0.01).fit(X[:900], y[:900]).predict(new)]
-    assert np.mean(ours != whole) < np.mean(parts[0] != whole)
+    part = LogisticRegression(C=0.01).fit(X[:900], y[:900]).predict(new)
+    assert np.mean(ours != whole) < np.mean(part != whole)
     truth = new[:, :5].sum(axis=1) > 0
     assert np.mean(ours != truth) <= np.mean(LogisticRegression().fit(X, y).predict(new) != truth)

@@ -9,8 +9,9 @@ from equirate.data.splits import split_by_cell
 from equirate.game.options import Options
 from equirate.game.solving import solve_on
 from equirate.models.folds import Folds
-from equirate.models.joined import Joined, constants, joined
+from equirate.models.joined import constants, joined
 from equirate.models.linear import LinearMembers
+from equirate.models.side_by_side import SideBySide
 from equirate.models.thresholds import Given, ThresholdMembers, Thresholds
 from equirate.problem.table import problem_cells
 
@@ -79,7 +80,7 @@ def test_joined_members_decide_as_each() -> None:
 def test_members_of_different_settings_stay_apart() -> None:
     apart = [ThresholdMembers(Thresholds(Given(sign)), np.array([[0.0, 0.5]])) for sign in (1.0, -1.0)]
     both = joined(apart)
-    assert isinstance(both, Joined)
+    assert isinstance(both, SideBySide)
     assert len(both) == 4
     score = X[:, 0]
     expected = np.hstack([part.decide(score) for part in apart])
@@ -94,4 +95,4 @@ def test_constants_say_the_same_to_everybody() -> None:
     for like in (LinearMembers(np.ones((4, 1))), ThresholdMembers(Thresholds(Given(1.0)), np.zeros((1, 1)))):
         features = X if isinstance(like, LinearMembers) else X[:, 0]
         np.testing.assert_array_equal(constants(like).decide(features), np.tile([False, True], (N, 1)))
-    assert constants(Joined(())) is None
+    assert constants(SideBySide.of(())) is None

@@ -105,11 +105,11 @@ def _again(more: Solution, model: Any, held: Held) -> Solution:
     """The model fitted to the labels, fitted again on all rows, and judged where mixtures are chosen."""
     whole = more.joined(Fit.LABELS).on_sample(*held.whole)
     learner = make_model(model).bind(Rows.of(held.whole[0], whole.judge.cells), 1, ADAM, [0])
-    joined = finishing(whole, learner, 0, searching=False)
-    first, fits = len(more.record.rounds), whole.joining(joined).record.fits
-    again = tuple(t for t, fit in sorted(fits.items()) if t >= first and fit == Fit.LABELS)
+    joining = whole.joining(finishing(whole, learner, 0, searching=False))
+    labels = joining.joined(Fit.LABELS).mixed or ()
+    again = tuple(t for t in labels if t >= len(more.record.rounds))
     if again:  # otherwise it has the same rates as before
-        whole = replace(whole.joining(joined), mixed=again)
+        whole = replace(joining, mixed=again)
     return whole.on_sample(*held.choose) if not held.together else whole
 
 

@@ -39,9 +39,9 @@ from ..models import make_model
 from ..models.contract import Members, Model, Prepared, refuse_apart
 from ..models.derandomised import Derandomised
 from ..models.design import Standard
-from ..models.joined import Joined
 from ..models.linear import Linear
 from ..models.plug_in import PlugIn
+from ..models.side_by_side import SideBySide
 from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
@@ -390,8 +390,8 @@ def _served(members: Members, serve: Callable[[Members], Members]) -> Members:
     """Members with their features back, also those that are made of others."""
     if isinstance(members, Derandomised):
         return replace(members, base=_served(members.base, serve))
-    if isinstance(members, Joined):
-        return Joined(tuple(_served(part, serve) for part in members.parts))
+    if isinstance(members, SideBySide):
+        return replace(members, parts=tuple(_served(part, serve) for part in members.parts))
     return serve(members)
 
 

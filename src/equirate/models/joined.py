@@ -7,18 +7,15 @@ that they are saved as those are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .contract import Array, Members, Scores
+from .contract import Members
 from .finite import FiniteMembers
 from .linear import LinearMembers
 from .oracle import ScoredMembers
 from .plug_in import PlugInMembers
+from .side_by_side import SideBySide
 from .thresholds import ThresholdMembers
 
 
@@ -47,7 +44,7 @@ def joined(parts: Sequence[Members]) -> Members:
     if len(rules) == len(parts) and all(part.posterior.signatures is rules[0].posterior.signatures for part in rules):
         return PlugInMembers(rules[0].posterior, np.concatenate([part.k for part in rules], axis=1))
     scored = [part for part in parts if isinstance(part, ScoredMembers)]
-    return _scored(scored) if len(scored) == len(parts) else Joined(tuple(parts))
+    return _scored(scored) if len(scored) == len(parts) else SideBySide.of(parts)
 
 
 def _scored(parts: Sequence[ScoredMembers]) -> Members:
@@ -68,48 +65,3 @@ def constants(like: Members) -> Members | None:
     if isinstance(like, ThresholdMembers):
         return ThresholdMembers(like.setting, np.repeat([[np.inf, -np.inf]], len(like.cuts), axis=0))
     return None
-
-
-@dataclass(frozen=True, eq=False)
-class Joined(Members):
-    """Members of different kinds or settings."""
-
-    parts: tuple[Members, ...]
-
-    @property
-    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the members
-        """Whether predicting needs attributes."""
-        return any(part.needs_attributes for part in self.parts)
-
-    @property
-    def width(self) -> int | None:
-        """Features of the members."""
-        return self.parts[0].width
-
-    def __len__(self) -> int:
-        """Count them."""
-        return sum(map(len, self.parts))
-
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
-        """Decide with each part."""
-        return np.concatenate([part.decide(X, attributes) for part in self.parts], axis=1)
-
-    def scores(self, X: Any, attributes: Any = None) -> Scores:
-        """Scores of each part."""
-        return np.concatenate([part.scores(X, attributes) for part in self.parts], axis=1)
-
-    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
-        """Weighted mean of the parts' mean scores."""
-        ends = np.cumsum([0, *map(len, self.parts)])
-        shares = [weights[a:b] for a, b in pairwise(ends)]
-        found = [part.mean_score(X, share, attributes) for part, share in zip(self.parts, shares, strict=True)]
-        return np.asarray(np.sum(found, axis=0), dtype=float)
-
-    def take(self, indices: Sequence[int]) -> Members:
-        """Keep some of them."""
-        ends = np.cumsum([0, *map(len, self.parts)])
-        found = []
-        for k in indices:
-            part = int(np.searchsorted(ends, k, side="right")) - 1
-            found.append(self.parts[part].take([int(k - ends[part])]))
-        return joined(found)

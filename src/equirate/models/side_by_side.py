@@ -1,4 +1,4 @@
-"""Classifiers of several kinds that decide together: an oracle's own and the plug-in rules beside them.
+"""Classifiers of several kinds that decide together: those of folds, or an oracle's own and plug-in rules beside them.
 
 In: members of several kinds, and the order in which their classifiers stand. Out: `SideBySide`, which decides and is
 written as they are, each part by itself.
@@ -7,7 +7,8 @@ written as they are, each part by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,11 @@ class SideBySide(Members):
     array_rules: ClassVar[Mapping[str, Rule]] = {"order": ArrayOf("i", 1)}
     nested: ClassVar[str] = "part."
 
+    @classmethod
+    def of(cls, parts: Sequence[Members]) -> SideBySide:
+        """All classifiers of some members, in order."""
+        return cls(tuple(parts), np.arange(sum(map(len, parts))))
+
     def __len__(self) -> int:
         """Count the classifiers."""
         return len(self.order)
@@ -61,6 +67,20 @@ class SideBySide(Members):
     def scores(self, X: Any, attributes: Any = None) -> Array:
         """As the parts score."""
         return np.hstack([part.scores(X, attributes) for part in self.parts])[:, self.order]
+
+    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+        """Sum of the parts' mean scores, each with the weights of its own classifiers."""
+        ends = np.cumsum([0, *map(len, self.parts)])
+        shares = np.zeros(ends[-1])
+        np.add.at(shares, self.order, weights)
+        found = [
+            part.mean_score(X, shares[a:b], attributes) for part, (a, b) in zip(self.parts, pairwise(ends), strict=True)
+        ]
+        return np.asarray(np.sum(found, axis=0), dtype=float)
+
+    def completed(self, module: Any) -> Members:
+        """The parts with what no file holds."""
+        return replace(self, parts=tuple(part.completed(module) for part in self.parts))
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and of the parts what they need."""
@@ -84,8 +104,7 @@ class SideBySide(Members):
         kinds, order = settings.get("parts"), arrays["order"]
         if not isinstance(kinds, list) or not 1 <= len(kinds) <= MOST or not all(isinstance(k, str) for k in kinds):
             raise FileError(f"classifiers side by side have 1 to {MOST} parts, of kinds that are named")
-        if set(kinds) & {KIND, "derandomised"}:
-            raise FileError("classifiers side by side are of other kinds themselves")
+        _check_kinds(kinds)
         left, numbers = {k: v for k, v in settings.items() if k != "parts"}, dict(arrays)
         del numbers["order"]
         parts = []
@@ -103,9 +122,16 @@ class SideBySide(Members):
         return cls(tuple(parts), order.astype(np.int64))
 
 
+def _check_kinds(kinds: Sequence[str]) -> None:
+    """Refuse kinds that are made of others: a file nests once."""
+    if set(kinds) & {KIND, "derandomised"}:
+        raise FileError("classifiers side by side are of other kinds themselves")
+
+
 def together(parts: Sequence[Written], order: NDArray[Any]) -> Written:
     """Several written members as one: the names of a part's settings and arrays begin with its number."""
     settings: dict[str, Any] = {"parts": [part.kind for part in parts]}
+    _check_kinds(settings["parts"])
     arrays: dict[str, NDArray[Any]] = {"order": np.asarray(order, dtype=np.int64)}
     for k, part in enumerate(parts):
         settings |= {f"{k}.{name}": value for name, value in part.settings.items()}
