@@ -336,12 +336,14 @@ def test_the_estimators_seed_is_that_of_everything_a_network_draws(make):
 
 def test_the_estimator_lets_multipliers_see_held_out_rows_where_there_are_enough():
     clf = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, model=quick(epochs=1), random_state=0)
-    assert Settings.of(clf).two_sets
-    assert not Settings.of(clone(clf).set_params(validation=0)).two_sets
+    assert Settings.of(clf).referee
+    assert not Settings.of(clone(clf).set_params(validation=0)).referee
     clf.fit(X, Y, sensitive_features={"group": GROUP})
     rare = np.where(np.arange(N) < 8, "a", "b")
     with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate to hold data out"):
         clf.fit(X, Y, sensitive_features={"group": rare})
+    with pytest.raises(eq.DataError, match="two_sets cannot be had"):  # who asks for it is not given something else
+        clf.set_params(two_sets=True).fit(X, Y, sensitive_features={"group": rare})
 
 
 def test_half_precision_is_saved_and_read_back():

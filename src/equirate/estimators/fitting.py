@@ -85,8 +85,6 @@ class Settings:
     def of(cls, estimator: Any) -> Settings:
         """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
         settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
-        if settings.validation and settings.made.wants_referee:
-            settings = replace(settings, two_sets=True)
         if not _number(settings.validation) or not 0 <= settings.validation < 1:
             raise EquirateError(
                 f"validation is a share of the data, at least 0 and below 1; got {settings.validation!r}"
@@ -118,7 +116,12 @@ class Settings:
         """Whether a model trained on so many examples may choose its mixture on them."""
         few = isinstance(self.model, Thresholds) or self.made.honest
         enough = is_linear(self.model) and peers().total(examples) >= ENOUGH * width
-        return bool(few or enough) and not self.two_sets
+        return bool(few or enough) and not self.referee
+
+    @property
+    def referee(self) -> bool:
+        """Whether multipliers see the held-out part: as users wish, or as the model does where one is held out."""
+        return self.two_sets or bool(self.validation and self.made.wants_referee)
 
     @cached_property
     def made(self) -> Model:
@@ -153,7 +156,7 @@ class Parts:
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
         """Split into a part to train on, one to choose on and, for the strict method of confidence, one to test on."""
         share, tested, everything = settings.validation, settings.tested, slice(0, len(cells.of))
-        share = 0.0 if settings.made.honest and not settings.two_sets else share
+        share = 0.0 if settings.made.honest and not settings.referee else share
         if share == 0 and not tested:
             return cls(None, everything, None, everything)
         shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
@@ -166,7 +169,7 @@ class Parts:
             choose = slice(0, ends[len(parts)]) if settings.trusted(len(found[0]), width) else parts[-1]
             return cls(np.concatenate(found), parts[0], parts[1] if share else None, choose, test)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
-        if tested or (settings.two_sets and not settings.made.wants_referee):
+        if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
             raise DataError(f"{message}, and {wish} cannot be had; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=4)  # where fit was called
@@ -258,16 +261,16 @@ class Training:
         line = shown if isinstance(shown, ProgressLine) else ProgressLine(problem.objective.sense) if shown else None
         options = replace(self.options(), levels=levels, start=start, progress=self._watch(levels, line))
         try:
-            if settings.two_sets:
+            if settings.referee:
                 solution = _on_two_sets(problem, sample, cells, train, choose, options)
             else:
                 solution = solve_on(problem, sample.take(train), options, cells=cells.only(train))
             told = None if line is None else line.finishing
             if not self._finishes(solution):
                 chooser = solution
-                if parts.validation is not None and not settings.two_sets:
+                if parts.validation is not None and not settings.referee:
                     chooser = solution.on_sample(sample.take(choose), cells.only(choose))
-            elif settings.two_sets or parts.validation is None:
+            elif settings.referee or parts.validation is None:
                 chooser = for_levels(solution, levels, told)
             else:
                 rows = twice(parts.validation, len(self.sample), len(sample))
@@ -333,7 +336,7 @@ class Training:
     def outcome(self, chooser: Solution, mixture: Classifier) -> Outcome:
         """A mixture with the single classifier made of it, and what was reached."""
         _, sample, _ = scoped(self.problem, self.sample, self.cells, self.settings.weight_scope)
-        if not self.settings.two_sets:
+        if not self.settings.referee:
             sample = sample.take(twice(self.parts.choose, len(self.sample), len(sample)))
         single = self._single(chooser, mixture, sample)
         made = {"stochastic": mixture, "deterministic": single}
