@@ -220,6 +220,7 @@ def test_all_is_complete_and_without_repetition() -> None:
         "slack_ratios",
         "biconvex",
         "proxy_lagrangian",
+        "linearized",
         "corrective",
     ],
 )

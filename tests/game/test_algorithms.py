@@ -11,7 +11,7 @@ from equirate.game import algorithms
 from equirate.game.algorithms import ALGORITHMS, Output, choose
 from equirate.players import model as model_player, slack as slack_player
 from equirate.players.corrective import Corrective
-from equirate.players.multipliers import Ascent, FollowTheLeader, OuterAscent, SwapRegret
+from equirate.players.multipliers import Ascent, Following, FollowTheLeader, OuterAscent, SwapRegret
 from equirate.problem.canonical import RatioForm, canonicalize
 
 N = 60
@@ -56,15 +56,15 @@ def reason(algorithm, problem):
     best_responding = {"frank_wolfe", "oracle", "coco", "corrective"}
     if algorithm in ("frank_wolfe", "spade", "nemsis") and problem in CONSTRAINED:
         return "without constraints"
-    if problem in RATIO and algorithm not in ("slack_ratios", "biconvex"):
+    if problem in RATIO and algorithm not in ("slack_ratios", "biconvex", "linearized"):
         return "is a ratio"
     if algorithm == "biconvex" and problem == "unbounded ratio":
         return "0 <= numerator <= denominator"
     if problem in BOXES and algorithm in (
-        "frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian", "corrective",
+        "frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian", "linearized", "corrective",
     ):  # fmt: skip
         return "black box"
-    if problem in KINKED and algorithm in ("frank_wolfe", "nemsis", "coco"):
+    if problem in KINKED and algorithm in ("frank_wolfe", "nemsis", "coco", "linearized"):
         return "smooth"
     if problem in LOSSES and algorithm in best_responding:
         return "cannot minimise"
@@ -102,7 +102,7 @@ def test_linear_models(algorithm, problem):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_finite_lists(algorithm, problem):
     expected = reason(algorithm, problem)
-    if algorithm in ("spade", "nemsis", "surrogate", "spade_plus"):
+    if algorithm in ("spade", "nemsis", "surrogate", "spade_plus", "linearized"):
         expected = "without gradients"
     elif expected is None and problem in LOSSES:
         expected = "cannot minimise"
@@ -141,6 +141,7 @@ def test_table_two():
         "slack_ratios": (OGD, Ascent, False, descend, uniform),
         "biconvex": (BR, Ascent, False, descend, uniform),
         "proxy_lagrangian": (OGD, SwapRegret, False, descend, uniform),
+        "linearized": (IMPLIED, Following, False, descend, uniform),
         "corrective": (BR, Corrective, False, respond, Output.BEST),
     }
     found = {
@@ -181,7 +182,9 @@ def test_choosing_by_name_or_object():
     assert repr(algorithms.spade_plus) == "spade_plus"
 
 
-@pytest.mark.parametrize("algorithm", ["surrogate", "slack_ratios", "biconvex", "proxy_lagrangian", "spade_plus"])
+@pytest.mark.parametrize(
+    "algorithm", ["surrogate", "slack_ratios", "biconvex", "proxy_lagrangian", "linearized", "spade_plus"]
+)
 def test_descending_algorithms_learn(algorithm):
     """On easy data every algorithm that descends finds a classifier far better than a constant one."""
     x = np.random.default_rng(0).normal(size=(400, 2))

@@ -12,8 +12,10 @@ from scipy.optimize import minimize as scipy_minimize
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.theory import damped_steps
+from equirate.models.contract import Pace
 from equirate.players.multipliers import (
     Ascent,
+    Following,
     FollowTheLeader,
     OuterAscent,
     SwapRegret,
@@ -81,6 +83,8 @@ MULTIPLIERS = [
         (Ascent(step=Plain(), radius=1.0), ["smooth", "boxed"]),
         (Ascent(step=InverseRoot(), initial=0.3), ["ratios"]),
         (FollowTheLeader(), ["smooth"]),
+        (Following(), ["smooth", "ratios"]),
+        (Following(step=Plain(), memory=3.0, edge=0.1), ["ratios"]),
         (OuterAscent(inner=2), ["smooth"]),
         (OuterAscent(step=Plain(), inner=1), ["smooth"]),
         (SwapRegret(), ["smooth", "ratios"]),
@@ -162,12 +166,12 @@ def test_plain_and_inverse_root_steps():
 
 
 def test_damped_steps_follow_the_gradient_and_its_change_each_row_in_its_unit():
-    rule = Damped(np.array([0.0, 3.0]), np.array([1.0, 0.1]))
+    rule = Damped(np.array([0.0, 3.0]), np.array([1.0, 0.1]), patience=5.0)
     state = rule.start((2, 1))
     first, state = rule.move(state, np.array([[2.0], [4.0]]), np.array([0.5]))
     np.testing.assert_allclose(first, [[1.0], [0.2]])  # there was no change yet
     second, state = rule.move(state, np.array([[2.0], [3.0]]), np.array([0.5]))
-    faster = math.exp(1 / 3)  # one of three steps with the same sign
+    faster = math.exp(1 / 5)  # one of five steps with the same sign
     np.testing.assert_allclose(second, [[1.0], [0.05 * (3 * faster - 3)]])  # 0.5 * 0.1 * (3 * faster + 3 * (3 - 4))
     assert state.t == 2
     for _ in range(100):
@@ -184,11 +188,63 @@ def test_a_constraints_unit_is_its_groups_share_of_the_examples():
         eq.maximize(eq.g_mean()), [eq.positive_rate(a) <= 0.3, eq.positive_rate() <= 0.4, eq.f1(a) >= eq.f1(~a) - 0.1]
     )
     table = make_table(canonicalize(problem), Examples.of(y, {"group": group}))
-    rule = damped_steps(table, 7.0, 3.0)
+    rule = damped_steps(table, Pace(damping=7.0, units=3.0, patience=9.0), learns_couplings=True)
     np.testing.assert_allclose(rule.scale[:2], [3 * 10 / 200, 3.0])
     np.testing.assert_allclose(rule.scale[2:], 1.0)
     np.testing.assert_allclose(rule.damping[:2], 7.0)
     np.testing.assert_allclose(rule.damping[2:], 0.0)  # slacks that answer best jump
+    assert rule.patience == 9.0
+
+
+def test_a_constraint_with_atoms_has_the_unit_of_its_gradient_where_couplings_follow():
+    y, group = np.tile([0, 1], 100), np.where(np.arange(200) < 20, "a", "b")
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.square(eq.positive_rate(eq.attr("group") == "a")) <= 0.1])
+    table = make_table(canonicalize(problem), Examples.of(y, {"group": group}))
+    rule = damped_steps(table, Pace(damping=7.0, units=3.0, patience=9.0), learns_couplings=False)
+    # the slope of the square is 1 in the middle of [0, 1], and one of 20 moves the rate by 1 / 20: 20 / 200 of an error
+    np.testing.assert_allclose(rule.scale[0], 3 * 20 / 200)
+    np.testing.assert_allclose(rule.damping[0], 7.0)
+
+
+@pytest.mark.parametrize("name", ["smooth", "ratios"])
+def test_following_prices_atoms_by_their_gradient_at_the_mean_of_the_rates(name):
+    """Checked by differences: the costs are the slope of the Lagrangian's functions in the predictions."""
+    table = TABLES[name]
+    player = Following(step=Plain(), memory=1.0, edge=0.0)
+    state = player.start(table, 1)
+    sums = table.cells.totals[:, None] * np.random.default_rng(3).uniform(0.3, 0.7, (len(table.cells), 1))
+    rows = table.rows(sums)
+    state = player.learn(state, table, rows, np.zeros((table.program.n_multipliers, 1)), np.array([0.5]), 1)
+    lam = state.lam
+
+    def worth(sums):
+        rows = table.rows(sums)[: table.program.n_multipliers]
+        whole = rows + table.atom_matrix @ table.atom_values(arguments(table, rows)[0])
+        return float((lam * whole)[: 1 + table.program.n_constraints].sum())
+
+    steps = 1e-6 * np.eye(len(sums))[:, :, None]
+    slope = np.array([(worth(sums + step) - worth(sums - step)) / 2e-6 for step in steps])
+    np.testing.assert_allclose(table.coefficients(lam)[:, 0], slope, rtol=1e-4, atol=1e-7)
+
+
+def test_following_learns_the_constraints_alone_and_keeps_off_the_edge():
+    problem = eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate() <= 0.4])
+    table = make_table(canonicalize(problem), Examples.of(np.tile([0, 1], 50)))
+    player = Following(step=Plain(), memory=4.0)
+    state = player.start(table, 1)
+    assert state.lam[1, 0] == 0.0
+    nothing = np.zeros((table.program.n_multipliers, 1))
+    everybody = table.rows(table.cells.totals[:, None])  # true negative rate 0, where the root has no slope
+    state = player.learn(state, table, everybody, nothing, np.array([0.5]), 1)
+    assert state.lam[1, 0] == pytest.approx(0.5 * 0.6)
+    assert np.isfinite(state.lam).all()
+    assert state.lam.max() < 100
+    np.testing.assert_allclose(state.point, everybody[: table.program.n_multipliers])
+    nobody = table.rows(0 * table.cells.totals[:, None])
+    state = player.learn(state, table, nobody, nothing, np.array([0.5]), 9)
+    mean = 0.75 * everybody + 0.25 * nobody
+    np.testing.assert_allclose(state.point, mean[: table.program.n_multipliers])
+    assert state.lam[1, 0] == pytest.approx(0.5 * 0.6 - 0.5 * 0.4)
 
 
 def test_step_rules_by_name():

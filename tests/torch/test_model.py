@@ -177,11 +177,11 @@ def test_every_kind_of_algorithm_can_be_played(algorithm):
     assert np.isfinite(solution.rates).all()
 
 
-def test_ratios_are_solved_by_biconvex_where_nobody_says_otherwise():
+def test_ratios_are_solved_by_linearized_where_nobody_says_otherwise():
     ratios = eq.Problem(eq.maximize(eq.f1()), [eq.f1(A) >= eq.f1(B) - 0.05])
     assert choose("auto", ratios, descends=True).name == "slack_ratios"
     solution = eq.solve(ratios, X, Y, {"group": GROUP}, model=quick())
-    assert solution.algorithm.name == "biconvex"
+    assert solution.algorithm.name == "linearized"
     assert solution.status.feasible
     assert solution.status.objective > 0.6
 
@@ -396,6 +396,30 @@ def test_the_two_data_set_game_measures_rows_that_it_does_not_train_on():
     found = solution.polish().evaluate(PROBLEM, *held)
     assert found["objective"] == pytest.approx(solution.status.objective)
     assert max(found["violations"]) <= 1e-3
+
+
+def test_a_referee_has_whole_numbers_and_images_as_they_are():
+    class Bag(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bag, self.score = torch.nn.EmbeddingBag(20, 4), torch.nn.Linear(4, 1)
+
+        def forward(self, words):
+            return self.score(self.bag(words))
+
+    words = np.random.default_rng(0).integers(0, 20, (N, 5))
+    images = X.reshape(N, 1, -1)
+    flat = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(X.shape[1], 1))
+    for inputs, module in ((words, Bag), (images, flat)):
+        held = (inputs[600:], Y[600:], {"group": GROUP[600:]})
+        given = (inputs[:600], Y[:600], {"group": GROUP[:600]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", eq.EquirateWarning)
+            solution = eq.solve(PROBLEM, *given, model=quick(module, epochs=2), referee=held)
+        found = solution.polish().evaluate(PROBLEM, *held)
+        assert found["objective"] == pytest.approx(solution.status.objective)
+    with pytest.raises(eq.DataError, match=r"the referee's X has \(1, 2\) features, the training X \(1, 3\)"):
+        eq.solve(PROBLEM, *given, model=quick(flat), referee=(images[600:, :, :2], *held[1:]))
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------

@@ -42,6 +42,15 @@ def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
     return matrix
 
 
+def as_given(X: Any, length: int) -> Any:
+    """Check features, but keep whole numbers (an embedding's) and arrays that are no table (images) as they are."""
+    array = None if sp.issparse(X) or feature_names(X) is not None else to_numpy(X)
+    if array is None or array.ndim < 2 or (array.ndim == 2 and array.dtype.kind not in "iu"):
+        return features(X, length)
+    _same_rows(array, length)
+    return array
+
+
 def feature_names(X: Any) -> tuple[str, ...] | None:
     """Names of the columns of a data frame; None for anything else."""
     columns = getattr(X, "columns", None)

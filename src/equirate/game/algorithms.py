@@ -12,12 +12,15 @@
 | slack_ratios     | P3         | OGD          | OGD, true          | OGD     | uniform mixture              |
 | biconvex         | P3         | BR, OGD on u | OGD, true          | OGD     | uniform mixture              |
 | proxy_lagrangian | P1, P2     | OGD          | swap regret, true  | OGD     | objective's share            |
+| linearized       | P1-P3, sm. | -            | gradient now, OGD  | OGD     | uniform mixture              |
 | corrective       | P1, P2     | BR           | duals of mixtures  | BR      | the best mixture             |
 
 (P1) is a convex objective alone, (P2) has convex constraints, (P3) ratios. Any mixture of affine and convex parts in
 objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
 the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
-row is not the paper's: multipliers that solve the mixture programme every round need few answers of a model.
+two rows are not the paper's. Multipliers that price every function at the present rates (its gradient there) and learn
+those of the constraints alone lead a network to where a ratio is best, without swinging around it; no theorem says so.
+Multipliers that solve the mixture programme every round need few answers of a model.
 
 A variant is `dataclasses.replace` of an algorithm, say with other settings of its multipliers:
 ``replace(coco, multipliers=OuterAscent(inner=20, growing=False))``.
@@ -33,7 +36,7 @@ from .._core.errors import AlgorithmError, EquirateError
 from ..language.curvature import Curvature
 from ..players.corrective import Corrective
 from ..players.model import Descend, ModelPlayer, Respond
-from ..players.multipliers import Ascent, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
+from ..players.multipliers import Ascent, Following, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem
@@ -50,6 +53,7 @@ __all__ = [  # noqa: RUF022  (in the order of the table)
     "slack_ratios",
     "biconvex",
     "proxy_lagrangian",
+    "linearized",
     "corrective",
     "ALGORITHMS",
     "Algorithm",
@@ -58,6 +62,7 @@ __all__ = [  # noqa: RUF022  (in the order of the table)
     "Ascent",
     "Corrective",
     "FollowTheLeader",
+    "Following",
     "OuterAscent",
     "SwapRegret",
 ]
@@ -146,6 +151,7 @@ coco = Algorithm("coco", _IMPLIED, OuterAscent(), _RESPOND, smooth_only=True, bl
 slack_ratios = Algorithm("slack_ratios", _OGD, Ascent(), _DESCEND, ratios=True, black_boxes=False)
 biconvex = Algorithm("biconvex", _BR, Ascent(), _DESCEND, ratios=True, form=RatioForm.BICONVEX)
 proxy_lagrangian = Algorithm("proxy_lagrangian", _OGD, SwapRegret(), _DESCEND, black_boxes=False)
+linearized = Algorithm("linearized", _IMPLIED, Following(), _DESCEND, ratios=True, smooth_only=True, black_boxes=False)
 corrective = Algorithm("corrective", _BR, Corrective(), _RESPOND, black_boxes=False, output=Output.BEST)
 
 ALGORITHMS = {
@@ -161,6 +167,7 @@ ALGORITHMS = {
         slack_ratios,
         biconvex,
         proxy_lagrangian,
+        linearized,
         corrective,
     )
 }
@@ -170,8 +177,8 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
     """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
 
     Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``; where a model
-    is fed with ``batches`` they are solved by ``biconvex``, if it takes them: it measured better (docs/torch.md). For a
-    model without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes;
+    is fed with ``batches`` they are solved by ``linearized``, if it takes them: it measured better (docs/torch.md). For
+    a model without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes;
     ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients
     are refused.
     """
@@ -181,14 +188,14 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
         convex = surrogate if descends else oracle if problem.has_black_boxes else corrective
-        ratios = biconvex if batches and _takes(biconvex, problem) else slack_ratios
+        ratios = linearized if batches and _takes(linearized, problem) else slack_ratios
         chosen = ratios if problem.curvature is Curvature.RATIO else convex
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")
     if descends or chosen.responds:
         return chosen
-    if chosen.multipliers.sees_bounds or chosen == surrogate:
+    if chosen.multipliers.sees_bounds or chosen in (surrogate, linearized):
         raise AlgorithmError(
             f"{chosen.name} descends on surrogate rates, which a model without gradients does not have: "
             "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"

@@ -14,7 +14,7 @@ from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
 from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.examples import Examples
-from ..data.features import features, stacked
+from ..data.features import as_given, stacked
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
 from ..models.contract import Rows, refuse_apart
@@ -208,7 +208,7 @@ def solve_on(
     tolerance = options.checked_tolerance()
     chosen = options.set_players(chosen, lambda chosen: theory_radius(table, chosen, rounds, options.margin))
     if damped:
-        steps = damped_steps(table, pace.damping or 0.0, pace.units)
+        steps = damped_steps(table, pace, chosen.multipliers.learns_couplings)
         chosen = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
     grid = options.configurations(
         chosen,
@@ -253,9 +253,10 @@ def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
     if not isinstance(referee, (tuple, list)) or not 2 <= len(referee) <= 4:
         raise AlgorithmError("referee must be (X, y), (X, y, attributes) or (X, y, attributes, sample_weight)")
     other = Sample.of(*referee, two_classes=True)
-    first, second = features(sample.X, len(sample)), features(other.X, len(other))
-    if first.shape[1] != second.shape[1]:
-        raise DataError(f"the referee's X has {second.shape[1]} features, the training X {first.shape[1]}")
+    first, second = (as_given(one.X, len(one)) for one in (sample, other))
+    if first.shape[1:] != second.shape[1:]:
+        wrong, right = (X.shape[1] if X.ndim == 2 else X.shape[1:] for X in (second, first))
+        raise DataError(f"the referee's X has {wrong} features, the training X {right}")
     one, two = sample.examples, other.examples
     columns = {
         name: np.concatenate([one.columns[name], two.columns[name]]) for name in one.columns if name in two.columns

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.features import features
-from ..models.contract import Model
+from ..models.contract import Model, Pace
 from ..models.linear import Linear
+from ..players.multipliers import leader, middle
 from ..players.steps import Damped
 from ..problem.table import AtomGroup, Table
 from .algorithms import Algorithm
@@ -102,25 +103,25 @@ def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
     return algorithm.multipliers.theory_rate(residual_bounds(table), table.program.n_constraints, rounds)
 
 
-def damped_steps(table: Table, damping: float, units: float) -> Damped:
+def damped_steps(table: Table, pace: Pace, learns_couplings: bool) -> Damped:
     """Steps of the multipliers of a model that is fed by batches: damped, and each constraint's in its own unit.
 
     A multiplier's unit is where a constraint weighs as much in an example's cost as an error does. For a constraint on
     a group that is the group's share of the examples: a step that suits everybody's rate is far too long for that of
-    one in a hundred, and one that suits the group's takes a whole run where the constraint is on everybody. Couplings,
-    and constraints with atoms in them, are priced by the atoms and have the unit 1; they are not damped, because slacks
-    that answer best jump. ``units`` is how many of its own units a constraint's multiplier moves where a coupling's
-    moves by 1.
+    one in a hundred, and one that suits the group's takes a whole run where the constraint is on everybody. Where
+    couplings are learnt, they and the constraints with atoms in them are priced by the atoms and have the unit 1; they
+    are not damped, because slacks that answer best jump. Else atoms count as they do in the middle of their boxes.
+    The pace has how many of its own units a constraint's multiplier moves where a coupling's moves by 1.
     """
-    n = table.program.n_multipliers
-    scale = np.ones(n - 1)
-    sizes: Any = abs(table.matrix).max(axis=1)  # sparse where the matrix is
-    most = np.asarray(sizes.toarray() if hasattr(sizes, "toarray") else sizes, dtype=np.float64).ravel()[1:n]
-    own = np.flatnonzero(~table.nonlinear)
-    scale[own] = units / np.maximum(table.cells.totals.sum() * most[own], 1e-12)
-    damped = np.zeros(n - 1)
-    damped[own] = damping
-    return Damped(damped, scale)
+    n, m = table.program.n_multipliers, table.program.n_constraints
+    scale, damped = np.ones(n - 1), np.zeros(n - 1)
+    own = np.flatnonzero(~table.nonlinear) if learns_couplings else np.arange(m)
+    direct = np.zeros((table.n_direct, m))
+    alone = np.concatenate([leader(table, middle(table, m), np.eye(m), objective=0.0), direct])
+    most = np.abs(table.coefficients(alone)).max(axis=0, initial=0.0)
+    scale[own] = pace.units / np.maximum(table.cells.totals.sum() * most[own], 1e-12)
+    damped[own] = pace.damping or 0.0
+    return Damped(damped, scale, pace.patience)
 
 
 def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, X: Any) -> float:

@@ -12,6 +12,7 @@ K answers there are K - 1; nothing here depends on how many counts there are.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -368,6 +369,8 @@ class Pace(NamedTuple):
     """Rounds that a change of a violation counts for, where nobody says otherwise how multipliers step."""
     units: float = 1.0
     """Steps of a constraint in its own unit, over those of couplings, with such steps."""
+    patience: float = math.inf
+    """Rounds in which a violation keeps its sign until such steps are e times as long."""
 
 
 class Keeper(Protocol):

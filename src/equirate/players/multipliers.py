@@ -7,7 +7,8 @@ except for the swap-regret player, who plays it too. The gradient of the Lagrang
           \partial L/\partial\lambda_s = \sigma_s(\mathrm{arg}_s(R) - \xi_s).
 
 Strategies: `Ascent` (projected gradient steps), `FollowTheLeader` (:math:`\lambda = \nabla\psi` at the average
-of the rates so far), `OuterAscent` (COCO: ascent on the constraints' multipliers around an inner Frank-Wolfe) and
+of the rates so far), `Following` (that gradient at the present rates, and ascent on the constraints' multipliers),
+`OuterAscent` (COCO: ascent on the constraints' multipliers around an inner Frank-Wolfe) and
 `SwapRegret` (the stationary distribution of a multiplicatively updated matrix; Cotter et al. 2019).
 """
 
@@ -84,6 +85,11 @@ class MultiplierPlayer(Generic[S]):
     def has_regret(self) -> bool:
         """Whether regret against the best fixed multipliers is what the player's theorem is about."""
         return False
+
+    @property
+    def learns_couplings(self) -> bool:
+        """Whether the multipliers of couplings take steps of their own."""
+        return True
 
     def stepping(self, rule: StepRule[Any]) -> Self:
         """The same player with another step rule, where it has one."""
@@ -288,6 +294,61 @@ class OuterAscent(Ascending[OuterState]):
 
 
 @dataclass(frozen=True, eq=False)
+class FollowingState(Multipliers):
+    """Multipliers, the rates that the atoms are priced at, and the state of the constraints' steps."""
+
+    point: Array
+    step: StepState
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following(Ascending[FollowingState]):
+    """Price the atoms at the present rates, and take steps up on the constraints' multipliers alone.
+
+    The couplings' multipliers are the gradient of the atoms at a running mean of the rates: a model that descends then
+    moves along the gradient of the function itself, ratios as well. Only constraints are learnt by violating them.
+
+    Parameters
+    ----------
+    memory
+        Rounds that the mean of the rates goes over.
+    edge
+        Share of its box that an argument is kept away from both ends when the gradient is taken: that of a root or a
+        logarithm has no bound there.
+    """
+
+    memory: float = 10.0
+    edge: float = 0.01
+
+    def start(self, table: Table, count: int, exact: bool = False) -> FollowingState:
+        """Begin in the middle of the boxes, with no weight on constraints."""
+        xi = middle(table, count)
+        rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
+        return FollowingState(leader(table, xi), rows, self.step.start(rows[1:].shape), slacks=xi)
+
+    @property
+    def learns_couplings(self) -> bool:
+        """They follow."""
+        return False
+
+    def learn(
+        self, state: FollowingState, table: Table, rows: Array, residual: Array, rate: Array, t: int
+    ) -> FollowingState:
+        """Move the mean; step on the constraints by what the present rates are worth."""
+        rows = rows[: table.program.n_multipliers]
+        point = state.point + max(1 / t, 1 / self.memory) * (rows - state.point)
+        seen, _ = arguments(table, rows)
+        gradient = np.zeros_like(rows)
+        gradient[table.constraints] = (rows + table.atom_matrix @ table.atom_values(seen))[table.constraints]
+        move, step = self.step.move(state.step, gradient[1:], rate)
+        constraints = project((state.lam[1:] + move)[: table.program.n_constraints], self.radius)
+        xi, left = arguments(table, point)
+        room = self.edge * (table.hi - table.lo)[:, None]
+        inside = np.clip(xi, table.lo[:, None] + room, table.hi[:, None] - room)
+        return FollowingState(leader(table, inside, constraints), point, step, slacks=xi, left=left)
+
+
+@dataclass(frozen=True, eq=False)
 class SwapState(Multipliers):
     """Multipliers, and the matrix of column distributions that they are the fixed point of."""
 
@@ -379,10 +440,10 @@ def arguments(table: Table, rows: Array) -> tuple[Array, NDArray[np.bool_]]:
     return xi, left
 
 
-def leader(table: Table, xi: Array, constraints: Array | None = None) -> Array:
+def leader(table: Table, xi: Array, constraints: Array | None = None, objective: float = 1.0) -> Array:
     """Multipliers that support the atoms at given slacks: lambda_s = w_a |d phi_a / d xi_s|."""
     lam = np.zeros((table.program.n_multipliers, xi.shape[1]))
-    lam[0] = 1.0
+    lam[0] = objective
     if constraints is not None:
         lam[table.constraints] = constraints
     first = table.couplings.start
@@ -392,7 +453,11 @@ def leader(table: Table, xi: Array, constraints: Array | None = None) -> Array:
     return lam
 
 
+def middle(table: Table, count: int) -> Array:
+    """Slacks in the middle of their boxes."""
+    return np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
+
+
 def middle_leader(table: Table, count: int) -> Array:
     """Multipliers that support the atoms in the middle of their boxes, with constraints that have atoms at 1."""
-    middle = np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
-    return leader(table, middle, np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))
+    return leader(table, middle(table, count), np.repeat(table.nonlinear[:, None].astype(float), count, axis=1))

@@ -127,17 +127,19 @@ class Damped(StepRule[DampedState]):
     Parameters
     ----------
     damping
-        Steps that the change counts for, for each row of the gradient, and after so many with the same sign they are e
-        times as long; 0 for neither.
+        Steps that the change counts for, for each row of the gradient; where it is 0, steps do not grow either.
     scale
         A factor for each row: rows have units of their own.
+    patience
+        After so many steps with the same sign, they are e times as long.
     fastest
         How many times as long steps become at most.
     """
 
     damping: Array
     scale: Array
-    fastest: float = 20.0
+    patience: float
+    fastest: float = 100.0
 
     def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> DampedState:
         """There was no gradient before."""
@@ -147,9 +149,8 @@ class Damped(StepRule[DampedState]):
         """Return rate times the gradient, and its change since the last step times the damping."""
         change = gradient - state.last if state.t else np.zeros_like(gradient)
         same = np.where((gradient > 0) == (state.last > 0), state.same + 1, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slow = np.where(self.damping[:, None] > 0, same / self.damping[:, None], 0.0)
-        faster = np.exp(np.minimum(slow, math.log(self.fastest)))
+        grown = np.where(self.damping[:, None] > 0, same / self.patience, 0.0)
+        faster = np.exp(np.minimum(grown, math.log(self.fastest)))
         step = rate * self.scale[:, None] * (faster * gradient + self.damping[:, None] * change)
         return step, DampedState(state.t + 1, gradient.copy(), same)
 

@@ -25,7 +25,7 @@ from ..game.options import Options, Steps
 from ..game.record import Record
 from ..game.solution import Solution, Status
 from ..game.theory import damped_steps
-from ..models.contract import Array, Batch, Choice, Learner, Members, Rows, Seen
+from ..models.contract import Array, Batch, Choice, Learner, Members, Pace, Rows, Seen
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
@@ -35,7 +35,7 @@ from .inputs import checked_index, device_of
 from .keeping import play_state, restore_play
 from .ledger import Ledger
 from .members import members_of
-from .model import DAMPING, UNITS
+from .model import DAMPING, LAMBDA_REACH, PATIENCE, UNITS
 from .sampling import StratifiedSampler, check_size
 from .snapshots import Shelf, Snapshot, copied, in_memory
 
@@ -43,7 +43,8 @@ REMEMBERED = (
     "the rates are of remembered predictions, each as old as the last batch with its row: give finish the inputs X for "
     "exact ones"
 )
-MOST_BATCHES = 8
+MOST_BATCHES, PER_PASS = 8, 8
+"""The multipliers move every so many batches, and so often in a pass over the rows if that is more often."""
 LAMBDA_STEP = 0.5
 
 
@@ -60,7 +61,7 @@ class RateGame:
     y, attributes, sample_weight
         Labels (0/1), attributes that slices name, and weights, of all rows.
     algorithm
-        ``"auto"``, ``"surrogate"``, ``"slack_ratios"``, ``"biconvex"`` or ``"proxy_lagrangian"``.
+        ``"auto"``, ``"surrogate"``, ``"linearized"``, ``"slack_ratios"``, ``"biconvex"`` or ``"proxy_lagrangian"``.
     lambda_step
         How far a violation of 1 moves its multiplier in one pass over the rows; each step takes its share. About 10
         over the number of epochs does well.
@@ -154,12 +155,16 @@ class RateGame:
         if held_out is not None:
             training = make_table(program, replace(examples, weights=trained), self.trained)
         chosen = options.set_players(chosen, _no_theory)
-        steps = damped_steps(self.table, DAMPING / (every or MOST_BATCHES), UNITS)
-        self.algorithm = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
+        self.algorithm = chosen
         grid = options.configurations(self.algorithm, program.n_constraints, _no_step, _no_step, own_steps=True)
         if len(grid) != 1:
             raise AlgorithmError(f"RateGame trains one module: lambda_step must be one number; got {lambda_step!r}")
         self.configurations = tuple(grid)
+        damping = DAMPING / (every or MOST_BATCHES)
+        passes = LAMBDA_REACH / max(grid[0]["lambda_step"], 1e-9)  # as many as the step is for
+        pace = Pace(damping=damping, units=UNITS, patience=max(damping, PATIENCE * passes * PER_PASS))
+        steps = damped_steps(self.table, pace, chosen.multipliers.learns_couplings)
+        self.algorithm = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
         self.rules = options.rules(grid, 1, 1, program.n_constraints, held_out is not None)
         self.tolerance = options.checked_tolerance()
         self.shelf = Shelf(memory, folder)
@@ -214,7 +219,7 @@ class RateGame:
     def step(self) -> None:
         """A batch is done (after the optimiser's step): the multipliers move, if it is their turn."""
         due = self.since >= (self.every or MOST_BATCHES) if self.every else (
-            self.since >= MOST_BATCHES or self.rows_since * 8 >= self.count
+            self.since >= MOST_BATCHES or self.rows_since * PER_PASS >= self.count
         )  # fmt: skip
         if not self.since or not due:
             return
@@ -412,7 +417,7 @@ def _checked(algorithm: Algorithm) -> Algorithm:
     if algorithm.responds or algorithm.multipliers.sees_bounds:
         raise AlgorithmError(
             f"{algorithm.name} needs a best response, or surrogate rates of all rows, every round: use surrogate, "
-            "slack_ratios, biconvex or proxy_lagrangian with a training loop of one's own"
+            "linearized, slack_ratios, biconvex or proxy_lagrangian with a training loop of one's own"
         )
     return algorithm
 

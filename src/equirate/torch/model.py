@@ -32,6 +32,8 @@ UNITS, FOLLOWED = 10.0, 1000
 in shorter ones fewer, because a network needs steps to follow."""
 DAMPING = 160
 """Steps of the optimiser that the change of a violation counts for: about what a network takes to follow."""
+PATIENCE = 0.1
+"""Share of a run in which a violation keeps its sign until its multiplier moves e times as fast; at least `DAMPING`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +198,8 @@ class TorchModel(Model):
         recorded = min(max(math.ceil(apart / every), 1), max(rounds // 10, 1))
         share = min(every / strata.batches, 1.0)
         units = UNITS * min(max(epochs * strata.batches / FOLLOWED, 0.2), 1.0)
-        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, max(DAMPING / every, 1.0), units)
+        damping = max(DAMPING / every, 1.0)
+        return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, damping, units, max(damping, PATIENCE * rounds))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Make the networks."""

@@ -12,7 +12,7 @@ class Plan:
     quick: bool = False
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     rows: int = 16_000
-    epochs: tuple[tuple[int, int], ...] = ((0, 400), (512, 30), (64, 10), (8, 4))
+    epochs: tuple[tuple[int, int], ...] = ((0, 400), (512, 30), (64, 12), (8, 6))
     shares: tuple[float, ...] = (0.008, 0.001)
     problems: tuple[str, ...] = ("error", "g_mean", "kl", "f1")
     datasets: tuple[str, ...] = ("adult", "synthetic")
