@@ -1,10 +1,14 @@
 """Change the code in small ways, one at a time, and name the changes that no test notices.
 
-    python tools/mutate.py src/equirate/mixtures/ratios.py tests/mixtures --seconds 300
+    python tools/mutate.py record tests/problem tests/game      # once: which tests run which lines, and for how long
+    python tools/mutate.py try src/equirate/problem/table.py --seconds 300
 
-Numbers, comparisons, signs, `and`/`or`, `not`, and lists of constants are changed. The changed module lies in a copy of
-the package, in a temporary folder; each change is tried in a process of its own, with everything but equirate imported
-already. A change that survives is not always a fault: read it, and write the test that is missing, or let it be.
+Numbers, comparisons, signs, `and`/`or`, `not`, and lists of constants are changed; decorators stay as they are. The
+changed module lies in a copy of the package, in a temporary folder; each change is tried in a process of its own, with
+everything but equirate imported already, on the tests that run its lines, the quickest first. Of a constant, those are
+the lines that name it; of another line that runs when the module is imported, any line of the module. A change that
+survives is not always a fault: read it, and write the test that is missing, or let it be. What is recorded goes by line
+numbers: record again when the code has changed.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import ast
 import copy
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -21,8 +26,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
+QUIET = [
+    *("-q", "-m", "not slow", "-p", "no:cacheprovider"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # of what is imported already
+]
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult,
@@ -53,10 +63,14 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield other
 
 
-def mutants(source: str) -> Iterator[tuple[str, str]]:
-    """Every change of a module: what it is, and the text with it."""
+def mutants(source: str) -> Iterator[tuple[str, tuple[int, int], str]]:
+    """Every change of a module: what it is, the lines that it is on, and the text with it."""
     tree = ast.parse(source)
+    decorators = [each for node in ast.walk(tree) for each in getattr(node, "decorator_list", ())]
+    left = {id(node) for each in decorators for node in ast.walk(each)}
     for parent in ast.walk(tree):
+        if id(parent) in left:
+            continue
         for name, value in ast.iter_fields(parent):
             nodes = value if isinstance(value, list) else [value]
             for place, node in enumerate(nodes):
@@ -67,8 +81,58 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
                     said = f"{node.lineno}: {ast.unparse(node)} -> {ast.unparse(ast.fix_missing_locations(other))}"
                     new = [*nodes[:place], other, *nodes[place + 1 :]] if isinstance(value, list) else other
                     setattr(parent, name, new)
-                    yield said, ast.unparse(tree)
+                    yield said, (node.lineno, node.end_lineno or node.lineno), ast.unparse(tree)
                     setattr(parent, name, value)
+
+
+class Recorded:
+    """Which tests run which lines of a module, the quickest first."""
+
+    def __init__(self, folder: Path) -> None:
+        from coverage import CoverageData
+
+        if not (folder / "coverage").exists():
+            sys.exit(f"there is nothing in {folder}: record first")
+        self.data = CoverageData(str(folder / "coverage"))
+        self.data.read()
+        cases = ElementTree.parse(folder / "times.xml").iter("testcase")  # a file that this tool has written
+        self.seconds = {_short(f"{c.get('classname')}::{c.get('name')}"): float(c.get("time") or 0) for c in cases}
+
+    def tests(self, module: Path, first: int, last: int, budget: float) -> list[str]:
+        """Tests that run some of the lines, or else any of the module, as many as the seconds allow."""
+        lines = self.data.contexts_by_lineno(str(module.resolve()))
+        text = module.read_text("utf-8").splitlines()
+        names = set(re.findall(r"\b[A-Z][A-Z_]+\b", text[first - 1].partition("=")[0]))
+        using = [k + 1 for k, line in enumerate(text) if names & set(re.findall(r"\w+", line))]
+        for some in (range(first, last + 1), using, lines):
+            found = {c.split("|")[0] for line in some for c in lines.get(line, ()) if c}
+            if found:
+                break
+        chosen, spent = [], 0.0
+        for test in sorted(found, key=lambda test: (self._time(test), test)):
+            spent += self._time(test) + 0.01
+            if chosen and spent > budget:
+                break
+            chosen.append(test)
+        return chosen
+
+    def _time(self, test: str) -> float:
+        return self.seconds.get(_short(test), 0.1)
+
+
+def _short(test: str) -> str:
+    """A test's name as both files have it."""
+    return test.replace(".py::", "::").replace("/", ".")
+
+
+def record(tests: list[str], folder: Path) -> None:
+    """Run the tests once, and write down what each of them runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["COVERAGE_FILE"] = str(folder / "coverage")
+    asked = ["--cov=equirate", "--cov-context=test", "--cov-report=", f"--junitxml={folder / 'times.xml'}"]
+    code = pytest.main([*QUIET, *asked, *tests])
+    if code:
+        sys.exit("the tests fail without any change")
 
 
 def passes(package: Path, tests: list[str], seconds: float) -> bool:
@@ -80,48 +144,60 @@ def passes(package: Path, tests: list[str], seconds: float) -> bool:
         os.dup2(quiet, 1), os.dup2(quiet, 2)
         os.environ["PYTHONPATH"] = str(package)
         sys.path.insert(0, str(package))
-        early = "ignore::pytest.PytestAssertRewriteWarning"  # of what is imported already
-        os._exit(int(pytest.main(["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-W", early, *tests])))
+        os._exit(int(pytest.main(["-x", *QUIET, *tests])))
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
             return status == 0
-        time.sleep(0.05)
+        time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False
 
 
+def tried(module: Path, recorded: Recorded, package: Path, only: str, seconds: float, budget: float) -> None:
+    """Try the changes of a module, in random order, until the time is over."""
+    source = module.read_text("utf-8")
+    place = package / module.resolve().relative_to(ROOT / "src")
+    found = [mutant for mutant in mutants(source) if only in mutant[0]]
+    random.Random(0).shuffle(found)
+    end, count, survived, idle = time.monotonic() + seconds, 0, 0, 0
+    for said, (first, last), text in found:
+        if time.monotonic() > end:
+            break
+        tests = recorded.tests(module, first, last, budget)
+        place.write_text(text, "utf-8")
+        count += 1
+        idle += not tests
+        if not tests or passes(package, tests, 5 * budget + 20):
+            survived += 1
+            print(f"{module}:{said}  ({len(tests)} tests)", flush=True)
+    place.write_text(source, "utf-8")
+    print(f"{module}: {survived} of {count} survived ({idle} without a test), of {len(found)} possible", flush=True)
+
+
 def main() -> None:
-    """Read the arguments and try the changes, in random order, until the time is over."""
+    """Read the arguments."""
     read = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    read.add_argument("module", type=Path)
-    read.add_argument("tests", nargs="+")
-    read.add_argument("--seconds", type=float, default=300.0)
-    read.add_argument("--only", default="", help="changes that have this in their text")
+    read.add_argument("--folder", type=Path, default=ROOT / "build" / "mutation", help="what is recorded")
+    what = read.add_subparsers(dest="what", required=True)
+    what.add_parser("record").add_argument("tests", nargs="+")
+    trying = what.add_parser("try")
+    trying.add_argument("modules", type=Path, nargs="+")
+    trying.add_argument("--seconds", type=float, default=300.0, help="for each module")
+    trying.add_argument("--budget", type=float, default=20.0, help="seconds of tests for a change")
+    trying.add_argument("--only", default="", help="changes that have this in their text")
     given = read.parse_args()
-    source = given.module.read_text("utf-8")
+    if given.what == "record":
+        record(given.tests, given.folder)
+        return
+    recorded = Recorded(given.folder)
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder)
         shutil.copytree(ROOT / "src" / "equirate", package / "equirate")
-        place = package / given.module.resolve().relative_to(ROOT / "src")
-        begun = time.monotonic()
-        if not passes(package, given.tests, 3600):
-            sys.exit("the tests fail without any change")
-        limit = 5 * (time.monotonic() - begun) + 10
-        found = [mutant for mutant in mutants(source) if given.only in mutant[0]]
-        random.Random(0).shuffle(found)
-        tried = survived = 0
-        for said, text in found:
-            if time.monotonic() > begun + given.seconds:
-                break
-            place.write_text(text, "utf-8")
-            tried += 1
-            if passes(package, given.tests, limit):
-                survived += 1
-                print(f"{given.module}:{said}", flush=True)
-        print(f"{given.module}: {survived} of {tried} survived, of {len(found)} possible changes", flush=True)
+        for module in given.modules:
+            tried(module, recorded, package, given.only, given.seconds, given.budget)
 
 
 if __name__ == "__main__":
