@@ -12,8 +12,10 @@ from sklearn.linear_model import LogisticRegression
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.algorithms import Algorithm, surrogate
+from equirate.game.options import Options
 from equirate.game.theory import lipschitz, residual_bounds, row_ranges, theory_lambda, theory_radius, theory_theta
 from equirate.models import Asked, Batch, Linear
+from equirate.models.contract import Pace
 from equirate.players import slack
 from equirate.players.multipliers import Ascent
 from equirate.players.steps import Adam, InverseRoot, Plain
@@ -443,6 +445,25 @@ def test_theta_steps_fit_the_steepest_gradient(surrogate_name, sparse):
     assert steepest <= bound
     assert bound <= 50 * steepest
     assert step == theory_theta(table, algorithm, Linear(radius=2.0), 50, features)
+
+
+def test_multipliers_that_see_bounds_need_those_of_the_rows():
+    problem = eq.Problem(eq.minimize(eq.error_rate()))
+    x, y = np.random.default_rng(0).normal(size=(40, 2)), np.tile([0, 1], 20)
+    with pytest.raises(eq.AlgorithmError, match=r'spade shows .* surrogate rates, which needs bounds="row"'):
+        eq.solve(problem, x, y, algorithm="spade", bounds="net", n_rounds=2)
+    for algorithm, bounds in (("spade", "row"), ("surrogate", "net"), ("surrogate", "row")):
+        solution = eq.solve(problem, x, y, algorithm=algorithm, bounds=bounds, n_rounds=2)
+        assert solution.algorithm.model.net is (bounds == "net")
+    with pytest.raises(eq.AlgorithmError, match=r"bounds must be .* or .*; got 'column'"):
+        eq.solve(problem, x, y, bounds="column", n_rounds=2)
+
+
+def test_how_long_a_game_is_where_nobody_says():
+    assert Options().rounds(responds=False, pace=Pace()) == (2000, 10)
+    assert Options().rounds(responds=True, pace=Pace(rounds=70, record_every=7)) == (300, 1)
+    assert Options().rounds(responds=False, pace=Pace(rounds=70, record_every=7)) == (70, 7)
+    assert Options(n_rounds=5).rounds(responds=False, pace=Pace()) == (5, 5)
 
 
 def test_radius_and_lambda_steps_are_the_theorems():

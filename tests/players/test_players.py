@@ -193,6 +193,7 @@ def test_a_constraints_unit_is_its_groups_share_of_the_examples():
     np.testing.assert_allclose(rule.scale[2:], 1.0)
     np.testing.assert_allclose(rule.damping[:2], 7.0)
     np.testing.assert_allclose(rule.damping[2:], 0.0)  # slacks that answer best jump
+    assert rule.scale.shape == rule.damping.shape == (table.program.n_multipliers - 1,)
     assert rule.patience == 9.0
 
 

@@ -114,6 +114,18 @@ def test_biconvex_needs_shares():
         rows(problem, RatioForm.BICONVEX)
 
 
+def test_every_biconvex_ratio_has_the_row_of_its_own_denominator():
+    A, B = eq.attr("group") == "a", eq.attr("group") == "b"
+    problem = eq.Problem(eq.maximize(eq.f1()), [eq.precision(A) >= eq.precision(B) - 0.1, eq.f1(A) >= eq.f1(B)])
+    program = rows(problem, RatioForm.BICONVEX)
+    directs = [atom.direct for atom in program.atoms]
+    assert sorted(directs) == list(range(program.n_multipliers, len(program.rows)))
+    for atom in program.atoms:
+        denominator = atom.text.split(" / ")[1].removeprefix("(").removesuffix(")")
+        assert program.rows[atom.direct].role is Role.DIRECT
+        assert program.rows[atom.direct].text.strip("()") == denominator.strip("()")
+
+
 def test_convex_forms_are_made_once():
     assert convex_form(LOG) is convex_form(LOG)
     assert ratio_form(1) is ratio_form(1) is not ratio_form(-1)

@@ -80,20 +80,13 @@ class ExtremeBins(Bins):
 class ExtremeGrower(Grower):
     """A booster on all rows of some bins."""
 
-    def __init__(self, bins: ExtremeBins, booster: Any, begin: Array | None) -> None:
-        self.bins, self.booster = bins, booster
-        self._scores = np.zeros(bins.count) if begin is None else begin.copy()
-
-    @property
-    def scores(self) -> Array:
-        """As the booster has added them up."""
-        return self._scores
+    bins: ExtremeBins
 
     def grow(self, slope: Array, curvature: Array) -> None:
         """One tree."""
         _told(lambda: self.booster.boost(self.bins.matrix, self.trees, grad=slope, hess=curvature))
         self.trees += 1
-        self._scores = np.asarray(self.booster.predict(self.bins.matrix, output_margin=True), dtype=float)
+        self.scores = np.asarray(self.booster.predict(self.bins.matrix, output_margin=True), dtype=np.float64)
 
     def forest(self) -> Forest:
         """All trees."""

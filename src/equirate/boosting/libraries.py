@@ -78,10 +78,10 @@ class Grower:
 
     trees: int = 0
 
-    @property
-    def scores(self) -> Array:
-        """Scores of the rows, with what they began with."""
-        raise NotImplementedError
+    def __init__(self, bins: Bins, booster: Any, begin: Array | None) -> None:
+        self.bins, self.booster = bins, booster
+        self.scores = np.zeros(bins.count) if begin is None else begin.copy()
+        """Scores of the rows, as the booster has added them up, with what they began with."""
 
     def grow(self, slope: Array, curvature: Array) -> None:
         """Add the tree of a Newton step."""

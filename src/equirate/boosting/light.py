@@ -92,15 +92,6 @@ class _Seen:
 class LightGrower(Grower):
     """A booster that is given gradients and Hessians."""
 
-    def __init__(self, bins: LightBins, booster: Any, begin: Array | None) -> None:
-        self.bins, self.booster = bins, booster
-        self._scores = np.zeros(bins.count) if begin is None else begin.copy()
-
-    @property
-    def scores(self) -> Array:
-        """As the booster has added them up."""
-        return self._scores
-
     def grow(self, slope: Array, curvature: Array) -> None:
         """One update; a tree that could not be split adds nothing."""
         before = self.booster.current_iteration()
@@ -110,7 +101,7 @@ class LightGrower(Grower):
         self.trees += 1
         seen = _Seen()
         self.booster.eval_train(seen)
-        self._scores = seen.found[0]
+        self.scores = seen.found[0]
 
     def forest(self) -> Forest:
         """All trees."""

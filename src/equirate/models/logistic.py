@@ -10,6 +10,7 @@ any costs per cell is a weighted sum.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -109,21 +110,12 @@ class Logistic:
         curves = self._sweep(W, costs, True)[2]
         assert curves is not None  # asked for
         inverse, lost = np.linalg.inv(curves[0]), 0.0
-        low = W.astype(self.X.dtype)
-        for a in range(0, self.X.shape[0], _BLOCK):
-            rows = slice(a, a + _BLOCK)
-            X: Any = self.X[rows]
-            c = (costs[self.cells.of[rows]] * self.cells.weights[rows, None])[:, 0]
-            f = np.asarray(X @ low[:-1], dtype=float)[:, 0] + W[-1, 0]
-            sign, size = np.where(c < 0, 1.0, -1.0), np.abs(c)
-            with np.errstate(over="ignore"):
-                tail = 1 / (1 + np.exp(sign * f))
+        for X, c, margin, tail in self._blocks(W, costs):
             dense = X.toarray() if bool(sp.issparse(X)) else X
             Z = np.hstack([dense, np.ones((len(c), 1))]) / self._spread
-            reach = ((Z @ inverse) * Z).sum(axis=1)
-            curve = np.minimum(reach * size * tail * (1 - tail), 1 - 1e-9)
-            without = f - sign * reach * size * tail / (1 - curve)
-            lost += float((size * np.logaddexp(0.0, -sign * without)).sum())
+            push = ((Z @ inverse) * Z).sum(axis=1) * np.abs(c[:, 0]) * tail[:, 0]
+            without = margin[:, 0] - push / (1 - np.minimum(push * (1 - tail[:, 0]), 1 - 1e-9))
+            lost += float((np.abs(c[:, 0]) * np.logaddexp(0.0, -without)).sum())
         return lost
 
     def _move(self, slope: Array, curves: Array | None, costs: Array) -> Array:
@@ -142,15 +134,8 @@ class Logistic:
         slope = self._penalty[:, None] * penalised * self._spread[:, None]
         k = W.shape[1]
         curves = np.tile(np.diag(self._penalty), (k, 1, 1)) if newton else None
-        low = W.astype(self.X.dtype)
-        for a in range(0, self.X.shape[0], _BLOCK):
-            rows = slice(a, a + _BLOCK)
-            X, c = self.X[rows], costs[self.cells.of[rows]] * self.cells.weights[rows, None]
-            f = np.asarray(X @ low[:-1], dtype=float) + W[-1]
-            margin = np.where(c < 0, f, -f)
+        for X, c, margin, tail in self._blocks(W, costs):
             size = np.abs(c)
-            with np.errstate(over="ignore"):
-                tail = 1 / (1 + np.exp(margin))
             lost += (size * np.logaddexp(0.0, -margin)).sum(axis=0)
             residual = c * tail  # c < 0: 1 is wanted, and the score should rise
             slope[:-1] += X.T @ residual.astype(self.X.dtype)
@@ -161,6 +146,18 @@ class Logistic:
         if not self.intercept:
             slope[-1] = 0.0
         return lost, slope, curves
+
+    def _blocks(self, W: Array, costs: Array) -> Iterator[tuple[Any, Array, Array, Array]]:
+        """Block by block: rows, their costs, by how far each is on the side that its cost wants, and 1 / (1 + exp)."""
+        low = W.astype(self.X.dtype)
+        for a in range(0, self.X.shape[0], _BLOCK):
+            rows = slice(a, a + _BLOCK)
+            X, c = self.X[rows], costs[self.cells.of[rows]] * self.cells.weights[rows, None]
+            f = np.asarray(X @ low[:-1], dtype=float) + W[-1]
+            margin = np.where(c < 0, f, -f)
+            with np.errstate(over="ignore"):
+                tail = 1 / (1 + np.exp(margin))
+            yield X, c, margin, tail
 
     def _bounds(self, sizes: Array) -> Array:
         """A quarter of the second moments, each row weighed by its cost, and the penalty."""
