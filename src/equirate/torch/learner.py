@@ -110,11 +110,11 @@ class TorchLearner(Learner):
         with self._own_random():
             for _ in range(self.every):
                 self.step(*next(self.feed))
-                if self.apart is not None and self.setting.remember:
-                    self._measure(self.share.here(self.apart.take()))
                 if self.steps % self.strata.batches == 0:
                     for network in self.networks:
                         network.end_epoch()
+            if self.apart is not None and self.setting.remember:
+                self._measure(self.apart)
         for network in self.networks:
             network.end_round()
 
@@ -173,8 +173,9 @@ class TorchLearner(Learner):
             self.ledger.replace(found > 0)
         return found
 
-    def _measure(self, rows: Index) -> None:
-        """Look at a batch of rows that are not trained on."""
+    def _measure(self, apart: Batches) -> None:
+        """Look at rows that are not trained on: as many batches of them as were trained on in this round, at once."""
+        rows = self.share.here(np.concatenate([apart.take() for _ in range(self.every)]))
         for c, network in enumerate(self.networks):
             scores = network.measure(self.inputs, rows, BLOCK, averaged=False)
             self.ledger.remember(c, rows, scores > 0)
