@@ -412,3 +412,45 @@ def test_a_linear_classifier_trained_on_a_frame_minds_its_columns() -> None:
     assert classifier.predict(frame.to_numpy()).shape == (80,)
     with pytest.raises(eq.DataError, match="in that order"):
         classifier.predict(frame[["r", "q", "p"]])
+
+
+def one_feature(values, y):
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.4])
+    sample = Sample.of(values[:, None], y)
+    table = make_table(canonicalize(problem), sample.examples)
+    return Linear().bind(Rows.of(sample, table.cells), 1, ADAM, [0]), table
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_with_one_feature_every_threshold_is_counted_as_it_decides(dtype):
+    rng = np.random.default_rng(4)
+    values = np.concatenate([rng.normal(size=30), rng.integers(0, 3, 20)]).astype(dtype)
+    learner, table = one_feature(values, rng.integers(0, 2, 50))
+    sums = learner.every_sum()
+    edges = len(np.unique(values))
+    assert sums.shape == (len(table.cells), 2 * edges)
+    members = learner.members([learner.every_snapshot(np.arange(2 * edges))], [(0, k) for k in range(2 * edges)])
+    decided = members.decide(values[:, None])
+    np.testing.assert_allclose(sums, table.cells.sums(decided))
+    ordered = {tuple(column) for column in decided.T.astype(int)}
+    wanted = {tuple((values > t).astype(int)) for t in [-np.inf, *np.unique(values)]}
+    assert ordered == wanted | {tuple(1 - np.array(each)) for each in wanted}
+
+
+def test_finishing_begins_with_the_labels_regression_at_thresholds_all_over_its_scores():
+    rng = np.random.default_rng(5)
+    x = rng.exponential(size=(400, 3))
+    y = (x[:, 0] + x[:, 1] + rng.normal(size=400) > 3).astype(int)
+    problem = eq.Problem(eq.minimize(eq.error_rate()))
+    sample = Sample.of(x, y)
+    table = make_table(canonicalize(problem), sample.examples)
+    rows = Rows.of(sample, table.cells)
+    learner = Linear().bind(rows, 1, ADAM, [0])
+    _, thresholds = learner.answerer(1, demanding=False).begin()
+    count = thresholds.sums.shape[1]
+    shares = thresholds.sums.sum(axis=0) / len(y)
+    np.testing.assert_allclose(np.sort(shares), np.arange(1, count + 1) / (count + 1), atol=0.02)
+    members = learner.members([thresholds.snapshot], [(0, k) for k in range(count)])
+    np.testing.assert_allclose(thresholds.sums, table.cells.sums(members.decide(x)))
+    weights = members.with_intercept
+    np.testing.assert_allclose(weights[:-1], np.repeat(weights[:-1, :1], count, axis=1), rtol=1e-6)
