@@ -1,6 +1,7 @@
 """Ratios over mixtures: the global optimum against fine grids over the simplex of a few columns."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.loop import values
 from equirate.mixtures import MOST_RATIOS, Search, polish_weights, shrink_weights
+from equirate.mixtures.branching import whole
 from equirate.mixtures.columns import Box, Columns
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
@@ -206,3 +208,32 @@ def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_
     assert solved[2] <= objective.min() + 1e-7
     if width == 1e-5:  # nothing but the centre, up to the width times the slopes
         assert solved[2] >= objective.min() - 5e-3
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_first_box_has_the_value_of_every_mixture_and_is_no_wider_than_columns_need(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.uniform(0, 1, 6)
+    N = D * rng.uniform(-0.5, 2, 6) + (0.05 * rng.normal(size=6) if seed % 2 else 0)
+    floor = float(np.sort(D)[seed % 4])
+    box = whole(SimpleNamespace(ratios=[SimpleNamespace(numerator=N, denominator=D, floor=floor)]))
+    mixtures = rng.dirichlet(np.full(6, 0.3), size=4000)
+    n, d = mixtures @ N, mixtures @ D
+    n, d = n[d >= floor], d[d >= floor]
+    assert len(d) > 100
+    assert (box.d_lo[0] <= d + 1e-12).all()
+    assert (d <= box.d_hi[0] + 1e-12).all()
+    assert (box.z_lo[0] <= n / d + 1e-12).all()
+    assert (n / d <= box.z_hi[0] + 1e-12).all()
+    if floor <= D.min():  # every column is allowed, and the extremes are among them
+        assert box.z_lo[0] == pytest.approx((N / D).min())
+        assert box.z_hi[0] == pytest.approx((N / D).max())
+    else:
+        assert box.d_lo[0] == floor
+
+
+def test_there_is_no_box_where_no_column_has_the_denominator():
+    ratio = SimpleNamespace(numerator=np.ones(2), denominator=np.array([0.1, 0.2]), floor=0.3)
+    assert whole(SimpleNamespace(ratios=[ratio])) is None
+    ratio.floor = 0.2
+    assert whole(SimpleNamespace(ratios=[ratio])) is not None
