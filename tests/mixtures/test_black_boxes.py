@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.mixtures.black_boxes import _frontier, _undominated, best_for_black_boxes
+from equirate.mixtures.pricing import prices
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -77,3 +78,32 @@ def test_frontier_and_dominated_iterates(seed: int) -> None:
     kept = _undominated(np.stack([x, y]))
     assert all(any((x[k] <= a) and (y[k] <= b) for k in kept) for a, b in zip(x, y, strict=True))
     assert len({(x[k], y[k]) for k in kept}) == len(kept)
+
+
+@pytest.mark.parametrize("where", ["alone", "with an affine part", "under a bound", "as a bound", "two"])
+def test_prices_of_black_boxes_are_their_slopes_at_the_best_mixture(where: str) -> None:
+    """Of a quadratic, differences to both sides give the slope itself: what the prices charge for moving towards a
+    column is what the objective, and the constraints that bind, change by."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, N)
+    score = y + rng.normal(size=N)
+    decided = np.stack([score > t for t in (-0.5, 0.4, 1.2, 2.0)], axis=1)
+    problem = problems(BOXES["convex"])[where]
+    table = make_table(canonicalize(problem), Examples.of(y))
+    rows = table.rows_from_rates(table.rates(table.cells.sums(decided)), np.zeros((0, K)))
+    mu = best_for_black_boxes(table, rows)
+    for k, found in enumerate(prices(table, rows, mu, [])):
+        charged = found.multipliers @ rows
+        used = mu > 1e-6
+        assert charged[used] == pytest.approx(charged[used].mean(), abs=2e-2)  # at the optimum, all that is used costs
+        assert (charged >= charged[used].min() - 2e-2).all()  # the same, and nothing else is cheaper
+        if k == 0 and where in ("alone", "with an affine part"):  # short steps, which stay inside the boxes
+            at, h = mu @ decided.T, 1e-6
+
+            def worth(predictions):
+                fpr, fnr = predictions[y == 0].mean(), 1 - predictions[y == 1].mean()
+                return fpr**2 + 3 * fnr**2 + (0.5 * predictions.mean() if "affine" in where else 0)
+
+            moves = [h * (column - at) for column in decided.T]
+            changes = [(worth(at + move) - worth(at - move)) / (2 * h) for move in moves]
+            np.testing.assert_allclose(charged - charged @ mu, changes, atol=1e-6)

@@ -193,3 +193,20 @@ def test_net_bounds_lie_between_the_lagrangian_and_the_row_bounds_and_have_the_r
         high[i] += h
         low[i] -= h
         np.testing.assert_allclose((net(high) - net(low)) / (2 * h), gradient[i], rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_slopes_and_curvatures_are_bounded_as_is_said(name):
+    surrogate, f, h = SURROGATES[name], np.linspace(-6, 6, 4001), 1e-5
+    steepest = max(surrogate.upper_slope(f).max(), surrogate.lower_slope(f).max())
+    assert steepest <= surrogate.slope_bound + 1e-12
+    assert surrogate.slope_bound <= 1.01 * steepest
+    curved = surrogate.curvature(f)
+    for slope in (surrogate.upper_slope, surrogate.lower_slope):
+        second = (slope(f + h) - slope(f - h)) / (2 * h)
+        smooth = np.abs(second) < 100  # the hinge jumps
+        assert (np.abs(second[smooth]) <= curved[smooth] + 1e-6).all()
+        if name == "logistic":
+            np.testing.assert_allclose(curved, np.abs(second), atol=1e-6)
+    if name == "sigmoid":  # at 0 it does not curve, but a step of Newton's method needs a bound there
+        assert curved.max() == pytest.approx(0.5)
