@@ -6,9 +6,11 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.stats import beta, binom, norm
 
 import equirate as eq
+from equirate.judge.spread import ClusterSums
 
 G = eq.attr("g") == 1
 
@@ -172,3 +174,18 @@ def test_what_cannot_be_is_refused(options: dict[str, object], message: str) -> 
         eq.power(eq.recall() >= 0.5, *people(100), **options)
     with pytest.raises(TypeError, match="<= or >="):
         eq.power("recall", *people(100))
+
+
+def test_more_clusters_of_the_same_kind_are_a_sample_in_which_each_is_there_so_often():
+    rng = np.random.default_rng(3)
+    totals = rng.uniform(0, 1, (7, 4)) / 7
+    predicted = totals * rng.uniform(0, 1, (7, 4))
+    few = ClusterSums(sp.csr_array(predicted), sp.csr_array(totals))
+    many = ClusterSums(sp.csr_array(np.tile(predicted, (3, 1)) / 3), sp.csr_array(np.tile(totals, (3, 1)) / 3))
+    a, b, slopes, offsets = rng.normal(size=4), rng.normal(size=4), rng.normal(size=(4, 2)), rng.normal(size=(4, 2))
+    supposed = few.times(1.5).times(2.0)
+    np.testing.assert_allclose(supposed.moments(a, b), many.moments(a, b))
+    np.testing.assert_allclose(supposed.covariances(a, b, slopes, offsets), many.covariances(a, b, slopes, offsets))
+    np.testing.assert_allclose(supposed.concentration(np.eye(4)), many.concentration(np.eye(4)))
+    u = (predicted @ a + totals @ b) / 3
+    assert supposed.moments(a, b)[0] == pytest.approx(3 * (u @ u) * 21 / 20)
