@@ -19,7 +19,8 @@ from .._core.errors import AlgorithmError
 from ..data.features import features
 from ..models.contract import Model, Pace
 from ..models.linear import Linear
-from ..players.multipliers import leader, middle
+from ..players.multipliers import leader
+from ..players.slack import middle
 from ..players.steps import Damped
 from ..problem.table import AtomGroup, Table
 from .algorithms import Algorithm

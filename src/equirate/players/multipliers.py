@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..problem.table import Table
-from .slack import atom_weights
+from .slack import atom_weights, middle
 from .state import State
 from .steps import ADAM, StepRule, StepState
 
@@ -451,11 +451,6 @@ def leader(table: Table, xi: Array, constraints: Array | None = None, objective:
         weight = atom_weights(table, lam)[group.atoms]
         lam[first + group.slacks] = weight * np.abs(group.form.gradient(xi[group.slacks]))
     return lam
-
-
-def middle(table: Table, count: int) -> Array:
-    """Slacks in the middle of their boxes."""
-    return np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
 
 
 def middle_leader(table: Table, count: int) -> Array:

@@ -69,7 +69,7 @@ class SlackPlayer:
 
     def start(self, table: Table, count: int) -> Slacks:
         """Begin in the middle of the box."""
-        return Slacks(np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1))
+        return Slacks(middle(table, count))
 
     def answer(self, state: Slacks, table: Table, multipliers: Array) -> Slacks:
         """Choose this round's slacks, knowing this round's multipliers."""
@@ -204,6 +204,11 @@ class DescendingSlack(SlackPlayer):
         """Take one step."""
         move, step = self.step.move(state.step, slack_gradient(table, state.xi, multipliers), rate)
         return replace(state, xi=np.clip(state.xi - move, table.lo[:, None], table.hi[:, None]), step=step)
+
+
+def middle(table: Table, count: int) -> Array:
+    """Slacks in the middle of their boxes."""
+    return np.repeat(((table.lo + table.hi) / 2)[:, None], count, axis=1)
 
 
 def atom_weights(table: Table, multipliers: Array) -> Array:

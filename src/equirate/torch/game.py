@@ -155,8 +155,7 @@ class RateGame:
         if held_out is not None:
             training = make_table(program, replace(examples, weights=trained), self.trained)
         chosen = options.set_players(chosen, _no_theory)
-        self.algorithm = chosen
-        grid = options.configurations(self.algorithm, program.n_constraints, _no_step, _no_step, own_steps=True)
+        grid = options.configurations(chosen, program.n_constraints, _no_step, _no_step, own_steps=True)
         if len(grid) != 1:
             raise AlgorithmError(f"RateGame trains one module: lambda_step must be one number; got {lambda_step!r}")
         self.configurations = tuple(grid)
