@@ -12,7 +12,7 @@ from equirate.data.examples import Examples
 from equirate.game.loop import values
 from equirate.mixtures import MOST_RATIOS, Search, polish_weights, shrink_weights
 from equirate.mixtures.branching import whole
-from equirate.mixtures.columns import Box, Columns
+from equirate.mixtures.programme import Box, MixtureProgramme
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -138,7 +138,7 @@ def test_more_ratios_than_are_searched_have_the_bound_of_the_relaxation():
     four = [eq.precision(a & b) for a in (G, ~G) for b in (H, ~H)]
     problem = eq.Problem(eq.maximize(eq.f1()), [part >= eq.precision() - 0.1 for part in four])
     case = Case(problem, 1, 30, n=400)
-    columns = Columns(case.table, case.rows, [], np.full(30, 1 / 30))
+    columns = MixtureProgramme(case.table, case.rows, [], np.full(30, 1 / 30))
     assert len(columns.ratios) == 6 > MOST_RATIOS
     result = case.polished(Search())
     objective, violation = (float(part[0]) for part in case.value(result.weights))
@@ -149,7 +149,7 @@ def test_more_ratios_than_are_searched_have_the_bound_of_the_relaxation():
 
 def test_plus_and_minus_a_ratio_are_one():
     case = Case(PROBLEMS["two in constraints"], 0, 5)
-    columns = Columns(case.table, case.rows, [], np.full(5, 0.2))
+    columns = MixtureProgramme(case.table, case.rows, [], np.full(5, 0.2))
     assert len(columns.ratios) == 2
     assert [sorted(sign for _, sign in ratio.atoms) for ratio in columns.ratios] == [[-1, 1], [-1, 1]]
 
@@ -192,7 +192,7 @@ def test_the_relaxation_lies_below_every_mixture_in_its_box_and_meets_them_in_a_
     """McCormick's envelope, against a grid of mixtures: sound in every box, and tight where there is no room."""
     case = Case(PROBLEMS[name], seed, 3)
     grid = GRIDS[3]
-    columns = Columns(case.table, case.rows, [], np.full(3, 1 / 3))
+    columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
     below = np.stack([ratio.denominator @ grid for ratio in columns.ratios])
     z = np.stack([ratio.numerator @ grid for ratio in columns.ratios]) / below
     centre = place % grid.shape[1]

@@ -15,7 +15,6 @@ They are gathered once; after that nothing costs anything per row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +26,7 @@ from .._core.peers import peers
 from ..data.cells import Cells
 from ..game.solution import Solution
 from ..judge.spread import column
-from ..mixtures import Margins, Weights, polish_weights, shrink_weights
+from ..mixtures import Margins, Weights, polish_weights, shrink, shrink_weights
 from ..models.contract import Members
 from ..models.joined import constants, joined
 from .trials import Residual, Trial
@@ -72,8 +71,8 @@ class Part:
     ----------
     trial
         What the mixture has to pass.
-    solution, chosen, rates, losses
-        Recorded iterates, and their rates and losses on the rows that the mixture is chosen on.
+    solution
+        Columns, judged on the rows that the mixture is chosen on.
     inside
         Rows that may be looked at.
     test, size
@@ -86,9 +85,6 @@ class Part:
         self,
         trial: Trial,
         solution: Solution,
-        chosen: Sequence[tuple[int, int]],
-        rates: Array,
-        losses: Array,
         *,
         inside: Rows,
         test: Rows,
@@ -97,11 +93,11 @@ class Part:
     ) -> None:
         self.trial, self.solution, self.judge, self.test, self.beyond = trial, solution, solution.judge, test, beyond
         self.larger = peers().total(len(inside)) / size
-        values = solution.values(rates, losses)
+        rates, losses = solution.columns.rates, solution.columns.losses
         rows = self.judge.rows_from_rates(rates, losses)
-        self.plain_start = shrink_weights(*values).weights
+        self.plain_start = shrink(self.judge, solution.columns).weights
         picked = self._candidates(rows)
-        members = solution.members([chosen[int(k)] for k in picked])
+        members = solution.members(picked.tolist())
         said = constants(members)
         if said is not None and not solution.problem.losses():
             sums = np.stack([np.zeros(len(self.judge.cells)), self.judge.cells.totals], axis=1)

@@ -14,26 +14,14 @@ from numpy.typing import NDArray
 
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.loop import Moment, values
+from ..game.loop import Moment
 from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
 from ..language.expressions import Constraint
-from ..mixtures import PENALTY, Cut, polish_weights, shrink_weights
+from ..mixtures import PENALTY, Columns, Cut, best_priced, shrink_weights, values
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-
-def best_single(solution: Solution, tolerance: float, constrained: bool = True) -> Classifier:
-    """The single iterate with the best objective among those whose violation, where it counts, is smallest."""
-    rates, losses = solution.measured(solution.iterates)
-    objective, violations = solution.values(rates, losses)
-    worst = np.maximum(violations if constrained else violations[:0], 0.0).max(axis=0, initial=0.0)
-    worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
-    good = worst <= max(float(worst.min()), tolerance)
-    weights = np.zeros(len(objective))
-    weights[int(np.argmin(np.where(good, objective, np.inf)))] = 1.0
-    return solution._classifier(solution.iterates, weights, "best")
 
 
 class Watch:
@@ -109,7 +97,8 @@ class LevelPlateaus(Watch):
         if self.seen % self.every:
             return False
         assert moment.levels is not None  # the run is over levels
-        objective, violations = values(moment.table, *_recorded(moment), moment.table.constants)
+        columns = _recorded(moment)
+        objective, violations = values(moment.table, columns.rates, columns.losses)
         levels, of = np.unique(moment.levels, axis=1, return_inverse=True)
         done = []
         for k in np.unique(of[moment.active]):
@@ -123,29 +112,15 @@ class LevelPlateaus(Watch):
         return moment.active[np.isin(of[moment.active], done)]
 
 
-def _recorded(moment: Moment) -> tuple[Array, Array]:
-    """Rates and losses of every iterate recorded so far, (quantity, iterates)."""
+def _recorded(moment: Moment) -> Columns:
+    """Every iterate recorded so far, as columns."""
     record = moment.record
-    parts = ((record.rates, record.actives), (record.losses, record.actives))
-    rates, losses = (
-        np.concatenate([part[:, active] for part, active in zip(found, actives, strict=True)], axis=1)
-        for found, actives in parts
-    )
-    return rates, losses
+    return record.columns(record.stacked("rates"), record.stacked("losses"))
 
 
 def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
     """Objective (to minimise) and violation of the best mixture of all recorded iterates, as the multipliers see it."""
-    table, (rates, losses) = moment.table, _recorded(moment)
-    objective, violations = values(table, rates, losses, table.constants)
-    weights = shrink_weights(objective, violations).weights
-    rows = table.rows_from_rates(rates, losses)
-    polished = polish_weights(table, rows, weights, tolerance=max(tolerance, 1e-6), cuts=cuts)
-    candidates = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
-    objective, violations = values(table, rates @ candidates, losses @ candidates, table.constants)
-    worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-    best = int(np.argmin(objective + PENALTY * worst))
-    return float(objective[best]), float(worst[best])
+    return best_priced(moment.table, _recorded(moment), tolerance, [] if cuts is None else cuts)
 
 
 def better(one: tuple[float, float], other: tuple[float, float], tolerance: float) -> bool:
@@ -161,10 +136,8 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
     cells = solution.judge.cells
     decided = classifier.members.decide(sample.X, sample.examples.columns)
     rates = solution.judge.rates(cells.sums_of_all(decided) @ classifier.weights[:, None])
-    lost = np.full((len(solution.problem.losses()), 1), np.nan)
-    objective, violations = solution.values(rates, lost)
-    sign = -1.0 if solution.problem.objective.sense == "maximize" else 1.0
-    return sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+    objective, violations = solution.values(rates)
+    return solution.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
 
 def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Status:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,22 +28,21 @@ from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
 from .._core.peers import peers
-from ..data.cells import Cells
 from ..data.examples import Examples
-from ..data.sample import Sample
 from ..data.splits import measurable, split_by_cell
+from ..game.algorithms import column_generation
 from ..game.classifiers import Classifier
+from ..game.infeasible import loosened
+from ..game.linear_engine import LinearEngine
 from ..game.solution import Solution
-from ..game.solving import solve_on
 from ..judge.exact import Decisions
 from ..language.expressions import Constraint
-from ..mixtures import PENALTY, shrink_weights
-from ..models.contract import Rows as ModelRows
-from ..models.folds import Folds
+from ..models.linear import FittedLinear
+from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
+from ..problem.table import make_table
 from .careful import Part
 from .fitting import Training
-from .scope import scoped, twice
 from .trials import Trial
 from .walking import Walked, deployed, tested, walk
 
@@ -54,8 +52,6 @@ Rows = NDArray[np.intp]
 METHODS = ("cross", "holdout")
 K = 5
 """Folds."""
-AS_WRITTEN, TIGHTER = 2, 3
-"""Configurations of the plain fit that are played for each fold: for constraints as written, and for tighter ones."""
 TIGHT = 1.2
 """How much tighter: this share of what the test's bound reaches."""
 MOST = 20_000
@@ -78,11 +74,10 @@ class Found:
 # -- cross-fitting --------------------------------------------------------------------------------
 
 
-def cross(training: Training, solution: Solution, chooser: Solution, seconds: float = 0.0) -> Found:
+def cross(training: Training, chooser: Solution, seconds: float = 0.0) -> Found:
     """Cross-fit and walk.
 
-    ``solution`` is the plain fit's play and ``chooser`` the same judged where its mixture was chosen: they tell which
-    step sizes are worth playing for the folds, and how long. ``seconds`` is how long the plain fit took.
+    ``chooser`` is the plain fit, judged where its mixture was chosen; ``seconds`` is how long it took.
     """
     trial = trial_of(training, "approximate")
     plain, everybody = chooser.polish(), np.arange(len(trial.sample))
@@ -93,7 +88,7 @@ def cross(training: Training, solution: Solution, chooser: Solution, seconds: fl
         decided = plain.positive_probability(sample.X, sample.examples.columns)
         return Found(trial, everybody, decided, reasons=(TOO_FEW,))
     beyond, tight = trial.beyond(*looked_at, size), TIGHT * trial.reach(*looked_at, size)
-    parts = _played(training, solution, trial, of, beyond, tight, seconds)
+    parts = _parts(training, trial, of, beyond, tight, seconds)
     rows = np.concatenate([part.test for part in parts])
     without, walked = tested(parts, [part.plain for part in parts]), walk(trial, parts)
     mixture = None if walked is None else deployed(parts, walked.mixtures, training.problem, "cross-fitted")
@@ -103,13 +98,9 @@ def cross(training: Training, solution: Solution, chooser: Solution, seconds: fl
 def _folds(training: Training) -> NDArray[np.intp] | None:
     """Fold of each row, stratified by cell; None where a part without one could not measure every rate."""
     cells = training.cells
-    order = training.parts.order if peers().wide else None  # as the rows were given, whoever has them
-    found = split_by_cell(cells if order is None else cells.take(np.argsort(order)), [1 / K] * K, training.seed)
     of = np.empty(len(training.sample), dtype=np.intp)
-    for k, rows in enumerate(found):
+    for k, rows in enumerate(split_by_cell(cells, [1 / K] * K, training.seed)):
         of[rows] = k
-    if order is not None:
-        of = of[order]
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None
@@ -123,89 +114,67 @@ def _looked_at(trial: Trial, plain: Classifier) -> tuple[Rows, Array]:
     return rows, plain.positive_probability(sample.X, sample.examples.columns)
 
 
-def _played(
-    training: Training,
-    solution: Solution,
-    trial: Trial,
-    of: NDArray[np.intp],
-    beyond: Array,
-    tight: Array,
-    seconds: float,
+def _parts(
+    training: Training, trial: Trial, of: NDArray[np.intp], beyond: Array, tight: Array, seconds: float
 ) -> list[Part]:
-    """Play without each fold, and gather the columns: in one play for linear models, one after the other for others."""
-    n, everybody = len(of), np.arange(len(of))
-    problem, sample, cells = scoped(training.problem, training.sample, training.cells, training.settings.weight_scope)
-    copies = len(sample) // n
+    """Train without each fold, and gather the columns."""
+    rows = np.arange(len(of))
+    trusted = training.settings.trusted(len(of) - len(of) // K, training.width)
+    solve = _linear_folds if training.linear else _other_folds
+    return [
+        Part(trial, one, inside=rows[of != k], test=rows[of == k], size=peers().total(len(of)), beyond=beyond)
+        for k, one in enumerate(solve(training, of, tight, trusted, seconds))
+    ]
 
-    def rows_of(inside: NDArray[np.bool_]) -> Rows:
-        return np.flatnonzero(np.tile(inside, copies))
 
-    def part(judged: Solution, chosen: Sequence[tuple[int, int]], rates: Array, losses: Array, k: int) -> Part:
-        where = {"inside": everybody[of != k], "test": everybody[of == k]}
-        return Part(trial, judged, chosen, rates, losses, size=peers().total(n), beyond=beyond, **where)
+def _linear_folds(
+    training: Training, of: NDArray[np.intp], tight: Array, trusted: bool, seconds: float
+) -> list[Solution]:
+    """Columns of a linear model without each fold: for the constraints as written, and for tighter ones.
 
-    honest = training.settings.trusted(n - n // K, training.width)
-    options = replace(training.options(), n_rounds=solution.record.played)
-    if training.batched:
-        out = np.eye(K, dtype=bool) if honest else np.eye(K, dtype=bool) | np.roll(np.eye(K, dtype=bool), 1, axis=1)
-        folds = Folds(np.tile(of, copies), out, _worth_playing(solution))
-        played = solve_on(problem, sample, replace(options, levels=_levels(tight)), cells=cells, folds=folds)
-        found = []
-        for k, chosen in enumerate(_by_fold(played)):
-            rates, losses = played.measured(chosen)
-            if not honest:
-                rates = _rates_on(played, chosen, folds, sample, cells, (k + 1) % K)
-            found.append(part(played, chosen, rates, losses, k))
-        return found
-    found, tell = [], _Teller(training, seconds)
+    All folds share the passes. Where the model's own rates are not trusted, the fold after the one that is left out
+    measures, and is not trained on either.
+    """
+    problem, cells = training.problem, training.cells
+    engine = LinearEngine.of(training.sample, cells, of, K, training.model())
+    table = make_table(canonicalize(problem), training.sample.examples, cells)
+    tighter = make_table(canonicalize(loosened(problem, -tight)), training.sample.examples, cells)
+    engine.choose_ridge(np.ones(len(engine.rows.cells)))
+    views, rows = [], set(range(K))
     for k in range(K):
-        tell.before(k)
-        out_of_play = (of == k) | ((of == (k + 1) % K) & (not honest))
-        train, choose = rows_of(~out_of_play), rows_of((of != k) if honest else of == (k + 1) % K)
-        one = solve_on(problem, sample.take(train), replace(options, levels=-tight[None]), cells=cells.only(train))
-        judged = one if honest else one.on_sample(sample.take(choose), cells.only(choose))
-        found.append(part(judged, judged.iterates, *judged.measured(judged.iterates), k))
-    tell.end()
+        apart = (k + 1) % K
+        views.append(engine.view(sorted(rows - {k})) if trusted else engine.view(sorted(rows - {k, apart}), [apart]))
+    as_written = [engine.begin(view, table) for view in views]
+    engine.run(list(zip(as_written, views, strict=True)))
+    careful = [engine.go_on(one, view, tighter) for one, view in zip(as_written, views, strict=True)]
+    engine.run(list(zip(careful, views, strict=True)))
+    learner = FittedLinear(training.width, training.sample.names)
+    found = []
+    for both in zip(as_written, careful, strict=True):
+        columns = [each.columns() for each in both]
+        W = np.concatenate([engine.weights(each, range(len(each.places))) for each in both], axis=1)
+        handle = np.stack([np.zeros(W.shape[1], dtype=np.intp), np.arange(W.shape[1])], axis=1)
+        columns = replace(columns[0].join(columns[1]), handle=handle)
+        found.append(Solution(problem, column_generation, table, columns, learner, (W,), training.settings.tolerance))
     return found
 
 
-def _by_fold(played: Solution) -> list[list[tuple[int, int]]]:
-    """Recorded iterates of each fold."""
-    fold = [setting["fold"] for setting in played.configurations]
-    return [[(t, c) for t, c in played.iterates if fold[c] == k] for k in range(K)]
-
-
-def _rates_on(
-    played: Solution, chosen: Sequence[tuple[int, int]], folds: Folds, sample: Sample, cells: Cells, fold: int
-) -> Array:
-    """Rates of iterates on one fold alone."""
-    rows = ModelRows.of(sample, folds.cells(cells))
-    measure = played.learner.measurer(rows)
-    others = np.arange(K)[None] != fold
-    factors = folds.factors(cells, others)[:, :, 0]
-    sums = measure(played.members(chosen)).reshape(*factors.shape, len(chosen))
-    return played.judge.rates((sums * factors[:, :, None]).sum(axis=1))
-
-
-def _worth_playing(plain: Solution) -> tuple[int, ...]:
-    """Configurations for the `_levels`: those whose iterates make the best mixtures, without a margin and with one."""
-    count, iterates = len(plain.configurations), plain.iterates
-    objective, violations = plain.values(*plain.measured(iterates))
-    of = np.array([c for _, c in iterates])
-    score = np.zeros(count)
-    for margin in (0.0, 0.02, 0.05):
-        weights = shrink_weights(objective, violations + margin).weights
-        score += np.bincount(of, weights=weights > 0, minlength=count)
-    merit = np.nan_to_num(objective + PENALTY * np.maximum(violations, 0.0).max(axis=0, initial=0.0), nan=np.inf)
-    best = np.full(count, np.inf)
-    np.minimum.at(best, of, merit)
-    order = [2 * int(c) for c in np.lexsort((best, -score))]  # levels are the last axis of configurations but one
-    return (*order[:AS_WRITTEN], *(c + 1 for c in order[:TIGHTER]))
-
-
-def _levels(tight: Array) -> Array:
-    """Levels to play for: the constraints as written, and tighter ones."""
-    return np.stack([np.zeros_like(tight), -tight])
+def _other_folds(
+    training: Training, of: NDArray[np.intp], tight: Array, trusted: bool, seconds: float
+) -> list[Solution]:
+    """Columns of any other model without each fold, one after the other, for tighter constraints."""
+    found, tell = [], _Teller(training, seconds)
+    for k in range(K):
+        tell.before(k)
+        apart = of == (k + 1) % K
+        train = np.flatnonzero((of != k) & (trusted | ~apart))
+        one = training.solve(train, [-tight])
+        if not trusted:
+            choose = np.flatnonzero(apart)
+            one = one.on_sample(training.sample.take(choose), training.cells.only(choose))
+        found.append(one)
+    tell.end()
+    return found
 
 
 class _Teller:
@@ -251,19 +220,7 @@ def refuse_inexact(problem: Problem, examples: Examples) -> None:
         ) from None
 
 
-def _played_tighter(training: Training, solution: Solution, tight: Array) -> Solution:
-    """Columns that keep a margin: a play for tighter constraints beside those as written, on the training part."""
-    problem, sample, cells = scoped(training.problem, training.sample, training.cells, training.settings.weight_scope)
-    parts = training.parts
-    train, choose = (twice(part, len(training.sample), len(sample)) for part in (parts.train, parts.choose))
-    options = replace(training.options(), n_rounds=solution.record.played, levels=_levels(tight))
-    rows = sample.take(train)
-    everybody = Folds(np.zeros(len(rows), dtype=np.intp), np.zeros((1, 1), dtype=bool), _worth_playing(solution))
-    played = solve_on(problem, rows, options, cells=cells.only(train), folds=everybody)
-    return played.on_sample(sample.take(choose), cells.only(choose))
-
-
-def holdout(training: Training, solution: Solution, chooser: Solution) -> Found:
+def holdout(training: Training, chooser: Solution) -> Found:
     """Walk on the rows that were kept for the test."""
     test = training.parts.test
     if test is None:
@@ -274,11 +231,10 @@ def holdout(training: Training, solution: Solution, chooser: Solution) -> Found:
     there = training.sample.take(looked_at)
     decided = plain.positive_probability(there.X, there.examples.columns)
     beyond = trial.beyond(looked_at, decided, len(rows))
-    if training.batched:
+    if training.linear:
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)
-        chooser = _played_tighter(training, solution, tight)
-    found = chooser.measured(chooser.iterates)
-    part = Part(trial, chooser, chooser.iterates, *found, inside=inside, test=rows, size=len(rows), beyond=beyond)
+        chooser = training.play([0.0, -tight])[1]
+    part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
     without, walked = part.probability(part.plain), walk(trial, [part])
     mixture = None if walked is None else deployed([part], walked.mixtures, training.problem, "held out")
     return Found(trial, rows, without, walked, mixture)
@@ -289,4 +245,4 @@ def trial_of(training: Training, method: str) -> Trial:
     level = training.settings.confidence
     if level is None:
         raise TypeError("a confidence level is needed")
-    return Trial.of(training.problem, training.confident(slice(None)), level, method, training.seed)
+    return Trial.of(training.problem, training.sample, level, method, training.seed)

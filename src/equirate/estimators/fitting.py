@@ -24,7 +24,10 @@ from ..data.cells import Cells
 from ..data.sample import Sample
 from ..data.slices import Slice
 from ..data.splits import measurable, split_by_cell
+from ..game.algorithms import Algorithm, choose, column_generation
 from ..game.classifiers import Classifier
+from ..game.column_generation import PASSES
+from ..game.engine import Generator, Levels
 from ..game.loop import Progress
 from ..game.options import Options
 from ..game.progress import ProgressLine
@@ -34,7 +37,7 @@ from ..game.solving import solve_on
 from ..judge.certification import Certification
 from ..judge.certify import check_confidence
 from ..language.parity import attributes_in
-from ..mixtures import PENALTY
+from ..mixtures import PENALTY, largest
 from ..models import make_model
 from ..models.contract import Members, Model, Prepared, refuse_apart
 from ..models.derandomised import Derandomised
@@ -45,14 +48,12 @@ from ..models.side_by_side import SideBySide
 from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .choosing import LevelPlateaus, Plateau, best_single, better, measured, status_of
+from .choosing import LevelPlateaus, Plateau, better, measured, status_of
 from .derandomising import derandomised
-from .finished import Held, finished, for_levels
-from .scope import scoped, sides, twice, worded
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-ENOUGH = 30
+ENOUGH = 10
 """Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
 FEWEST = 5
 """Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
@@ -75,10 +76,8 @@ class Settings:
     confidence: float | None
     confidence_method: str
     scale: bool
-    weight_scope: str
     tolerance: float
     patience: int | None
-    finish: bool | None
     verbose: bool | ProgressLine
 
     @classmethod
@@ -95,8 +94,6 @@ class Settings:
             raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
         if not _number(settings.tolerance) or not settings.tolerance >= 0:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
-        if settings.finish is not None and not isinstance(settings.finish, bool):
-            raise EquirateError(f"finish must be None, True or False; got {settings.finish!r}")
         whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not whole or settings.patience < 1):
             raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
@@ -117,6 +114,15 @@ class Settings:
         few = isinstance(self.model, Thresholds) or self.made.honest
         enough = is_linear(self.model) and peers().total(examples) >= ENOUGH * width
         return bool(few or enough) and not self.referee
+
+    @property
+    def steps(self) -> bool:
+        """Whether steps were given, which only a game takes."""
+        return self.theta_step is not None or self.lambda_step is not None
+
+    def chosen_algorithm(self, problem: Problem) -> Algorithm:
+        """The algorithm, for a problem that is written out."""
+        return choose(self.algorithm, problem, self.made.can_descend, self.made.has_own_steps, self.steps)
 
     @property
     def referee(self) -> bool:
@@ -208,12 +214,15 @@ class Training:
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
-        """Split the data, and lay them out in the precision to play in: one copy of the features at most."""
+        """Split the data, and lay them out in that order; a game also wants them in the precision to play in."""
         refuse_apart(settings.made)
         cells = problem_cells(problem, sample.examples)
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
+        plays = settings.chosen_algorithm(problem) is not column_generation
+        if is_linear(settings.model) and not plays and parts.test is None:
+            return cls(settings, problem, sample, cells, parts, seed=seed)  # the engine makes a layout of its own
         dtype = None
-        if settings.standardised:  # single precision where a standardised linear model loses nothing by it
+        if settings.standardised and plays:  # single precision where a standardised linear model loses nothing by it
             trained = np.zeros(len(sample))
             rows = parts.train if parts.order is None else parts.order[parts.train]
             trained[rows] = sample.examples.weights[rows]
@@ -221,18 +230,13 @@ class Training:
             del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
         sample = sample.arranged(parts.order, dtype)
-        prepared = None
+        prepared, parts = None, replace(parts, order=None)
         if not is_linear(settings.model):
             only = np.zeros(len(sample))
             only[parts.train] = sample.examples.weights[parts.train]
             prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
         if prepared is None:
             return cls(settings, problem, sample, cells, parts, seed=seed)
-        if settings.weight_scope != "both" and not cells.unweighted:
-            raise EquirateError(
-                f"weight_scope={settings.weight_scope!r} is not to be had with this model, whose rules weigh a row "
-                'once: use weight_scope="both", or model="linear"'
-            )
         return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed)
 
     @property
@@ -241,67 +245,125 @@ class Training:
         return _width(self.sample)
 
     @property
-    def batched(self) -> bool:
-        """Whether the model is trained on several parts in one play at little cost."""
-        return is_linear(self.settings.model) or isinstance(self.settings.model, Thresholds)
+    def generates(self) -> bool:
+        """Whether columns are generated, rather than a game played."""
+        return self.settings.chosen_algorithm(self.problem) is column_generation
+
+    @property
+    def linear(self) -> bool:
+        """Whether the engine for linear models trains on several parts of the rows in the same passes."""
+        return is_linear(self.settings.model) and self.generates
+
+    @property
+    def mixes_apart(self) -> bool:
+        """Whether the mixture is chosen on held-out rows alone."""
+        return self.parts.validation is not None and self.parts.choose == self.parts.validation
+
+    def rows_of(self, part: slice) -> Rows | slice:
+        """The rows of a part, where they are."""
+        return part if self.parts.order is None else self.parts.order[part]
 
     def held(self) -> dict[str, tuple[Sample, Cells]]:
-        """The parts that classifiers are judged on, and their cells, by name."""
+        """The parts that classifiers are judged on, and their cells, by name: of rows that all train, one."""
         named = {"train": self.parts.train, "validation": self.parts.validation}
-        return {
-            name: (self.sample.take(part), self.cells.take(part)) for name, part in named.items() if part is not None
-        }
+        if self.linear and not self.mixes_apart:
+            return {"train": (self.sample.take(self._fitted), self.cells.take(self._fitted))}
+        rows = {name: self.rows_of(part) for name, part in named.items() if part is not None}
+        return {name: (self.sample.take(part), self.cells.take(part)) for name, part in rows.items()}
 
-    def play(self, levels: Array | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
-        """Play the game on the training part; return the solution, and the same judged where mixtures are chosen."""
-        settings, parts = self.settings, self.parts
-        problem, sample, cells = scoped(self.problem, self.sample, self.cells, settings.weight_scope)
-        train, choose = (twice(part, len(self.sample), len(sample)) for part in (parts.train, parts.choose))
-        shown = settings.verbose
-        line = shown if isinstance(shown, ProgressLine) else ProgressLine(problem.objective.sense) if shown else None
-        options = replace(self.options(), levels=levels, start=start, progress=self._watch(levels, line))
+    @property
+    def _fitted(self) -> slice:
+        """All rows but those of the test; an order of their own comes only without a test."""
+        return slice(0, (self.parts.validation or self.parts.train).stop)
+
+    def play(self, levels: Levels | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
+        """Solve on the training part; return the solution, and the same judged where mixtures are chosen."""
+        settings, shown = self.settings, self.settings.verbose
+        sense = self.problem.objective.sense
+        line = shown if isinstance(shown, ProgressLine) else ProgressLine(sense) if shown else None
         try:
-            if settings.referee:
-                solution = _on_two_sets(problem, sample, cells, train, choose, options)
-            else:
-                solution = solve_on(problem, sample.take(train), options, cells=cells.only(train))
-            told = None if line is None else line.finishing
-            if not self._finishes(solution):
-                chooser = solution
-                if parts.validation is not None and not settings.referee:
-                    chooser = solution.on_sample(sample.take(choose), cells.only(choose))
-            elif settings.referee or parts.validation is None:
-                chooser = for_levels(solution, levels, told)
-            else:
-                rows = twice(parts.validation, len(self.sample), len(sample))
-                apart = sample.take(rows), cells.only(rows)
-                both = twice(slice(0, parts.validation.stop), len(self.sample), len(sample))
-                held = Held((sample.take(choose), cells.only(choose)), apart, (sample.take(both), cells.only(both)))
-                chooser = finished(solution, self._model(), held, levels, told)
+            if self.linear:
+                solution = self._generated(line, levels, start)
+                return solution, solution
+            solution = self.solve(self.parts.train, levels, start, line)
+            chooser = solution
+            if self.parts.validation is not None and not settings.referee:
+                chooser = solution.on_sample(self.sample.take(self.parts.choose), self.cells.only(self.parts.choose))
         finally:
             if line is not None:
                 line.end()
         return solution, chooser
 
+    def generator(self, line: ProgressLine | None = None, start: Start | None = None) -> Generator:
+        """How columns are generated."""
+        settings = self.settings
+        return Generator(
+            passes=PASSES if settings.n_rounds is None else settings.n_rounds,
+            watch=None if line is None else line.watch,
+            start=start,
+            tolerance=settings.tolerance,
+            seed=self.seed if self.seed is not None and settings.made.draws else 0,
+        )
+
+    def _generated(self, line: ProgressLine | None, levels: Levels | None, start: Start | None) -> Solution:
+        """Columns of a linear model, by the one rule for all rows but those of a test."""
+        part = None
+        if self.parts.validation is not None:
+            part = np.zeros(len(self.sample), dtype=np.intp)
+            part[self.rows_of(self.parts.validation)] = 1
+            part = part[self._fitted]
+        return self.generator(line, start).solve(
+            self.problem,
+            self.sample.take(self._fitted),
+            self.cells.only(self._fitted),
+            self.model(),
+            part=part,
+            mix_apart=self.mixes_apart,
+            levels=(0.0,) if levels is None else levels,
+        )
+
+    def solve(
+        self,
+        rows: Rows | slice,
+        levels: Levels | None = None,
+        start: Start | None = None,
+        line: ProgressLine | None = None,
+    ) -> Solution:
+        """Solve on some of the rows: generate columns or, where a game is asked for, play it."""
+        levels = None if levels is None else list(levels)
+        if self.generates and not self.settings.referee:
+            return self.generator(line, start).solve(
+                self.problem,
+                self.sample.take(rows),
+                self.cells.only(rows),
+                self.model(),
+                levels=(0.0,) if levels is None else levels,
+            )
+        if self.generates:
+            part = np.zeros(len(self.sample), dtype=np.intp)
+            part[self.parts.choose] = 1
+            return self.generator(line, start).solve(
+                self.problem, self.sample, self.cells, self.model(), part=part, mix_apart=True
+            )
+        watch = self._watch(levels is not None, line)
+        options = replace(self.options(), start=start, progress=watch, levels=None if levels is None else stacked(levels))
+        if self.settings.referee:
+            return _on_two_sets(self.problem, self.sample, self.cells, self.parts.train, self.parts.choose, options)
+        return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))
+
     def options(self) -> Options:
-        """How to play."""
+        """How to play a game."""
         settings = self.settings
         seed = self.seed if self.seed is not None and settings.made.draws else 0
         return Options(
             algorithm=settings.algorithm,
-            model=self._model(),
+            model=self.model(),
             **self._usual(),
             tolerance=settings.tolerance,
             seeds=[seed],
         )
 
-    def _finishes(self, solution: Solution) -> bool:
-        """Whether further columns are wanted after the play: where that pays, unless the user says so."""
-        wish = self.settings.finish
-        pays = is_linear(self.settings.model) or solution.exact or self.settings.made.answers_cheaply
-        return pays if wish is None else bool(wish)
-
-    def _model(self) -> Any:
+    def model(self) -> Any:
         """The model, with features standardised inside where that is asked for."""
         if self.prepared is not None:
             return self.prepared.model
@@ -320,12 +382,12 @@ class Training:
             return classifier
         return replace(classifier, members=_served(classifier.members, self.prepared.serve))
 
-    def _watch(self, levels: Array | None, line: ProgressLine | None) -> Progress | None:
+    def _watch(self, levels: bool, line: ProgressLine | None) -> Progress | None:
         """Progress, and an end to the play (or a level's) when nothing improves any more."""
         patience, tolerance = self.settings.patience, self.settings.tolerance
         if patience is None:
             return line
-        if levels is not None:
+        if levels:
             return LevelPlateaus(patience, tolerance, line=line)
         return Plateau(patience, tolerance, line=line)
 
@@ -335,39 +397,33 @@ class Training:
 
     def outcome(self, chooser: Solution, mixture: Classifier) -> Outcome:
         """A mixture with the single classifier made of it, and what was reached."""
-        _, sample, _ = scoped(self.problem, self.sample, self.cells, self.settings.weight_scope)
-        if not self.settings.referee:
-            sample = sample.take(twice(self.parts.choose, len(self.sample), len(sample)))
+        sample = self._judged_on()
         single = self._single(chooser, mixture, sample)
         made = {"stochastic": mixture, "deterministic": single}
-        statuses = {
-            name: worded(status_of(chooser, found, sample), chooser.problem, self.problem)
-            for name, found in made.items()
-        }
-        if self.problem.constraints:  # what is given up for the constraints, at the cost of a search through the record
-            made["unconstrained"] = best_single(chooser, self.settings.tolerance, constrained=False)
+        statuses = {name: status_of(chooser, found, sample) for name, found in made.items()}
+        if self.problem.constraints:  # what is given up for the constraints
+            made["unconstrained"] = chooser.best_single(constrained=False)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
         return Outcome(outputs, statuses)
 
-    def confident(self, part: slice) -> Sample:
-        """A part with the weights that apply to the constraints."""
-        sample = self.sample.take(part)
-        return replace(sample, examples=sides(sample.examples, self.settings.weight_scope)[1])
+    def _judged_on(self) -> Sample:
+        """The sample that the solution's table is of; rows that do not count there have no weight."""
+        if self.linear:
+            return self.sample.take(self._fitted)
+        return self.sample if self.settings.referee else self.sample.take(self.parts.choose)
 
     def _single(self, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
-        """The mixture made deterministic or, where that is better, the best single iterate."""
+        """The mixture made deterministic or, where that is better, the best single column."""
 
         def cost(rates: Array) -> Array:
-            lost = np.zeros((len(chooser.problem.losses()), rates.shape[1]))
-            objective, violations = chooser.values(rates, lost)
-            worst: Array = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-            return np.asarray(objective + PENALTY * worst)
+            objective, violations = chooser.values(rates)
+            return np.asarray(objective + PENALTY * largest(violations))
 
-        single = best_single(chooser, self.settings.tolerance)
+        single = chooser.best_single()
         made = derandomised(mixture, chooser.judge, sample, cost)
         if made is None or chooser.problem.losses():
             return single
-        sign = -1.0 if chooser.problem.objective.sense == "maximize" else 1.0
+        sign = chooser.sign
         values = [measured(chooser, each, sample) for each in (single, made)]
         (one, other) = ((sign * objective, violation) for objective, violation in values)
         return single if better(one, other, self.settings.tolerance) else made
@@ -382,6 +438,11 @@ def _on_two_sets(
     trained[train], measured[referee] = weights[train], weights[referee]
     judged = replace(sample, examples=replace(sample.examples, weights=measured))
     return solve_on(problem, judged, options, cells=cells.weighing(measured), trained=trained)
+
+
+def stacked(levels: Levels) -> Array:
+    """Levels of a game: (levels,), or (levels, constraints) where constraints have their own."""
+    return np.stack([np.asarray(level, dtype=float) for level in levels])
 
 
 def _width(sample: Sample) -> int:

@@ -17,15 +17,14 @@ from .._core.errors import EquirateError
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
+from ..game.infeasible import loosened
 from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..report.text import aligned
 from .choosing import better
-from .finished import loosened
 from .fitting import Training
-from .scope import sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +95,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
     problem = training.problem
     if not problem.constraints:
         raise EquirateError("a frontier needs at least one constraint to vary")
-    _, chooser = training.play(levels=steps)
+    _, chooser = training.play(levels=steps.tolist())
     found = _mixtures(chooser, steps)
     served = [training.served(classifier) for classifier in found]
     judged: dict[str, tuple[Sample, Cells | None]] = dict(training.held())
@@ -104,13 +103,11 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
         judged["test"] = test, None
     values = {}
     for name, (sample, cells) in judged.items():
-        objective, constraints = sides(sample.examples, training.settings.weight_scope)
         values[name] = tuple(
             Evaluation.of(
                 problem,
-                objective,
+                sample.examples,
                 classifier.positive_probability(sample.X, sample.examples.columns),
-                constraints_on=constraints,
                 cells=cells,
             )
             for classifier in (served if name == "test" else found)

@@ -31,7 +31,6 @@ from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
 from ..report.report import Report
 from . import files, reporting
-from .scope import sides
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -49,7 +48,6 @@ class Judged(ClassifierMixin, BaseEstimator):
     pos_label: Any
     missing: str
     random_state: Any
-    weight_scope: str = "both"
     classes_: NDArray[Any]
     problem_: Problem
     notes_: Sequence[str]
@@ -156,14 +154,13 @@ class Judged(ClassifierMixin, BaseEstimator):
         classifier: Classifier | None = None,
         cells: Cells | None = None,
     ) -> Evaluation:
-        """What a classifier achieves, each side of the problem with the weights that apply to it.
+        """What a classifier achieves.
 
         ``cells`` are those of the problem on the sample, where they are known already.
         """
         classifier = self.classifier_ if classifier is None else classifier
         predictions = classifier.positive_probability(sample.X, sample.examples.columns)
-        objective, constraints = sides(sample.examples, self.weight_scope)
-        return Evaluation.of(self.problem_, objective, predictions, confidence, constraints, cells)
+        return Evaluation.of(self.problem_, sample.examples, predictions, confidence, cells)
 
     def evaluate(
         self,
@@ -202,7 +199,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
             return certify(
                 constraints,
-                sides(sample.examples, self.weight_scope)[1],
+                sample.examples,
                 predictions,
                 confidence,
                 method=method,

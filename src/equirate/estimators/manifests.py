@@ -57,7 +57,6 @@ _SETTINGS: dict[str, Rule] = {
     "algorithm": OneOf(("auto", *ALGORITHMS)),
     "output": OneOf(("stochastic", "deterministic", "hashed")),
     "missing": OneOf(("refuse", "group")),
-    "weight_scope": OneOf(("both", "objective", "constraints")),
     "theta_step": maybe(_STEPS),
     "lambda_step": maybe(_STEPS),
     "n_rounds": maybe(COUNT),

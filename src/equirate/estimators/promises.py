@@ -25,7 +25,6 @@ from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
 from .confidence import METHODS, Found, cross, holdout, refuse_inexact, trial_of
 from .fitting import Outcome, Settings, Training
-from .scope import sides
 
 Array = NDArray[np.float64]
 
@@ -42,13 +41,13 @@ ONE_ALONE = (
 )
 
 
-def promised(training: Training, solution: Solution, chooser: Solution, plain: Outcome, seconds: float) -> Outcome:
+def promised(training: Training, chooser: Solution, plain: Outcome, seconds: float) -> Outcome:
     """The outcome of a fit with a confidence level: what passed the test, or the plain one that says why not.
 
     ``seconds`` is how long the plain fit took.
     """
     strict = training.settings.confidence_method == "holdout"
-    found = holdout(training, solution, chooser) if strict else cross(training, solution, chooser, seconds)
+    found = holdout(training, chooser) if strict else cross(training, chooser, seconds)
     said, evaluation = certification(training, found)
     if found.mixture is None:
         advice = UNCERTIFIED.format(reasons="; ".join(said.reasons))
@@ -99,16 +98,14 @@ def of_thresholds(
         confidence=level,
         confidence_method=method,
         scale=False,
-        weight_scope="both",
         tolerance=1e-3,
         patience=None,
-        finish=False,
         verbose=False,
     )
     training = Training.of(settings, problem, sample, seed)
     began = time.monotonic()
-    solution, chooser = training.play()
-    return promised(training, solution, chooser, training.choose(chooser), time.monotonic() - began)
+    _, chooser = training.play()
+    return promised(training, chooser, training.choose(chooser), time.monotonic() - began)
 
 
 def _uncertain(status: Status, advice: str, said: Certification) -> Status:
@@ -174,9 +171,10 @@ def _written(problem: Problem) -> list[Constraint]:
 
 
 def _evaluated(training: Training, found: Found, probability: Array) -> Evaluation:
-    """What decisions of rows that were not seen come to, with the weights that apply to each side."""
-    objective, constraints = sides(training.sample.examples.take(found.rows), training.settings.weight_scope)
-    return Evaluation.of(training.problem, objective, probability, found.trial.confidence, constraints)
+    """What decisions of rows that were not seen come to."""
+    return Evaluation.of(
+        training.problem, training.sample.examples.take(found.rows), probability, found.trial.confidence
+    )
 
 
 def _bounded(evaluation: Evaluation, certificates: Certificates) -> tuple[ConstraintValue, ...]:

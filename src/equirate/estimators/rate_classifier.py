@@ -40,7 +40,6 @@ from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .promises import promised
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
-from .scope import SCOPES, sides
 from .validating import validated
 
 Array = NDArray[np.float64]
@@ -77,7 +76,8 @@ class RateClassifier(Judged):
     constraints
         Constraints, ready-made lists of them, or both.
     algorithm
-        A name from `equirate.algorithms`, or ``"auto"``.
+        A name from `equirate.algorithms`, or ``"auto"``: column generation, but for networks. Naming an algorithm of
+        the paper, or giving ``theta_step`` or ``lambda_step``, plays that game.
     model
         ``"linear"``, ``"trees"`` (boosted trees, by what measured best; `equirate.boosting`), a scikit-learn classifier
         (used as an oracle), a list of classifiers, a model of `equirate.models`, or a ``torch.nn.Module`` with one
@@ -91,17 +91,17 @@ class RateClassifier(Judged):
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Rounds of the game at most; by default as the model needs them (1,000 for a linear one). A network goes by its
-        epochs instead.
+        Passes over the data at most, by default 60; rounds of a game, where one is played. A network goes by its epochs
+        instead.
     theta_step, lambda_step
-        Step sizes of model and multipliers; every pair is a configuration, all played side by side. By default those of
-        the model, four and four for a linear one. A network has an optimiser and a step of its own, and is trained
-        once, unless steps of the multipliers are given.
+        Step sizes of model and multipliers in a game; every pair is a configuration, all played side by side. A network
+        has an optimiser and a step of its own, and is trained once, unless steps of the multipliers are given.
     validation
-        Share of the data that the model is not trained on, stratified by cell. The mixture is chosen on both parts
-        together, or on the held-out part alone where the model may fit its own too well (any model but a linear one
-        with 30 training examples per feature); 0 chooses on the training data. Trees, plug-ins and oracles hold nothing
-        out (but for a confidence level): each row is judged by what was trained without it.
+        Share of the data that is held out first, stratified by cell. A linear model trains and mixes on all rows, and
+        the held-out ones say whether refined columns are kept; with fewer than ten rows for each feature it trains on
+        the others alone, and the mixture is chosen on these. Other models that may fit their rows too well train on the
+        others alone as well. Trees, plug-ins and oracles hold nothing out: each row is judged by what was trained
+        without it. 0 uses all rows for everything.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
         generalise even where the model overfits. Networks and ``BoostedTrees`` are always played so, where
@@ -117,8 +117,6 @@ class RateClassifier(Judged):
         and it costs more of the objective. It takes neither weights nor functions that bend, such as a KL divergence.
     scale
         Standardise the features inside; the fitted weights are for the features as given.
-    weight_scope
-        What ``sample_weight`` applies to: ``"both"``, ``"objective"`` or ``"constraints"``.
     pos_label
         The label to call positive; the larger one by default.
     missing
@@ -127,11 +125,7 @@ class RateClassifier(Judged):
     tolerance
         Violations up to this size count as met.
     patience
-        Stop when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
-    finish
-        Whether classifiers that the play did not pass through are added after it, until no answer of the model improves
-        the best mixture (`Solution.finish`); where held-out rows say that they make it worse, they are left out. None:
-        where that pays, for linear models and for models whose answers are exact.
+        Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -155,7 +149,7 @@ class RateClassifier(Judged):
     problem_
         The problem, with ready-made constraints written out for the groups in the data.
     history_
-        Arrays over recorded rounds and configurations: objective, violation, multipliers, slacks.
+        Arrays over passes (or recorded rounds) and configurations: objective, violation, multipliers, bound.
     seed_, salt_
         The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
     notes_
@@ -191,12 +185,10 @@ class RateClassifier(Judged):
         confidence: float | None = None,
         confidence_method: str = "cross",
         scale: bool = True,
-        weight_scope: str = "both",
         pos_label: Any = None,
         missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
-        finish: bool | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -215,12 +207,10 @@ class RateClassifier(Judged):
         self.confidence = confidence
         self.confidence_method = confidence_method
         self.scale = scale
-        self.weight_scope = weight_scope
         self.pos_label = pos_label
         self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
-        self.finish = finish
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -266,7 +256,7 @@ class RateClassifier(Judged):
                 solution, chooser = training.play(start=self._continued(training.width))
                 outcome = training.choose(chooser)
                 if self.confidence is not None and training.problem.constraints:
-                    outcome = promised(training, solution, chooser, outcome, time.monotonic() - began)
+                    outcome = promised(training, chooser, outcome, time.monotonic() - began)
                 self._keep(training, solution, outcome)
         return self
 
@@ -274,7 +264,6 @@ class RateClassifier(Judged):
         """Check everything once, map the labels to 0 and 1, and split."""
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
-        one_of(self, "weight_scope", SCOPES)
         one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         asked = Problem(self.objective, self.constraints)
@@ -288,7 +277,7 @@ class RateClassifier(Judged):
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
         if settings.tested:
-            refuse_inexact(problem, sides(examples, settings.weight_scope)[1])
+            refuse_inexact(problem, examples)
         return Training.of(settings, problem, Sample(features, examples), self.seed_)
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
@@ -321,11 +310,9 @@ class RateClassifier(Judged):
         self.certification_ = outcome.certification
         self.history_ = solution.history
         self.configurations_ = solution.configurations
-        self.n_rounds_ = solution.record.played
+        self.n_rounds_ = solution.rounds
         self.salt_: int | None = int(stream("salt", self.seed_).integers(2**63))
-        self._end = None
-        if is_linear(self.model) and getattr(self.model, "intercept", True):
-            self._end = solution.record.end()
+        self._end = _end_of(solution, outcome) if is_linear(self.model) else None
         held = training.held()
         self._evaluations = {
             name: {
@@ -500,3 +487,14 @@ class RateClassifier(Judged):
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)
+
+
+def _end_of(solution: Solution, outcome: Outcome) -> Start | None:
+    """Where a linear model ended, for the next fit to begin at: the last iterates, or the members of the mixture."""
+    if solution.play is not None:
+        return solution.record.end() if solution.learner.shifts else None
+    members = outcome.outputs["stochastic"].members
+    if not isinstance(members, LinearMembers):
+        return None
+    rows = solution.judge.program.n_multipliers
+    return Start(members.with_intercept, np.zeros((rows, len(members))))

@@ -24,7 +24,6 @@ from ..judge.evaluation import Evaluation
 from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
 from ..report.report import Report
 from .keys import row_keys
-from .scope import sides
 
 if TYPE_CHECKING:
     from .frontier import Frontier
@@ -59,13 +58,12 @@ def of_data(
 ) -> Report:
     """The same and the data given, with rates by slice, a baseline and, where there is one, a frontier."""
     problem, features, examples = estimator.problem_, sample.X, sample.examples
-    measured = sides(examples, estimator.weight_scope)
 
     def evaluated(predictions: Array) -> Evaluation:
-        return Evaluation.of(problem, measured[0], predictions, confidence, measured[1])
+        return Evaluation.of(problem, examples, predictions, confidence)
 
     def rates(predictions: Array) -> Any:
-        return rates_by_slice(problem, measured[1], predictions, confidence)
+        return rates_by_slice(problem, examples, predictions, confidence)
 
     ours = estimator.classifier_.positive_probability(features, examples.columns)
     beside = None
@@ -79,7 +77,7 @@ def of_data(
         for level, classifier in sorted(zip(frontier.levels, frontier.classifiers, strict=True), key=lambda p: p[0]):
             there = classifier.positive_probability(features, examples.columns)
             points.append(Point(level, evaluated(there), rates(there)))
-    shares = np.average(_decided(estimator, features, examples), axis=0, weights=measured[0].weights)
+    shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
     head["notes"] = (*head["notes"], *_draws(estimator, sample, tested, evaluated))
     return Report(

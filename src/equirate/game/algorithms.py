@@ -13,14 +13,15 @@
 | biconvex         | P3         | BR, OGD on u | OGD, true          | OGD     | uniform mixture              |
 | proxy_lagrangian | P1, P2     | OGD          | swap regret, true  | OGD     | objective's share            |
 | linearized       | P1-P3, sm. | -            | gradient now, OGD  | OGD     | uniform mixture              |
-| corrective       | P1, P2     | BR           | duals of mixtures  | BR      | the best mixture             |
+| column_generation| P1-P3      | -            | duals of mixtures  | BR      | the best mixture             |
 
 (P1) is a convex objective alone, (P2) has convex constraints, (P3) ratios. Any mixture of affine and convex parts in
 objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
 the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
 two rows are not the paper's. Multipliers that price every function at the present rates (its gradient there) and learn
 those of the constraints alone lead a network to where a ratio is best, without swinging around it; no theorem says so.
-Multipliers that solve the mixture programme every round need few answers of a model.
+Column generation solves for the multipliers instead of stepping them: they are the duals of the best mixture so far, and
+a model needs to answer them a few times only (`column_generation`). It is what ``"auto"`` means for all but networks.
 
 A variant is `dataclasses.replace` of an algorithm, say with other settings of its multipliers:
 ``replace(coco, multipliers=OuterAscent(inner=20, growing=False))``.
@@ -34,8 +35,8 @@ from typing import Any
 
 from .._core.errors import AlgorithmError, EquirateError
 from ..language.curvature import Curvature
-from ..players.corrective import Corrective
 from ..players.model import Descend, ModelPlayer, Respond
+from ..players.duals import MasterDuals
 from ..players.multipliers import Ascent, Following, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
@@ -54,13 +55,13 @@ __all__ = [  # noqa: RUF022  (in the order of the table)
     "biconvex",
     "proxy_lagrangian",
     "linearized",
-    "corrective",
+    "column_generation",
     "ALGORITHMS",
     "Algorithm",
     "Output",
     # multipliers, for variants
     "Ascent",
-    "Corrective",
+    "MasterDuals",
     "FollowTheLeader",
     "Following",
     "OuterAscent",
@@ -152,7 +153,7 @@ slack_ratios = Algorithm("slack_ratios", _OGD, Ascent(), _DESCEND, ratios=True, 
 biconvex = Algorithm("biconvex", _BR, Ascent(), _DESCEND, ratios=True, form=RatioForm.BICONVEX)
 proxy_lagrangian = Algorithm("proxy_lagrangian", _OGD, SwapRegret(), _DESCEND, black_boxes=False)
 linearized = Algorithm("linearized", _IMPLIED, Following(), _DESCEND, ratios=True, smooth_only=True, black_boxes=False)
-corrective = Algorithm("corrective", _BR, Corrective(), _RESPOND, black_boxes=False, output=Output.BEST)
+column_generation = Algorithm("column_generation", _IMPLIED, MasterDuals(), _RESPOND, ratios=True, output=Output.BEST)
 
 ALGORITHMS = {
     a.name: a
@@ -168,28 +169,30 @@ ALGORITHMS = {
         biconvex,
         proxy_lagrangian,
         linearized,
-        corrective,
+        column_generation,
     )
 }
 
 
-def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = False) -> Algorithm:
-    """Turn what users give as ``algorithm`` into an algorithm; ``"auto"`` picks by curvature and model.
+def choose(
+    algorithm: Any, problem: Problem, descends: bool, batches: bool = False, steps: bool = False
+) -> Algorithm:
+    """Turn what users give as ``algorithm`` into an algorithm.
 
-    Affine and convex problems (and black boxes) are solved by ``surrogate``, ratios by ``slack_ratios``; where a model
-    is fed with ``batches`` they are solved by ``linearized``, if it takes them: it measured better (docs/torch.md). For
-    a model without gradients it is ``corrective``, which needs few answers, or ``oracle`` for black boxes;
-    ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian`` let such a model best-respond, and those that need gradients
-    are refused.
+    ``"auto"`` is column generation. A network, which is fed with ``batches``, plays a game instead: ``surrogate`` for
+    affine and convex problems and for black boxes, ``linearized`` for ratios where it takes them, which measured better
+    (docs/torch.md), else ``slack_ratios``. So does a model that descends where the objective has an ordinary loss, or
+    where ``steps`` were given.
+
+    For a model without gradients, ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian`` let it best-respond, and
+    those that need gradients are refused.
     """
     if isinstance(algorithm, Algorithm):
         chosen = algorithm
     elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
-        convex = surrogate if descends else oracle if problem.has_black_boxes else corrective
-        ratios = linearized if batches and _takes(linearized, problem) else slack_ratios
-        chosen = ratios if problem.curvature is Curvature.RATIO else convex
+        chosen = _game(problem) if batches or (descends and (steps or problem.losses())) else column_generation
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")
@@ -201,6 +204,13 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
             "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"
         )
     return replace(chosen, model=_RESPOND)
+
+
+def _game(problem: Problem) -> Algorithm:
+    """The game for a model that descends."""
+    if problem.curvature is not Curvature.RATIO:
+        return surrogate
+    return linearized if _takes(linearized, problem) else slack_ratios
 
 
 def _takes(algorithm: Algorithm, problem: Problem) -> bool:

@@ -21,6 +21,7 @@ from ..data.examples import Examples, by_label, to_numpy
 from ..data.features import features
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
+from ..mixtures import snapped
 from ..models.contract import Members
 from ..players.losses import loss_values
 from ..problem.problem import Problem
@@ -48,14 +49,14 @@ class Classifier:
     origin
         How it was made: ``"uniform"``, ``"shrink"``, ``"best"``, ``"average"``, ``"polish"``.
     chosen
-        The recorded iterates that the members are: (recorded round, configuration).
+        The columns of a `Solution` that the members are.
     """
 
     members: Members
     weights: Array
     problem: Problem | None = None
     origin: str = ""
-    chosen: tuple[tuple[int, int], ...] = ()
+    chosen: tuple[int, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -154,12 +155,6 @@ class Classifier:
     def __repr__(self) -> str:
         kind = "deterministic" if self.is_deterministic else f"mixture of {len(self.members)}"
         return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
-
-
-def snapped(probabilities: Array) -> Array:
-    """Take rounding off 0 and 1: a logarithm would make much of it."""
-    low: Array = np.where(probabilities < 1e-12, 0.0, probabilities)
-    return np.where(low > 1 - 1e-12, 1.0, low)
 
 
 def hashed_uniform(X: Any, salt: int | None = 0, key: Any = None) -> Array:

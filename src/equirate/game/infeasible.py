@@ -2,9 +2,9 @@
 
 In: a `Solution` whose best mixture breaks a constraint. Out: the mixture that breaks them least in their own units, and
 a `Conflict`: a smallest set of constraints that cannot be met together (a deletion filter over programmes of mixtures)
-with the smallest tolerance that it can be met with. Where the model answers exactly, a short game for the largest
-violation alone asks it for whatever would help, so that the answer is one about all its classifiers. Nothing here is
-computed for what is feasible.
+with the smallest tolerance that it can be met with. Where the model answers exactly, it is asked for whatever would make
+the largest violation smaller, so that the answer is one about all its classifiers. Nothing here is computed for what is
+feasible.
 """
 
 from __future__ import annotations
@@ -20,16 +20,13 @@ from .._core.errors import EquirateError
 from ..language.clearing import cleared
 from ..language.expressions import Constraint, Expression
 from ..language.functions import max as largest
-from ..mixtures import polish_weights, shrink_weights
-from ..models.contract import Asked, Learner, Seen
-from ..players.corrective import Corrective
+from ..mixtures import Columns, Source, best, largest as largest_of, values
+from ..models.contract import Family
 from ..problem.canonical import RATIO_FLOOR, canonicalize
 from ..problem.problem import Problem, maximize, minimize
 from ..problem.table import Table, make_table
-from .algorithms import ALGORITHMS
-from .classifiers import Classifier, snapped
-from .loop import Rules, play, values
-from .record import Record
+from .classifiers import Classifier
+from .column_generation import Generation, generate
 from .status import COLUMNS, EVERYTHING
 
 if TYPE_CHECKING:
@@ -43,7 +40,7 @@ FINE = 1e-5
 MET = 5e-6
 """Violations up to this size are rounding: a programme's own, over the smallest denominator."""
 ROUNDS = 100
-"""Rounds of the game for the violation alone."""
+"""Answers of the model for the violation alone, at most."""
 ASKED = 8
 """How often the model is asked for what would help with one set of constraints."""
 
@@ -109,7 +106,7 @@ def least_broken(solution: Solution, best: Classifier) -> Classifier:
         middle = (low + high) / 2
         loose = _loosened(constraints, middle)
         trial = solution.for_problem(Problem(solution.problem.objective, [*loose, *_floors(loose)]))
-        found = trial._polish(trial.iterates, None)
+        found = trial.locally_best()
         broken = solution.value_of(found)[1]
         if broken <= middle + MET:
             high, best = min(broken, middle), found
@@ -123,7 +120,7 @@ def conflict_of(solution: Solution) -> Conflict | None:
     every = _written(solution.problem)
     if solution.problem.has_black_boxes:
         return None
-    columns = Columns.of(solution)
+    columns = Candidates.of(solution)
     if not columns.impossible(every):
         return None
     together, mixture = columns.least(every)
@@ -147,15 +144,15 @@ def _written(problem: Problem) -> list[Constraint]:
 
 
 @dataclass
-class Columns:
-    """Classifiers to mix, as their rates; more of them join while the model has something that helps.
+class Candidates:
+    """Columns that constraints are tried on; more of them join while the model has something that helps.
 
     Attributes
     ----------
     solution
         Whose problem, data and model they are.
-    rates
-        (rates, columns)
+    columns
+        The columns, with rates on the judging data.
     complete
         Whether what is impossible for them is impossible for all classifiers of the model.
     asks
@@ -163,24 +160,23 @@ class Columns:
     """
 
     solution: Solution
-    rates: Array
+    columns: Columns
     complete: bool
     asks: bool
     _known: dict[tuple[object, ...], bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, solution: Solution) -> Columns:
-        """The recorded iterates, with the two that say the same to everybody; of a short list, everything."""
+    def of(cls, solution: Solution) -> Candidates:
+        """The columns of a solution, with the two that say the same to everybody; of a short list, everything."""
         judge = solution.judge
-        here = judge.examples is solution.table.examples and not solution.rules.two_sets
-        recorded = solution.measured(solution.iterates)[0]
+        here = solution.judged_where_trained
         every = solution.learner.every_sum() if here and solution.exact else None
         if every is not None:
-            return cls(solution, judge.rates(every), True, False)
-        constant = judge.rates(np.stack([np.zeros(len(judge.cells)), judge.cells.totals], axis=1))
-        one = solution.rules.count == 1 and solution.rules.levels is None and not solution.record.diverged
-        asks = solution.exact and here and one and not judge.program.has_ratios
-        return cls(solution, np.concatenate([recorded, constant], axis=1), asks, asks)
+            return cls(solution, _listed(judge, every), True, False)
+        constant = np.stack([np.zeros(len(judge.cells)), judge.cells.totals], axis=1)
+        asks = solution.exact and here and not judge.program.has_ratios
+        found = Columns.of(solution.columns.rates, Source.LISTED, solution.columns.handle)
+        return cls(solution, found.join(_listed(judge, constant)), asks, asks)
 
     def impossible(self, constraints: Sequence[Constraint]) -> bool:
         """Whether no mixture meets the constraints within the tolerance."""
@@ -226,21 +222,16 @@ class Columns:
 
     def broken(self, constraints: Sequence[Constraint], mixture: Array) -> float:
         """The largest violation of some constraints, in their own units."""
-        table, rates = self._table(constraints)
-        mixed = rates[:, : len(mixture)] @ mixture  # of columns that joined later, it has none
-        return float(values(table, snapped(mixed[:, None]), np.zeros((0, 1)), table.constants)[1].max(initial=0.0))
+        table, columns = self._table(constraints)
+        mixed = columns.rates[:, : len(mixture)] @ mixture  # of columns that joined later, it has none
+        return float(largest_of(values(table, mixed[:, None])[1])[0])
 
     def _mixed(self, constraints: Sequence[Constraint]) -> Array:
         """The mixture of the columns that breaks the constraints least, with enough people to measure ratios on."""
-        table, rates = self._table([*constraints, *_floors(constraints)])
-        nothing = np.zeros((0, rates.shape[1]))
-        start = shrink_weights(*values(table, snapped(rates), nothing, table.constants)).weights
-        polished = polish_weights(table, table.rows_from_rates(rates, nothing), start)
-        mixtures = [start] if polished is None else [start, polished.weights]
-        return min(mixtures, key=lambda mixture: self.broken(constraints, mixture))
+        return best(*self._table([*constraints, *_floors(constraints)])).weights
 
-    def _table(self, constraints: Sequence[Constraint]) -> tuple[Table, Array]:
-        """The constraints' table, and the rates of the columns in its order; the objective is of no account."""
+    def _table(self, constraints: Sequence[Constraint]) -> tuple[Table, Columns]:
+        """The constraints' table, and the columns with its rates; the objective is of no account."""
         judge = self.solution.judge
         scales = [scale for constraint in constraints for _, scale in _affine(constraint) if scale is not None]
         aim = (
@@ -248,59 +239,51 @@ class Columns:
         )  # many to measure on, where it matters
         table = make_table(canonicalize(Problem(aim, constraints)), judge.examples, judge.cells)
         known = {rate.key: k for k, rate in enumerate(judge.program.rates)}
-        return table, self.rates[[known[rate.key] for rate in table.program.rates]]
+        rates = self.columns.rates[[known[rate.key] for rate in table.program.rates]]
+        return table, self.columns.measured(rates)
 
     def _helped(self, constraints: Sequence[Constraint]) -> bool:
-        """Play for the largest violation alone, and take over what the model answered; False if it proves impossible.
+        """Ask the model for what makes the largest violation smaller; False if its answers prove that nothing does.
 
-        The Lagrangian bounds the violation from below, because the model answers exactly.
+        The value of the mixture less what exact answers cost less bounds the violation from below.
         """
         parts = [part for constraint in [*constraints, *_floors(constraints)] for part, _ in _affine(constraint)]
-        algorithm = ALGORITHMS["corrective"]
         try:
             program = canonicalize(Problem(minimize(parts[0] if len(parts) == 1 else largest(*parts))))
-            algorithm.check(program)
         except EquirateError:  # no convex function of the rates
             self.asks = self.complete = False
             return False
-        solution, still = self.solution, np.ones(1)
-        watched = Watched(solution.learner)
-        table = make_table(program, solution.table.examples, solution.table.cells)
-        finer = replace(algorithm, multipliers=Corrective(tolerance=1e-8))
-        rules = Rules(ROUNDS, 1, still, still, still)
-        record = play(table, watched, finer.players(exact=True), rules, lambda moment: _bound(moment.record) > 0)
-        if _bound(record) > 0:
+        if program.has_ratios or any(atom.form.grid for atom in program.atoms):
+            self.asks = self.complete = False
             return False
-        self.rates = np.concatenate([self.rates, solution.judge.rates(np.concatenate(watched.sums, axis=1))], axis=1)
+        solution, judge = self.solution, self.solution.judge
+        table = make_table(program, judge.examples, judge.cells)
+        generation = Generation(table, np.ones(len(judge.cells)), exact=True)
+        constant = np.stack([np.zeros(len(judge.cells)), judge.cells.totals], axis=1)
+        generation.begin([Family(constant, Source.CONSTANT)], np.zeros(len(judge.cells)))
+        learner = solution.learner
+
+        def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
+            return [(learner.respond(costs), True) for _, costs in asked]
+
+        generate([generation], answer, ROUNDS, lambda _: generation.bound > 0)
+        if generation.bound > 0:
+            return False
+        sums = np.concatenate([family.sums for family in generation.families], axis=1)
+        self.columns = self.columns.join(_listed(judge, sums))
         return True
 
 
-def _bound(record: Record) -> float:
-    return float(np.nanmax(record.dual_bound))
+def _listed(judge: Table, sums: Array) -> Columns:
+    """Columns that are known by their sums alone."""
+    return Columns.of(judge.rates(sums), Source.LISTED, np.zeros((sums.shape[1], 2), dtype=np.intp))
 
 
-class Watched(Learner):
-    """A learner whose answers are kept."""
-
-    def __init__(self, learner: Learner) -> None:
-        self.learner, self.sums = learner, list[Array]()
-
-    def answer(self, asked: Asked) -> Seen:
-        """Answer, and keep what was seen."""
-        seen = self.learner.answer(asked)
-        self.sums.append(seen.sums)
-        return seen
-
-    def snapshot(self) -> None:
-        """Nothing: the answers are kept as what was seen of them."""
-
-    def keep(self, columns: NDArray[np.intp]) -> None:
-        """Drop all configurations but these."""
-        self.learner.keep(columns)
-
-    def finite(self) -> NDArray[np.bool_]:
-        """Which configurations have finite parameters."""
-        return self.learner.finite()
+def loosened(problem: Problem, by: float | Array) -> Problem:
+    """The problem with every constraint loosened by so much, after ``abs`` and ``max`` are split."""
+    parts = [part for constraint in _written(problem) for part in constraint.split()]
+    each = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
+    return Problem(problem.objective, [shifted(part, -own) for part, own in zip(parts, each, strict=True)])
 
 
 def _loosened(constraints: Sequence[Constraint], by: float) -> list[Constraint]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from .._core.peers import peers
-from ..language.expressions import Expression
+from ..mixtures import largest, values
 from ..models.contract import Asked, Learner, Seen
 from ..players.model import ModelPlayer
 from ..players.multipliers import MultiplierPlayer, arguments
@@ -51,7 +51,7 @@ class Moment:
 
     @cached_property
     def _values(self) -> tuple[Array, Array]:
-        return values(self.table, self.rates[:, self.active], self.losses[:, self.active], self.table.constants)
+        return values(self.table, self.rates[:, self.active], self.losses[:, self.active])
 
     @property
     def objective(self) -> Array:
@@ -62,8 +62,7 @@ class Moment:
     @property
     def violation(self) -> Array:
         """Its largest violation, at least 0."""
-        worst: Array = np.maximum(self._values[1], 0.0).max(axis=0, initial=0.0)
-        return worst
+        return largest(self._values[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,22 +315,3 @@ class Game:
         last = record.rates[-1], record.losses[-1]
         return Moment(t, self.rules.n_rounds, self.active, record, self.table, *last, self.rules.levels)
 
-
-def values(table: Table, rates: Array, losses: Array, known: dict[tuple[Any, ...], float]) -> tuple[Array, Array]:
-    """Minimised objective (columns,) and signed violations (split constraints, columns), in the user's own terms.
-
-    ``rates`` and ``losses`` have one column per classifier; ``known`` holds the constants of the data.
-    """
-    program = table.program
-    measured: dict[tuple[Any, ...], Any] = dict(known)
-    measured.update((rate.key, rates[k]) for k, rate in enumerate(program.rates))
-    measured.update((loss.key, losses[k]) for k, loss in enumerate(program.problem.losses()))
-    count = rates.shape[1]
-
-    def of(expr: Expression) -> Array:
-        return np.broadcast_to(np.asarray(expr.value(lambda part: measured[part.key]), dtype=float), (count,))
-
-    with np.errstate(divide="ignore", invalid="ignore"):  # a divergence may be infinite, a ratio 0 / 0
-        objective = of(program.problem.objective.minimised)
-        violations = [of(part.residual) for _, part in program.parts]
-    return objective, np.array(violations, dtype=float).reshape(len(violations), count)

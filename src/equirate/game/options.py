@@ -19,6 +19,7 @@ from ..models.contract import Pace
 from ..players.steps import Plain, StepRule, step_named
 from ..players.surrogates import Surrogate, surrogate_named
 from .algorithms import Algorithm
+from .column_generation import PASSES
 from .loop import Progress, Rules
 from .record import Start
 
@@ -27,8 +28,8 @@ Steps = float | str | Sequence[float]
 Grid = list[dict[str, Any]]
 
 ROUNDS_DESCENT, ROUNDS_RESPONSE = 2000, 300
-LAMBDA_STEPS = (0.01, 0.1)
-"""Steps of the multipliers where nobody says otherwise, the model neither."""
+STEPS = (0.01, 0.1)
+"""Default step sizes of the model and of the multipliers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,8 +40,8 @@ class Options:
     model: Any = "linear"
     n_rounds: int | None = None
     record_every: int | None = None
-    theta_step: Steps = (0.01, 0.1)
-    lambda_step: Steps | None = LAMBDA_STEPS
+    theta_step: Steps | None = None
+    lambda_step: Steps | None = None
     slack_step: float | None = None
     step_rule: str | StepRule[Any] | None = None
     surrogate: str | Surrogate | None = None
@@ -58,6 +59,44 @@ class Options:
         apart = ("start", "progress")  # arrays that are the same anyway, and what each process shows
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in apart}
 
+    @property
+    def steps(self) -> bool:
+        """Whether steps were given, which only a game takes."""
+        return self.theta_step is not None or self.lambda_step is not None
+
+    def stepping(self) -> Options:
+        """The same with the default step of the model, where none was given."""
+        return self if self.theta_step is not None else replace(self, theta_step=STEPS)
+
+    def passes(self) -> int:
+        """Passes of column generation at most."""
+        return _count(self.n_rounds, "n_rounds", PASSES)
+
+    def plain_levels(self) -> list[float]:
+        """Levels of column generation: each loosens all constraints alike."""
+        if self.levels is None:
+            return [0.0]
+        array = np.asarray(self.levels, dtype=float)
+        if array.ndim > 1 or not array.size or not np.isfinite(array).all():
+            raise AlgorithmError(
+                "column_generation takes levels of shape (levels,), all finite: name an algorithm of the paper for "
+                "levels of each constraint"
+            )
+        return [float(level) for level in np.atleast_1d(array)]
+
+    def refuse_game_settings(self) -> None:
+        """Refuse what only a game takes."""
+        given = [
+            name
+            for name in ("record_every", "slack_step", "step_rule", "surrogate", "bounds", "radius", "margin")
+            if getattr(self, name) is not None
+        ]
+        if given:
+            raise AlgorithmError(
+                f"column_generation takes no {', '.join(given)}: name an algorithm of the paper, such as "
+                'algorithm="surrogate"'
+            )
+
     def rounds(self, responds: bool, pace: Pace) -> tuple[int, int]:
         """Rounds to play, and how often to record one; a model that is fed by batches knows how long by itself."""
         rounds = _count(self.n_rounds, "n_rounds", ROUNDS_RESPONSE if responds else ROUNDS_DESCENT)
@@ -70,7 +109,7 @@ class Options:
         """The same with the model's own steps of the multipliers, where nobody has given others."""
         step = self.lambda_step
         if step is None:
-            step = LAMBDA_STEPS if pace.lambda_step is None else pace.lambda_step
+            step = STEPS if pace.lambda_step is None else pace.lambda_step
         return replace(self, lambda_step=step, step_rule="plain" if self.damped(pace) else self.step_rule)
 
     def damped(self, pace: Pace) -> bool:

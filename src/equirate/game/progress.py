@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
+from .column_generation import Generation
 from .loop import Moment
 
 
@@ -42,10 +44,17 @@ class ProgressLine:
             f", {left:.0f} s to go at most" if left >= 1 else "",
         )
 
-    def finishing(self, round: int, objective: float, violation: float) -> None:
-        """Show where the rounds after the play stand."""
+    def watch(self, generations: Sequence[Generation]) -> None:
+        """Show where column generation stands."""
+        now = time.monotonic()
+        stage = generations[0].stages[-1]
+        if now - self.last < 0.2:
+            return
+        self.last = now
+        gap = "" if stage.bound is None else f", at most {abs(stage.objective - stage.bound):.1g} from the best of these"
         self._show(
-            f"finishing, round {round}  best mixture so far: objective {objective:.4f}, violation {violation:.4f}"
+            f"pass {len(generations[0].stages) - 1}  {stage.columns} columns, best mixture: objective "
+            f"{stage.objective:.4f}, violation {stage.violation:.4f}{gap}"
         )
 
     def _show(self, text: str, left: str = "") -> None:

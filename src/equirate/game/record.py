@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.contract import Fit, Learner, Members
+from ..mixtures import Columns, Source
 
 Array = NDArray[np.float64]
 
@@ -60,46 +59,23 @@ class Record:
     model_sum: Array = field(default_factory=lambda: np.zeros(0))
     dual_bound: Array = field(default_factory=lambda: np.zeros(0))
     """Largest Lagrangian so far: a lower bound on the optimum where slack and model both answer best."""
-    joined: dict[int, NDArray[np.intp]] = field(default_factory=dict)
-    """Classifiers that joined after the play (`finishing`) stand like recorded rounds behind those that were played:
-    index of the round, and the places of its classifiers in the snapshot."""
-    fits: dict[int, Fit] = field(default_factory=dict)
-    """How closely each of these fits the sample that it was found on."""
 
-    @property
-    def recorded(self) -> int:
-        """How many rounds of the play were recorded."""
-        return len(self.rounds) - len(self.joined)
-
-    def members(self, learner: Learner, chosen: Sequence[tuple[int, int]]) -> Members:
-        """Return recorded iterates, (recorded round, configuration), as classifiers."""
-        return learner.members(self.snapshots, self.local(chosen))
-
-    def local(self, chosen: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Translate configurations to columns of the snapshots."""
-        where = [(t, int(np.searchsorted(self.actives[t], c))) for t, c in chosen]
-        return [(t, int(self.joined[t][k]) if t in self.joined else k) for t, k in where]
-
-    def joining(self, snapshot: Any, places: NDArray[np.intp], fit: Fit) -> Record:
-        """The same with further classifiers, some places of a snapshot; of a play, nothing is recorded for them."""
-        made = replace(self, joined=dict(self.joined), fits=dict(self.fits))
-        for name in PER_ITERATE:
-            setattr(made, name, list(getattr(self, name)))
-        for start in range(0, len(places), self.count):
-            some = slice(start, start + self.count)
-            made.joined[len(made.rounds)] = places[some]
-            made.fits[len(made.rounds)] = fit
-            made.rounds.append(self.played)
-            made.snapshots.append(snapshot)
-            made.actives.append(np.arange(len(places[some])))
-            for name in ("rates", "losses", "multipliers", "slacks", "lagrangian", "shares"):
-                getattr(made, name).append(np.full_like(getattr(self, name)[0], np.nan))
-        return made
+    def columns(self, rates: Array, losses: Array) -> Columns:
+        """Every iterate as a column; ``rates`` and ``losses`` are (recorded rounds, quantity, configurations)."""
+        rounds = np.concatenate([np.full(len(active), t) for t, active in enumerate(self.actives)]).astype(np.intp)
+        place = np.concatenate([np.arange(len(active)) for active in self.actives]).astype(np.intp)
+        configuration = np.concatenate(self.actives).astype(np.intp)
+        return Columns(
+            rates[rounds, :, configuration].T,
+            losses[rounds, :, configuration].T,
+            np.full(len(rounds), Source.PLAYED, dtype=np.int8),
+            np.stack([rounds, place], axis=1),
+            configuration,
+        )
 
     def end(self) -> Start:
         """Where the play ended, to continue from there; configurations that were dropped stay away."""
-        last = self.recorded - 1
-        return Start(self.snapshots[last], self.multipliers[last][:, self.actives[last]])
+        return Start(self.snapshots[-1], self.multipliers[-1][:, self.actives[-1]])
 
     def thin(self) -> None:
         """Forget every second iterate, but not the last."""

@@ -1,9 +1,9 @@
-"""What a run has reached: the recorded iterates, their exact rates, and the classifiers that can be made of them.
+"""What a run has reached: the columns that were found, their exact rates, and the classifiers that can be made of them.
 
-In: the record of a play. Out: `Solution`, with ``.uniform() .average() .shrink() .best() .polish()``, each a
-`Classifier`; the history as arrays; and a `Status` that says what was reached, how sure we are, and what to try.
-``solution.on(X, y, ...)`` judges the same iterates on other data, so that selection can happen on a validation part;
-``solution.for_problem(problem)`` judges them for another problem.
+In: the columns of a game or of column generation. Out: `Solution`, with ``.uniform() .average() .shrink() .best()
+.polish()``, each a `Classifier`; the history as arrays; and a `Status` that says what was reached, how sure we are, and
+what to try. ``solution.on(X, y, ...)`` judges the same columns on other data, so that selection can happen on a
+validation part; ``solution.for_problem(problem)`` judges them for another problem.
 """
 
 from __future__ import annotations
@@ -20,28 +20,40 @@ from .._core.errors import AlgorithmError
 from .._core.peers import joined
 from ..data.cells import Cells
 from ..data.sample import Sample
-from ..mixtures import Search, Weights, best_index, polish_weights, shrink_weights
-from ..models.contract import Fit, Learner, Members, Rows
+from ..mixtures import Columns, Search, Source, Weights, best, best_by_ranks, best_by_violation, largest, shrink, values
+from ..models.contract import Learner, Members, Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
-from .classifiers import Classifier, snapped
-from .finishing import ROUNDS, Joined, Told, finishing
+from .classifiers import Classifier
+from .column_generation import Course
 from .infeasible import Conflict, conflict_of, least_broken
-from .loop import Rules, values as values_of
+from .loop import Rules
 from .record import Record
 from .status import COLUMNS, EVERYTHING, Status
 
-__all__ = ["Solution", "Status", "describe"]
+__all__ = ["Play", "Solution", "Status", "describe"]
 
 Array = NDArray[np.float64]
 _BLOCK = 512
-_SAME = 1e-6
-"""Violations that differ by less are told apart by the objective."""
 PROGRAMMES = 600
 """Linear programmes that polishing takes at most without a time limit: up to about two seconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Play:
+    """A game that was played: on which table, by which rules, with which configurations, and what happened.
+
+    ``training`` is the table of what the model is trained on, where multipliers see other data.
+    """
+
+    table: Table
+    record: Record
+    rules: Rules
+    configurations: tuple[dict[str, Any], ...]
+    training: Table | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,104 +62,133 @@ class Solution:
 
     Attributes
     ----------
-    problem, algorithm, table, record, rules
-        What was solved, how, and everything that was recorded.
-    configurations
-        One dict per configuration: step sizes, level, seed.
+    problem, algorithm
+        What was solved, and how.
     judge
         The table of the data that mixtures are chosen on: the training data, or what `on` was given.
-    rates
-        (recorded rounds, rates, configurations): exact rates of every iterate on the judging data; ``losses`` likewise.
+    columns
+        The classifiers that were found, with their exact rates on these data.
+    learner, snapshots
+        What makes members of them.
+    exact
+        Whether the model's best responses are exact, so that they prove bounds.
+    play
+        The game, where one was played.
+    course
+        The passes of column generation, where there were some.
+    every
+        Sums of every classifier that the model can be, on the judging data, where they are known.
     """
 
     problem: Problem
     algorithm: Algorithm
-    table: Table
-    record: Record
-    rules: Rules
-    learner: Learner
-    configurations: tuple[dict[str, Any], ...]
     judge: Table
-    rates: Array
-    losses: Array
+    columns: Columns
+    learner: Learner
+    snapshots: tuple[Any, ...]
     tolerance: float = 1e-3
     exact: bool = False
-    """Whether the model's best responses are ones."""
-    training: Table | None = None
-    """The table of what the model is trained on, where that is other data than the multipliers see."""
+    play: Play | None = None
+    course: Course | None = None
     every: Array | None = None
-    """Sums of every classifier that the model can be, on the judging data, where they are known."""
-    mixed: tuple[int, ...] | None = None
-    """The recorded rounds that are mixed; None for all."""
+
+    # -- the game --------------------------------------------------------------------------------
+
+    def _played(self, wanted: str) -> Play:
+        if self.play is None:
+            raise AlgorithmError(
+                f"{wanted} belongs to a game, and {self.algorithm.name} plays none: name an algorithm of the paper, "
+                'such as algorithm="surrogate" or "oracle"; polish(), shrink() and best() are there'
+            )
+        return self.play
+
+    @property
+    def record(self) -> Record:
+        """What a game recorded."""
+        return self._played("a record").record
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of a game."""
+        return self._played("a set of rules").rules
+
+    @property
+    def configurations(self) -> tuple[dict[str, Any], ...]:
+        """One dict per configuration of a game: step sizes, level, seed; empty without a game."""
+        return () if self.play is None else self.play.configurations
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that were played, or passes over the data."""
+        if self.play is not None:
+            return self.play.record.played
+        return 0 if self.course is None else self.course.passes
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run."""
+        if self.play is not None:
+            return self.play.record.interrupted
+        return self.course is not None and self.course.interrupted
 
     # -- values ----------------------------------------------------------------------------------
 
-    @cached_property
-    def iterates(self) -> list[tuple[int, int]]:
-        """Every iterate that is mixed: (recorded round, configuration)."""
-        rounds = range(len(self.record.actives)) if self.mixed is None else self.mixed
-        return [(t, int(c)) for t in rounds for c in self.record.actives[t]]
-
-    def values(self, rates: Array, losses: Array) -> tuple[Array, Array]:
+    def values(self, rates: Array, losses: Array | None = None) -> tuple[Array, Array]:
         """Minimised objective and signed violations (split constraints) of classifiers, in the user's own terms.
 
-        ``rates`` and ``losses`` (quantity, classifiers) are measured on the judging data; see `measured`.
+        ``rates`` and ``losses`` (quantity, classifiers) are measured on the judging data.
         """
-        return values_of(self.judge, snapped(rates), losses, self.judge.constants)
-
-    def measured(self, chosen: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
-        """Exact rates and ordinary losses (quantity, chosen) of some of `iterates` on the judging data."""
-        if not chosen:
-            return np.zeros((self.rates.shape[1], 0)), np.zeros((self.losses.shape[1], 0))
-        t, c = np.array(chosen).T
-        return self.rates[t, :, c].T, self.losses[t, :, c].T
+        return values(self.judge, rates, losses)
 
     @cached_property
     def history(self) -> dict[str, Array]:
-        """Arrays over recorded rounds and configurations: objective, violation, multipliers, slacks, lagrangian.
+        """Arrays over rounds and configurations: objective, violation, multipliers, slacks, lagrangian, bound.
 
-        ``objective`` is in the user's own sense; ``violation`` is the largest, at least 0.
+        ``objective`` is in the user's own sense; ``violation`` is the largest, at least 0. Column generation has one
+        configuration, its rounds are passes, and its objective is that of the best mixture so far; ``bound`` is what
+        no mixture of the columns so far is better than.
         """
-        T, C = self.record.recorded, self.rates.shape[2]
-        parts = (self.rates[:T], self.losses[:T])
-        flat = [np.moveaxis(array, 1, 0).reshape(array.shape[1], T * C) for array in parts]
-        objective, violations = self.values(*flat)
-        if self.problem.objective.sense == "maximize":
-            objective = -objective
-        worst = np.maximum(violations, 0).max(axis=0, initial=0.0)
-        dropped = np.isnan(self.rates[:T]).any(axis=1)
+        if self.play is None:
+            return {} if self.course is None else self.course.history()
+        record, configurations = self.play.record, len(self.play.configurations)
+        shape = (len(record.rounds), configurations)
+        objective, violation = np.full(shape, np.nan), np.full(shape, np.nan)
+        played = self.columns.where(self.columns.source == Source.PLAYED)
+        where = (played.handle[:, 0], played.configuration)
+        minimised, violations = self.values(played.rates, played.losses)
+        objective[where], violation[where] = self.sign * minimised, largest(violations)
         return {
-            "round": np.array(self.record.rounds[:T]),
-            "objective": np.where(dropped, np.nan, objective.reshape(T, C)),
-            "violation": np.where(dropped, np.nan, worst.reshape(T, C)),
-            "multipliers": self.record.stacked("multipliers")[:T],
-            "slacks": self.record.stacked("slacks")[:T],
-            "lagrangian": self.record.stacked("lagrangian")[:T],
+            "round": np.array(record.rounds),
+            "objective": objective,
+            "violation": violation,
+            "multipliers": record.stacked("multipliers"),
+            "slacks": record.stacked("slacks"),
+            "lagrangian": record.stacked("lagrangian"),
+            "bound": np.full(shape, np.nan),
         }
 
     def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
-        """Judge the same iterates on other data: mixtures made from the result are chosen there."""
+        """Judge the same columns on other data: mixtures made from the result are chosen there."""
         with joined():
             return self.on_sample(Sample.of(X, y, attributes, sample_weight))
 
     def on_sample(self, sample: Sample, cells: Cells | None = None) -> Solution:
-        """Judge the same iterates on a sample that is checked already; ``cells`` are its cells, where known."""
+        """Judge the same columns on a sample that is checked already; ``cells`` are its cells, where known."""
         judge = make_table(self.judge.program, sample.examples, cells)
-        judged, lost = np.full_like(self.rates, np.nan), np.full_like(self.losses, np.nan)
         terms = self.problem.losses()
-        rows = Rows.of(sample, judge.cells)
-        measure = self.learner.measurer(rows)
-        for start in range(0, len(self.iterates), _BLOCK):
-            block = self.iterates[start : start + _BLOCK]
-            members = self.members(block)
-            t, c = np.array(block).T
-            judged[t, :, c] = judge.rates(measure(members)).T
+        measure = self.learner.measurer(Rows.of(sample, judge.cells))
+        rates, losses = np.zeros((len(judge.program.rates), 0)), np.zeros((len(terms), 0))
+        for start in range(0, len(self.columns), _BLOCK):
+            members = self.members(range(start, min(start + _BLOCK, len(self.columns))))
+            rates = np.concatenate([rates, judge.rates(measure(members))], axis=1)
+            lost = np.full((len(terms), len(members)), np.nan)
             if terms:
-                lost[t, :, c] = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns)).T
-        return replace(self, judge=judge, rates=judged, losses=lost, every=None)
+                lost = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns))
+            losses = np.concatenate([losses, lost], axis=1)
+        return replace(self, judge=judge, columns=self.columns.measured(rates, losses), every=None)
 
     def for_problem(self, problem: Problem) -> Solution:
-        """The same iterates on the same data, for another problem with the same rates: mixtures are made for that one.
+        """The same columns on the same data, for another problem with the same rates: mixtures are made for that one.
 
         Another limit, another weight or another sense needs no new training; a rate that was not recorded does.
 
@@ -155,7 +196,7 @@ class Solution:
         --------
         >>> import equirate as eq
         >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
-        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.tpr()), [eq.fpr() <= 0.5]), X, y, n_rounds=200)
+        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.tpr()), [eq.fpr() <= 0.5]), X, y)
         >>> stricter = eq.Problem(eq.maximize(eq.tpr()), [eq.fpr() <= 0.1])
         >>> solution.for_problem(stricter).polish().problem
         maximize tpr()
@@ -173,89 +214,16 @@ class Solution:
                 "one that was solved; solve this one by itself"
             )
         judge = make_table(program, self.judge.examples, self.judge.cells)
-        rates = self.rates[:, [known[rate.key] for rate in judge.program.rates]]
-        losses = self.losses[:, [lost[term.key] for term in problem.losses()]]
-        return replace(self, problem=problem, judge=judge, rates=rates, losses=losses)
-
-    # -- finishing -------------------------------------------------------------------------------
-
-    def finish(
-        self, *, rounds: int = ROUNDS, time_limit: float | None = None, progress: Told | None = None
-    ) -> Solution:
-        """Add classifiers that the play did not pass through, until no answer of the model improves the best mixture.
-
-        The best mixture of all columns has prices; the model answers them, and what it answers joins the columns (see
-        `equirate.game.finishing`). A linear model answers with weighted logistic regressions and a search over
-        directions, each with its best intercept, and the logistic regression of the labels joins with thresholds all
-        over its scores; a list of classifiers joins as a whole. Objectives with ordinary losses, which costs do not
-        price, are left as they are.
-
-        Parameters
-        ----------
-        rounds
-            Rounds of prices and answers at most.
-        time_limit
-            Seconds after which no further round begins; by default until nothing improves.
-        progress
-            A function of the round, and of the objective and the violation of the best mixture so far.
-
-        Returns
-        -------
-        Solution
-            The same with more `iterates`; what the play itself has recorded (`history`, `uniform`, `average`) stays as
-            it is. Ctrl-C ends the rounds and keeps what there is.
-
-        Examples
-        --------
-        >>> import numpy as np, equirate as eq
-        >>> rng = np.random.default_rng(0)
-        >>> y = rng.integers(0, 2, 300)
-        >>> X = rng.normal(size=(300, 2)) + y[:, None]
-        >>> problem = eq.Problem(eq.maximize(eq.f1()), [eq.precision() >= 0.95])
-        >>> solution = eq.solve(problem, X, y, n_rounds=200)
-        >>> solution.finish().status.objective >= solution.status.objective
-        True
-        """
-        if self.judge.examples is not self.table.examples:
-            raise AlgorithmError("finish() prices what the model is trained on: call it before on(), which judges")
-        if self.problem.losses():
-            return self
-        with joined():
-            return self.joining(finishing(self, rounds=rounds, time_limit=time_limit, told=progress))
-
-    def played(self) -> Solution:
-        """The same, with mixtures of the iterates of the play alone."""
-        return replace(self, mixed=tuple(range(self.record.recorded)))
-
-    def joined(self, fit: Fit) -> Solution:
-        """The same, with mixtures of what joined after the play and fits the sample no more closely than ``fit``."""
-        return replace(self, mixed=tuple(t for t, found in sorted(self.record.fits.items()) if found <= fit))
-
-    def joining(self, joined: Joined) -> Solution:
-        """The same with further classifiers, found on the data that this solution is judged on."""
-        record = replace(self.record, interrupted=self.record.interrupted or joined.interrupted)
-        before, count, rates = len(record.rounds), record.count, [self.rates]
-        for k, (snapshot, places) in enumerate(zip(joined.snapshots, joined.places, strict=True)):
-            record = record.joining(snapshot, places, joined.fits[k])
-            found = self.judge.rates(joined.sums[k])
-            for start in range(0, found.shape[1], count):
-                some = found[:, start : start + count]
-                rates.append(np.pad(some, ((0, 0), (0, count - some.shape[1])), constant_values=np.nan)[None])
-        losses = np.full((len(record.rounds) - before, *self.losses.shape[1:]), np.nan)
-        mixed = None if self.mixed is None else (*self.mixed, *range(before, len(record.rounds)))
-        return replace(
-            self,
-            record=record,
-            rates=np.concatenate(rates),
-            losses=np.concatenate([self.losses, losses]),
-            mixed=mixed,
-        )
+        rates = self.columns.rates[[known[rate.key] for rate in judge.program.rates]]
+        losses = self.columns.losses[[lost[term.key] for term in problem.losses()]]
+        return replace(self, problem=problem, judge=judge, columns=self.columns.measured(rates, losses))
 
     # -- classifiers -----------------------------------------------------------------------------
 
-    def members(self, chosen: Sequence[tuple[int, int]] | None = None) -> Members:
-        """Recorded iterates as deterministic classifiers: some of `iterates`, by default all of them."""
-        return self.record.members(self.learner, self.iterates if chosen is None else chosen)
+    def members(self, chosen: Sequence[int] | None = None) -> Members:
+        """Columns as deterministic classifiers: some of them by their places, by default all."""
+        handle = self.columns.handle if chosen is None else self.columns.handle[list(chosen)]
+        return self.learner.members(self.snapshots, [(int(t), int(k)) for t, k in handle])
 
     def uniform(self, configuration: int | None = None) -> Classifier:
         """The mixture that the theorem is about: equal weights, or the algorithm's own (COCO, proxy-Lagrangian)."""
@@ -264,7 +232,8 @@ class Solution:
     def average(self, configuration: int | None = None) -> Classifier:
         """The deterministic classifier with averaged parameters (SPADE, SPADE+ and NEMSIS)."""
         chosen, weights = self._shares(configuration)
-        members = self.learner.average(self.record.snapshots, self.record.local(chosen), weights)
+        handle = [(int(t), int(k)) for t, k in self.columns.handle[chosen]]
+        members = self.learner.average(self.snapshots, handle, weights)
         return Classifier(members, np.ones(1), self.problem, "average")
 
     def output(self, configuration: int | None = None) -> Classifier:
@@ -274,24 +243,28 @@ class Solution:
         return self.average(configuration) if self.algorithm.output is Output.AVERAGE else self.uniform(configuration)
 
     def shrink(self, configuration: int | None = None) -> Classifier:
-        """The paper's sparse mixture: a linear programme over each iterate's own objective and violations."""
-        chosen = self.iterates if configuration is None else self._of(configuration)
-        objective, violations = self.values(*self.measured(chosen))
-        result = shrink_weights(objective, violations)
-        return self._classifier(chosen, result.weights, "shrink", result.smallest_violation)
+        """The paper's sparse mixture: a linear programme over each column's own objective and violations."""
+        chosen = self._of(configuration)
+        found = shrink(self.judge, self.columns.where(chosen))
+        return self._classifier(chosen, found.weights, "shrink", found.smallest_violation)
 
     def best(self, configuration: int | None = None) -> Classifier:
-        """The single best iterate, by the larger of its ranks in objective and violation."""
-        chosen = self.iterates if configuration is None else self._of(configuration)
-        objective, violations = self.values(*self.measured(chosen))
-        weights = np.zeros(len(chosen))
-        weights[best_index(objective, violations)] = 1.0
-        return self._classifier(chosen, weights, "best")
+        """The single best column, by the larger of its ranks in objective and violation."""
+        chosen = self._of(configuration)
+        return self._single(chosen, best_by_ranks(self.judge, self.columns.where(chosen)))
+
+    def best_single(self, constrained: bool = True) -> Classifier:
+        """The single column with the best objective among those whose violation, where it counts, is smallest."""
+        k = best_by_violation(self.judge, self.columns, self.tolerance, constrained)
+        return self._single(np.arange(len(self.columns)), k)
+
+    def _single(self, chosen: NDArray[np.intp], k: int) -> Classifier:
+        return self._classifier(chosen, np.eye(1, len(chosen), k)[0], "best")
 
     def polish(
         self, configuration: int | None = None, *, gap: float = 1e-3, time_limit: float | None = None
     ) -> Classifier:
-        """The best mixture of the iterates for the problem itself, at least as good as `shrink` and `best`.
+        """The best mixture of the columns for the problem itself, at least as good as `shrink` and `best`.
 
         For affine and convex problems, and where one ratio is the objective, no mixture does better. With up to four
         ratios it is within ``gap`` of the best if the search gets that far; with more it is a local optimum, sought
@@ -300,7 +273,7 @@ class Solution:
         Parameters
         ----------
         configuration
-            Mix the iterates of this configuration alone.
+            Mix the iterates of this configuration of a game alone.
         gap
             How far from the best mixture the search for ratios may end.
         time_limit
@@ -310,7 +283,7 @@ class Solution:
         Returns
         -------
         Classifier
-            Its ``notes`` have ``bound`` (no mixture of these iterates that meets the constraints has a better
+            Its ``notes`` have ``bound`` (no mixture of these columns that meets the constraints has a better
             objective; None where that is not known) and ``gap``, how far its own objective is from that.
 
         Examples
@@ -320,7 +293,7 @@ class Solution:
         >>> y, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
         >>> X = rng.normal(size=(400, 2)) + y[:, None]
         >>> parity = eq.predictive_parity("group", tolerance=0.01)
-        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.f1()), parity), X, y, {"group": group}, n_rounds=300)
+        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.f1()), parity), X, y, {"group": group})
         >>> solution.polish(gap=1e-3, time_limit=60).notes["gap"] <= 1e-3
         True
         """
@@ -328,37 +301,25 @@ class Solution:
             return self._polished
         if not gap >= 0 or (time_limit is not None and not time_limit >= 0):
             raise AlgorithmError(f"gap and time_limit must not be negative; got gap={gap!r}, time_limit={time_limit!r}")
-        chosen = self.iterates if configuration is None else self._of(configuration)
-        return self._polish(chosen, _search(gap, time_limit))
+        return self._polish(self._of(configuration), _search(gap, time_limit))
 
     @cached_property
     def _polished(self) -> Classifier:
-        return least_broken(self, self._polish(self.iterates, Search(programmes=PROGRAMMES)))
+        return least_broken(self, self.locally_best(Search(programmes=PROGRAMMES)))
 
-    def _polish(self, chosen: Sequence[tuple[int, int]], search: Search | None) -> Classifier:
-        rates, losses = self.measured(chosen)
-        objective, violations = self.values(rates, losses)
-        shrunk = shrink_weights(objective, violations)
-        candidates = [shrunk.weights, np.eye(1, len(chosen), best_index(objective, violations))[0]]
-        rows = self.judge.rows_from_rates(rates, losses)
-        found: list[Weights] = []
-        ratios = self.judge.program.has_ratios
-        # Where nobody is predicted 1, two precisions are 0/0 and equal: a start that the others do not get away from.
-        starts = [*candidates, np.full(len(chosen), 1 / len(chosen))] if ratios else candidates[:1]
-        for start in starts:
-            polished = polish_weights(self.judge, rows, start, search=None if found else search)
-            if polished is not None:
-                found.append(polished)
-        candidates += [polished.weights for polished in found]
-        k, worst = self._pick(rates, losses, candidates)
-        smallest = worst if ratios or not found else min(found[0].smallest_violation, worst)
-        made = self._classifier(chosen, candidates[k], "polish", smallest)
+    def locally_best(self, search: Search | None = None) -> Classifier:
+        """The best mixture of all columns, with ratios sought as far as ``search`` says."""
+        return self._polish(self._of(None), search)
+
+    def _polish(self, chosen: NDArray[np.intp], search: Search | None) -> Classifier:
+        found = best(self.judge, self.columns.where(chosen), search)
+        made = self._classifier(chosen, found.weights, "polish", found.smallest_violation)
         return replace(made, notes={**made.notes, **self._proven(made, found)})
 
-    def _proven(self, made: Classifier, found: list[Weights]) -> dict[str, float | None]:
+    def _proven(self, made: Classifier, found: Weights) -> dict[str, float | None]:
         """The bound that the programmes proved, in the user's own sense, and how far a classifier is from it."""
         objective, violation = self.value_of(made)
-        bound = found[0].bound if found else None
+        bound = found.bound
         if bound is None or violation > self.tolerance or not np.isfinite(objective):
             return {"bound": None, "gap": None}
         bound = min(bound, self.sign * objective)  # a violation of 1e-7 can buy that much
@@ -366,50 +327,45 @@ class Solution:
 
     def best_configuration(self) -> int:
         """The configuration whose theorem's mixture is best by ranks."""
-        alive = sorted({int(c) for active in self.record.actives[: self.record.recorded] for c in active})
-        parts = [(self.measured(chosen), weights) for chosen, weights in map(self._shares, alive)]
-        rates, losses = (np.stack([part[k] @ weights for part, weights in parts], axis=1) for k in (0, 1))
-        return alive[best_index(*self.values(rates, losses))]
+        alive = np.unique(self.columns.configuration[self.columns.source == Source.PLAYED]).tolist()
+        parts = [(self.columns.where(chosen), weights) for chosen, weights in map(self._shares, alive)]
+        mixed = [np.stack([getattr(part, name) @ w for part, w in parts], axis=1) for name in ("rates", "losses")]
+        count = len(alive)
+        mixtures = Columns.of(mixed[0], Source.PLAYED, np.zeros((count, 2), dtype=np.intp)).measured(*mixed)
+        return int(alive[best_by_ranks(self.judge, mixtures)])
 
-    def _shares(self, configuration: int | None) -> tuple[list[tuple[int, int]], Array]:
-        """Iterates of a configuration and their weights in the mixture that the theorem is about."""
+    def _shares(self, configuration: int | None) -> tuple[NDArray[np.intp], Array]:
+        """Columns of a configuration and their weights in the mixture that the theorem is about."""
+        record = self._played("this mixture").record
         c = self.best_configuration() if configuration is None else configuration
         chosen = self._of(c)
-        shares = np.array([self.record.shares[t][c] for t, _ in chosen])
+        shares = np.array([record.shares[t][c] for t in self.columns.handle[chosen, 0]])
         return chosen, shares / shares.sum()
 
-    def _of(self, configuration: int) -> list[tuple[int, int]]:
-        if not 0 <= configuration < len(self.configurations):
-            raise AlgorithmError(f"there is no configuration {configuration}: there are {len(self.configurations)}")
-        record = self.record
-        chosen = [(t, configuration) for t in range(record.recorded) if configuration in record.actives[t]]
-        if not chosen:
+    def _of(self, configuration: int | None) -> NDArray[np.intp]:
+        """Places of the columns of a configuration of the game; None for all columns."""
+        if configuration is None:
+            return np.arange(len(self.columns))
+        count = len(self._played("a configuration").configurations)
+        if not 0 <= configuration < count:
+            raise AlgorithmError(f"there is no configuration {configuration}: there are {count}")
+        chosen = np.flatnonzero(self.columns.configuration == configuration)
+        if not len(chosen):
             raise AlgorithmError(f"configuration {configuration} diverged before anything was recorded: see the status")
         return chosen
 
-    def _pick(self, rates: Array, losses: Array, candidates: list[Array]) -> tuple[int, float]:
-        """Of several mixtures, the one with the smallest violation, then the smallest objective; and its violation."""
-        weights = np.stack(candidates, axis=1)
-        objective, violations = self.values(rates @ weights, losses @ weights)
-        worst = np.maximum(violations, 0.0).max(axis=0, initial=0.0)
-        worst = np.where(np.isnan(worst) | np.isnan(objective), np.inf, worst)
-        k = int(np.argmin(np.where(worst <= worst.min() + _SAME, objective, np.inf)))
-        return k, float(worst[k])
-
-    def _classifier(
-        self, chosen: Sequence[tuple[int, int]], weights: Array, origin: str, smallest: float = 0.0
-    ) -> Classifier:
+    def _classifier(self, chosen: NDArray[np.intp], weights: Array, origin: str, smallest: float = 0.0) -> Classifier:
         support = np.flatnonzero(weights > 0)
-        picked = tuple(chosen[int(k)] for k in support)
-        members = self.members(picked)
+        picked = tuple(int(k) for k in chosen[support])
         kept = weights[support] / weights[support].sum()
-        return Classifier(members, kept, self.problem, origin, picked, {"smallest_violation": smallest})
+        return Classifier(self.members(picked), kept, self.problem, origin, picked, {"smallest_violation": smallest})
 
     def value_of(self, classifier: Classifier) -> tuple[float, float]:
-        """Objective (in the user's sense) and largest signed violation of a mixture of iterates on the judging data."""
+        """Objective (in the user's sense) and largest signed violation of a mixture of columns on the judging data."""
         if not classifier.chosen:
             raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
-        mixed = [(part @ classifier.weights)[:, None] for part in self.measured(classifier.chosen)]
+        some = self.columns.where(classifier.chosen)
+        mixed = [(part @ classifier.weights)[:, None] for part in (some.rates, some.losses)]
         objective, violations = self.values(*mixed)
         return self.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
@@ -427,7 +383,8 @@ class Solution:
         objective, violation = self.value_of(best)
         feasible = violation <= self.tolerance
         bound, over = self._bound(best) if feasible else (None, None)
-        record, conflict = self.record, None if feasible else conflict_of(self)
+        conflict = None if feasible else conflict_of(self)
+        record = None if self.play is None else self.play.record
         return Status(
             objective=objective,
             violation=max(violation, 0.0),
@@ -439,10 +396,10 @@ class Solution:
             gap=None if bound is None else self.sign * (objective - bound),
             lambda_regret=self._lambda_regret(),
             theta_regret=self._theta_regret(),
-            rounds=record.played,
-            interrupted=record.interrupted,
-            diverged=tuple(sorted(record.diverged)),
-            left_domain=tuple(sorted(record.left_domain)),
+            rounds=self.rounds,
+            interrupted=self.interrupted,
+            diverged=() if record is None else tuple(sorted(record.diverged)),
+            left_domain=() if record is None else tuple(sorted(record.left_domain)),
             advice=tuple(self._advice(feasible, best, conflict)),
             conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
             smallest_tolerance=None if conflict is None else conflict.tolerance,
@@ -459,30 +416,37 @@ class Solution:
         return bound, None if bound is None else COLUMNS
 
     @property
-    def _plain(self) -> bool:
-        """Whether the model answers exactly, judged on the data that it answered on, for the problem itself."""
-        judged = self.judge.examples is self.table.examples and self.problem is self.table.program.problem
-        return self.exact and judged and self.rules.levels is None and not self.rules.two_sets
+    def judged_where_trained(self) -> bool:
+        """Whether columns are judged on the data that the model answered on, for the problem that was solved."""
+        if self.play is not None:
+            table = self.play.table
+            here = self.judge.examples is table.examples and self.problem is table.program.problem
+            return here and self.play.rules.levels is None and not self.play.rules.two_sets
+        return self.course is not None and self.course.table is self.judge
 
     def _dual_bound(self) -> float | None:
         """Best dual value: a bound where slack and model both answer best."""
-        program = self.table.program
-        convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
-        if not (self._plain and convex and self.algorithm.bounds_optimum):
+        if not self.exact or not self.judged_where_trained:
             return None
-        bound = float(np.nanmax(self.record.dual_bound))
+        if self.play is None:
+            return None if self.course is None else self.course.bound
+        program = self.play.table.program
+        convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
+        if not (convex and self.algorithm.bounds_optimum):
+            return None
+        bound = float(np.nanmax(self.play.record.dual_bound))
         return bound if np.isfinite(bound) else None
 
     def _list_bound(self) -> float | None:
         """What no mixture of the whole list, recorded or not, is below."""
-        every = self.learner.every_sum() if self._plain and self.every is None else self.every
+        every = self.every
+        if every is None and self.exact and self.judged_where_trained:
+            every = self.learner.every_sum()
         if self.problem.losses() or every is None:
             return None
-        rates, losses = self.judge.rates(every), np.zeros((0, every.shape[1]))
-        start = shrink_weights(*self.values(rates, losses)).weights
-        rows = self.judge.rows_from_rates(rates, losses)
-        found = polish_weights(self.judge, rows, start, search=Search(programmes=PROGRAMMES))
-        return None if found is None else found.bound
+        handle = np.zeros((every.shape[1], 2), dtype=np.intp)
+        columns = Columns.of(self.judge.rates(every), Source.LISTED, handle)
+        return best(self.judge, columns, Search(programmes=PROGRAMMES)).bound
 
     def _rounds_of(self, configuration: int) -> int:
         dropped = self.record.diverged.get(configuration)  # before it played that round
@@ -490,9 +454,10 @@ class Solution:
 
     def _lambda_regret(self) -> float | None:
         """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
-        player, record = self.algorithm.multipliers, self.record
-        if not player.has_regret:
+        player = self.algorithm.multipliers
+        if self.play is None or not player.has_regret:
             return None
+        record = self.play.record
         c = self.best_configuration()
         top = record.residual_sum[1:, c].max(initial=0.0)
         regret = record.residual_sum[0, c] + player.most * top - record.lagrangian_sum[c]
@@ -500,27 +465,27 @@ class Solution:
 
     def _theta_regret(self) -> float | None:
         """How much better one fixed classifier would have done on average against the multipliers that were played."""
-        table, record, c = self.table, self.record, self.best_configuration()
+        if self.play is None:
+            return None
+        table, record, c = self.play.table, self.play.record, self.best_configuration()
         direct = len(table.program.rows) > table.program.n_multipliers
-        if direct or table.program.has_losses or self.rules.levels is not None:  # parts of L2 that are not summed up
+        if direct or table.program.has_losses or self.play.rules.levels is not None:  # parts of L2 that are not summed up
             return None
         average = record.multiplier_sum[:, c] / self._rounds_of(c)
         every = self.learner.every_sum()
         if every is not None:
             rows = table.rows(every)
         else:
-            played = [(t, c) for t in range(record.recorded) for c in record.actives[t]]
-            t, configuration = np.array(played).T
-            rates = record.stacked("rates")[t, :, configuration].T
+            rates = record.columns(record.stacked("rates"), record.stacked("losses")).rates
             rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
         return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
 
     def _advice(self, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
-        record, advice = self.record, []
-        if record.interrupted:
-            advice.append(
-                f"interrupted after {record.played} of {self.rules.n_rounds} rounds: run on for a better result"
-            )
+        advice = []
+        if self.interrupted:
+            count = f"{self.rounds} passes" if self.play is None else f"{self.rounds} of {self.rules.n_rounds} rounds"
+            advice.append(f"interrupted after {count}: run on for a better result")
+        record = Record(0) if self.play is None else self.play.record
         for c, t in sorted(record.diverged.items()):
             setting = self.configurations[c]
             advice.append(f"configuration {c} ({describe(setting)}) diverged by round {t}: take smaller steps")
@@ -535,8 +500,8 @@ class Solution:
             advice.append(conflict.advice)
         elif not feasible:
             advice.append(
-                "no mixture of the recorded iterates was found that meets the constraints: loosen them, or play more "
-                "rounds"
+                "no mixture of the classifiers found meets the constraints: loosen them, or give the model better "
+                "features"
             )
         elif (answer := self._degenerate(best)) is not None:
             advice.append(
@@ -547,15 +512,15 @@ class Solution:
 
     def _degenerate(self, best: Classifier) -> int | None:
         """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""
-        mixed = self.measured(best.chosen)[0] @ best.weights
+        mixed = self.columns.where(best.chosen).rates @ best.weights
         sums = np.stack([np.zeros(len(self.judge.cells)), self.judge.cells.totals], axis=1)
         constant = self.judge.rates(sums)
         return next((k for k in (0, 1) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9)), None)
 
     def __repr__(self) -> str:
         return (
-            f"<Solution: {self.algorithm.name}, {self.record.played} rounds, {len(self.configurations)} "
-            f"configurations, {len(self.iterates)} recorded iterates>\n{self.status}"
+            f"<Solution: {self.algorithm.name}, {self.rounds} {'passes' if self.play is None else 'rounds'}, "
+            f"{len(self.columns)} columns>\n{self.status}"
         )
 
 

@@ -17,19 +17,20 @@ from ..data.examples import Examples
 from ..data.features import as_given, stacked
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
-from ..models.contract import Rows, refuse_apart
+from ..models.contract import Model, Rows, refuse_apart
 from ..models.folds import Folds
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
-from ..problem.table import make_cells, make_table
-from .algorithms import Algorithm, choose
+from ..problem.table import make_cells, make_table, problem_cells
+from .algorithms import Algorithm, choose, column_generation
+from .engine import Generator
 from .loop import Progress, play
 from .options import Options, Steps
 from .progress import ProgressLine
 from .record import Start
-from .solution import Solution
+from .solution import Play, Solution
 from .theory import damped_steps, theory_lambda, theory_radius, theory_theta
 
 Array = NDArray[np.float64]
@@ -46,7 +47,7 @@ def solve(
     *,
     n_rounds: int | None = None,
     record_every: int | None = None,
-    theta_step: Steps = (0.01, 0.1),
+    theta_step: Steps | None = None,
     lambda_step: Steps | None = None,
     slack_step: float | None = None,
     step_rule: str | StepRule[Any] | None = None,
@@ -60,9 +61,8 @@ def solve(
     start: Start | None = None,
     tolerance: float = 1e-3,
     progress: bool | Progress | None = None,
-    finish: bool = False,
 ) -> Solution:
-    """Solve a problem: find classifiers at the equilibrium of the three-player game.
+    """Solve a problem: find classifiers whose best mixture optimises it, at the equilibrium of the three-player game.
 
     Parameters
     ----------
@@ -76,17 +76,18 @@ def solve(
     sample_weight
         Non-negative weights.
     algorithm
-        A name from `equirate.algorithms`, an `Algorithm`, or ``"auto"``.
+        A name from `equirate.algorithms`, an `Algorithm`, or ``"auto"``: column generation, but for networks. Naming
+        an algorithm of the paper, or giving ``theta_step`` or ``lambda_step``, plays that game as the paper has it.
     model
         ``"linear"``, a list of classifiers, a scikit-learn classifier (an oracle), a model of `equirate.models`, or a
         ``torch.nn.Module`` with one score per example (see `equirate.torch.TorchModel`).
     n_rounds, record_every
         Rounds to play, and how often to record an iterate. By default 2000 and 10 for a model that descends, 300 and
-        1 for one that best-responds.
+        1 for one that best-responds. For column generation, passes over the data at most (60).
     theta_step, lambda_step
         Step sizes of model and multipliers. Several values make a grid, played side by side. ``"theory"`` takes the
         theorems' constant steps (theta needs a ``Linear(radius=...)``). Steps of a player that takes none are not used.
-        By default the multipliers take 0.01 and 0.1; a network has one step of its own.
+        By default 0.01 and 0.1 for both; a network has steps of its own.
     slack_step
         Step size of a slack that descends; by default the multipliers'.
     step_rule
@@ -114,15 +115,11 @@ def solve(
         Largest violation that counts as met in the status.
     progress
         True for a line on standard error, or a function of a `Moment`, called whenever an iterate is recorded.
-    finish
-        Whether to add, after the play, classifiers that it did not pass through, until no answer of the model improves
-        the best mixture: `Solution.finish`. Without it, columns are those of the algorithm alone.
-
     Returns
     -------
     Solution
-        Ctrl-C ends the play early: the solution is then what was reached, with a warning (before anything was
-        recorded, KeyboardInterrupt goes on).
+        Ctrl-C ends the run early: the solution is then what was reached, with a warning (before anything was
+        found, KeyboardInterrupt goes on).
 
     Examples
     --------
@@ -130,7 +127,7 @@ def solve(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 3))
     >>> y = (X[:, 0] + 0.5 * rng.normal(size=500) > 0.8).astype(int)
-    >>> solution = eq.solve(eq.Problem(eq.maximize(eq.g_mean()), [eq.fpr() <= 0.1]), X, y, n_rounds=500)
+    >>> solution = eq.solve(eq.Problem(eq.maximize(eq.g_mean()), [eq.fpr() <= 0.1]), X, y)
     >>> solution.status.feasible
     True
     >>> classifier = solution.polish()
@@ -169,8 +166,6 @@ def solve(
         if referee is not None:
             sample, trained = _joined(sample, referee)
         solution = solve_on(problem, sample, options, trained=trained)
-    if finish and not solution.record.interrupted:
-        solution = solution.finish()
     _warn(solution)
     return solution
 
@@ -192,7 +187,10 @@ def solve_on(
     """
     model = make_model(options.model)
     refuse_apart(model)
-    chosen = choose(options.algorithm, problem, model.can_descend, model.has_own_steps)
+    chosen = choose(options.algorithm, problem, model.can_descend, model.has_own_steps, options.steps)
+    if chosen is column_generation:
+        return _generated(problem, sample, options, model, cells, trained)
+    options = options.stepping()
     program = canonicalize(problem, chosen.form)
     chosen.check(program)
     examples = sample.examples
@@ -237,12 +235,37 @@ def solve_on(
     judge = table if chosen.form is RatioForm.SLACK else make_table(canonicalize(problem), examples, cells)
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
-    losses, configurations = record.stacked("losses"), tuple(grid)
+    columns = record.columns(rates, record.stacked("losses"))
     exact = model.exact or learner.every_sum() is not None
-    other = training if trained is not None else None
-    return Solution(
-        problem, chosen, table, record, rules, learner, configurations, judge, rates, losses, tolerance, exact, other
+    played = Play(table, record, rules, tuple(grid), training if trained is not None else None)
+    return Solution(problem, chosen, judge, columns, learner, tuple(record.snapshots), tolerance, exact, played)
+
+
+def _generated(
+    problem: Problem, sample: Sample, options: Options, model: Model, cells: Cells | None, trained: Array | None
+) -> Solution:
+    """Solve by column generation."""
+    options.refuse_game_settings()
+    cells = problem_cells(problem, sample.examples) if cells is None else cells
+    part = None
+    if trained is not None:  # each of the two parts has weight where the other has none
+        part = np.where(trained > 0, 0, 1)
+        cells = cells.weighing(trained + sample.examples.weights)
+    line = ProgressLine(problem.objective.sense) if options.progress is True else None
+    generator = Generator(
+        passes=options.passes(),
+        watch=line.watch if line is not None else options.progress or None,
+        start=options.start,
+        tolerance=options.checked_tolerance(),
+        seed=int(options.seeds[0]),
     )
+    try:
+        return generator.solve(
+            problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=options.plain_levels()
+        )
+    finally:
+        if line is not None:
+            line.end()
 
 
 def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
@@ -268,6 +291,11 @@ def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
 
 def _warn(solution: Solution) -> None:
     """Warn, from where the user called `solve`."""
+    if solution.play is None:
+        if solution.interrupted:
+            text = f"interrupted after {solution.rounds} passes: the solution is what was reached"
+            warnings.warn(text, NotSolvedWarning, stacklevel=3)
+        return
     record = solution.record
     for said, text in (
         (

@@ -80,25 +80,20 @@ class Evaluation:
         examples: Examples,
         predictions: Array,
         confidence: float = 0.95,
-        constraints_on: Examples | None = None,
         cells: Cells | None = None,
     ) -> Evaluation:
         """Measure a problem on predictions: 0/1, or probabilities of predicting 1.
 
-        ``constraints_on`` are the same examples with the weights that apply to the constraints, where those differ.
         ``cells`` are those of the problem on these examples, with any weights, where they are known already.
         """
         problem = problem.expanded(examples)
-        constrained = examples if constraints_on is None else constraints_on
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
-        same = constrained.weights is examples.weights
-        constrained_cells = cells if same else cells.weighing(constrained.weights)
-        measure = measurer(constrained, predictions)
+        measure = measurer(examples, predictions)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
         for constraint, certificate in zip(
             constraints,
-            certify(constraints, constrained, predictions, confidence, cells=constrained_cells),
+            certify(constraints, examples, predictions, confidence, cells=cells),
             strict=True,
         ):
             values.append(

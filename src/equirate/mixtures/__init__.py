@@ -3,11 +3,17 @@
 A *column* is a recorded classifier: its values in every signed row of the problem. A mixture's rates are the mixture of
 the rates, so the best mixture is a *programme* over the simplex of columns, made linear by *cuts*.
 
+`columns`
+    Candidate classifiers as a mixture sees them.
+`values`
+    Objective and violations of columns, in the user's own terms.
+`best`
+    The best mixture of columns, or the best single one: what everybody else calls.
 `linear`
     A linear programme over the simplex, columns priced in, solved again from where it ended.
 `shrinking`
     The paper's sparse mixture and best single iterate, from each iterate's own values.
-`columns`
+`programme`
     A problem over columns: values at a mixture, and its programme.
 `convex`
     Cutting planes: exact.
@@ -20,31 +26,47 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
 `black_boxes`
     Functions known by their values alone, searched over their arguments.
 `pricing`
-    What a further column would have to beat.
+    Prices of ratios and black boxes.
+`master`
+    The best mixture of columns that keep arriving, with its prices.
 `polishing`
     Which of these a problem needs.
 """
 
+from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink
 from .branching import MOST_RATIOS, Search
-from .columns import Cut, judged
+from .columns import Columns, Source
 from .margins import Margins
+from .master import Master, Mixture
 from .polishing import best_mixture, polish_weights
-from .pricing import Prices, prices
+from .programme import Cut, judged
 from .ratios import PENALTY
 from .shrinking import Weights, best_index, shrink_weights
+from .values import largest, snapped, values
 
 __all__ = [
     "MOST_RATIOS",
     "PENALTY",
+    "Columns",
     "Cut",
     "Margins",
-    "Prices",
+    "Master",
+    "Mixture",
     "Search",
+    "Source",
     "Weights",
+    "best",
+    "best_by_ranks",
+    "best_by_violation",
     "best_index",
     "best_mixture",
+    "best_priced",
+    "best_with_margins",
     "judged",
+    "largest",
     "polish_weights",
-    "prices",
+    "shrink",
     "shrink_weights",
+    "snapped",
+    "values",
 ]

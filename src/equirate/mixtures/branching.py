@@ -1,6 +1,6 @@
 r"""Several ratios over mixtures of columns to their global optimum: branch and bound.
 
-In: `Columns` with ratios, and a mixture to begin with. Out: the best mixture found, and the value that no mixture is
+In: a `MixtureProgramme` with ratios, and a mixture to begin with. Out: the best mixture found, and the value that no mixture is
 below.
 
 With :math:`z_m = N_m / D_m` everything but the products :math:`N_m = z_m D_m` is linear or convex. Inside a box of
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Box, Columns
+from .programme import Box, MixtureProgramme
 from .convex import Found
 from .linear import FEASIBLE
 from .ratios import local
@@ -62,7 +62,7 @@ class Search:
 class Effort:
     """What is left of a search."""
 
-    columns: Columns
+    columns: MixtureProgramme
     search: Search
     began: float = field(default_factory=lambda: time.perf_counter())
 
@@ -91,7 +91,7 @@ class _Node:
     point: float = field(compare=False)
 
 
-def best(columns: Columns, start: Array, room: float | None, effort: Effort) -> Found:
+def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort) -> Found:
     """The mixture with the smallest objective and a violation of at most ``room``, or (None) the smallest violation."""
     root = whole(columns)
     if root is None:
@@ -101,7 +101,7 @@ def best(columns: Columns, start: Array, room: float | None, effort: Effort) -> 
     return _from_many_starts(columns, start, room, effort, root)
 
 
-def _from_many_starts(columns: Columns, start: Array, room: float | None, effort: Effort, root: Box) -> Found:
+def _from_many_starts(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box) -> Found:
     """Local optima from the relaxation's mixture and from others; the bound is the relaxation's."""
     search = _Branching(columns, start, room, effort, root)
     search.bound(root, -np.inf)
@@ -115,7 +115,7 @@ def _from_many_starts(columns: Columns, start: Array, room: float | None, effort
     return search.found()
 
 
-def whole(columns: Columns) -> Box | None:
+def whole(columns: MixtureProgramme) -> Box | None:
     """Denominators from their floors on, and the values that ratios then have; None if a denominator has none."""
     box = Box(*(np.zeros(len(columns.ratios)) for _ in range(4)))
     for m, ratio in enumerate(columns.ratios):
@@ -131,7 +131,7 @@ def whole(columns: Columns) -> Box | None:
     return box
 
 
-def _value(columns: Columns, mu: Array, room: float | None) -> float:
+def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
     objective, violation = columns.judge(mu)
     if not np.isfinite(objective + violation):
         return np.inf
@@ -140,7 +140,7 @@ def _value(columns: Columns, mu: Array, room: float | None) -> float:
     return objective if violation <= room + KEPT else np.inf
 
 
-def _aim(columns: Columns, room: float | None) -> None:
+def _aim(columns: MixtureProgramme, room: float | None) -> None:
     if room is None:
         columns.aim_at_violation()
     else:
@@ -150,7 +150,7 @@ def _aim(columns: Columns, room: float | None) -> None:
 class _Branching:
     """One search: the heap of open boxes and the best mixture so far."""
 
-    def __init__(self, columns: Columns, start: Array, room: float | None, effort: Effort, root: Box) -> None:
+    def __init__(self, columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box) -> None:
         self.columns, self.room, self.effort, self.root = columns, room, effort, root
         self.weights, self.value = start, _value(columns, start, room)
         self.open: list[_Node] = []

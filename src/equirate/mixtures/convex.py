@@ -1,6 +1,6 @@
 """Convex problems over mixtures of columns: cutting planes.
 
-In: `Columns` without ratios. Out: the best mixture, with the value that no mixture is below.
+In: a `MixtureProgramme` without ratios. Out: the best mixture, with the value that no mixture is below.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Columns
+from .programme import MixtureProgramme
 from .linear import FEASIBLE
 
 Array = NDArray[np.float64]
@@ -27,19 +27,19 @@ class Found(NamedTuple):
     bound: float
 
 
-def least_violation(columns: Columns, start: Array, rounds: int, tolerance: float) -> Found:
+def least_violation(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Found:
     """The mixture with the smallest violation."""
     columns.aim_at_violation()
     return _cut_until_right(columns, start, None, rounds, tolerance)
 
 
-def least_objective(columns: Columns, start: Array, room: float, rounds: int, tolerance: float) -> Found:
+def least_objective(columns: MixtureProgramme, start: Array, room: float, rounds: int, tolerance: float) -> Found:
     """The mixture with the smallest objective among those with a violation of at most ``room``."""
     columns.aim_at_objective(room + FEASIBLE)
     return _cut_until_right(columns, start, room, rounds, tolerance)
 
 
-def _cut_until_right(columns: Columns, start: Array, room: float | None, rounds: int, tolerance: float) -> Found:
+def _cut_until_right(columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float) -> Found:
     """Solve, cut where the atoms are below their values, and solve again; mixtures in between may be better."""
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):
@@ -60,7 +60,7 @@ def _cut_until_right(columns: Columns, start: Array, room: float | None, rounds:
     return Found(mu, best, bound)
 
 
-def _value(columns: Columns, mu: Array, room: float | None) -> float:
+def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
     objective, violation = columns.judge(mu)
     value = violation if room is None else objective + _PRICE * max(violation - room, 0.0)
     return np.inf if np.isnan(value) else value
@@ -76,7 +76,7 @@ class Priced(NamedTuple):
     """Duals of constraints and couplings."""
 
 
-def priced(columns: Columns, penalty: float, tolerance: float) -> Priced | None:
+def priced(columns: MixtureProgramme, penalty: float, tolerance: float) -> Priced | None:
     """Minimise objective + penalty * violation, with the duals; None where the programme has no solution."""
     columns.aim_at_merit(penalty)
     best: Priced | None = None

@@ -99,6 +99,18 @@ class Programme:
             self._scaled = np.concatenate([self._scaled, scaled])
             self._where = np.concatenate([self._where, np.arange(first, first + len(limits), dtype=np.int32)])
 
+    def extend(self, columns: Array) -> None:
+        """Add columns (coefficients of the rows that were given at first); they cost nothing until the next `aim`."""
+        count = columns.shape[1]
+        if len(self._where) > len(columns):  # rows that were added later have coefficients of columns, too
+            raise ValueError("columns can only be added to a programme whose later rows leave them out")
+        scaled = columns / self._scale[self._where][:, None]
+        self.columns = np.concatenate([self.columns, columns], axis=1)
+        self._scaled = np.concatenate([self._scaled, scaled], axis=1)
+        self.objective = np.concatenate([self.objective, np.zeros(count)])
+        self._in = np.concatenate([self._in, np.zeros(count, dtype=bool)])
+        self.n += count
+
     def aim(self, objective: Array, cost: Array) -> None:
         """Set what is minimised."""
         self.objective = objective

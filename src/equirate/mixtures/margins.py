@@ -1,6 +1,6 @@
 r"""Mixtures that keep a margin which depends on the mixture: so many of its own standard errors.
 
-In: `Columns`, and for each constraint a quadratic form Q with :math:`SE_j(\mu)^2 = \mu^\top Q_j \mu`. Out: `Careful`,
+In: a `MixtureProgramme`, and for each constraint a quadratic form Q with :math:`SE_j(\mu)^2 = \mu^\top Q_j \mu`. Out: `Careful`,
 columns whose constraints are
 
 .. math:: \phi_j(\mu) + f_j + k_j\, SE_j(\mu) \le v.
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .columns import Columns, Cut
+from .programme import MixtureProgramme, Cut
 
 Array = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class Margins:
         return replace(self, forms=self.forms[:, columns[:, None], columns], near=near)
 
 
-class Careful(Columns):
+class Careful(MixtureProgramme):
     """Columns whose constraints have margins."""
 
     def __init__(self, table: Table, rows: Array, cuts: list[Cut], start: Array, margins: Margins) -> None:

@@ -15,7 +15,7 @@ from ..problem.table import Table
 from . import branching, convex, ratios
 from .black_boxes import best_for_black_boxes
 from .branching import Effort, Search
-from .columns import Columns, Cut, basic
+from .programme import MixtureProgramme, Cut, basic
 from .convex import Priced
 from .margins import Careful, Margins
 from .shrinking import Weights
@@ -72,7 +72,7 @@ def polish_weights(
     begin = start[usable] / start[usable].sum()
     begin = basic(rows[:, usable], begin) if margins is None else begin
     given = (table, rows[:, usable], [] if cuts is None else cuts, begin)
-    columns = Columns(*given) if margins is None else Careful(*given, margins.among(usable))
+    columns = MixtureProgramme(*given) if margins is None else Careful(*given, margins.among(usable))
     found = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
     if columns.ratios and search is not None:
         found = _global(columns, found, rounds, tolerance, search)
@@ -81,7 +81,7 @@ def polish_weights(
     return replace(found, weights=weights)
 
 
-def _convex(columns: Columns, start: Array, rounds: int, tolerance: float) -> Weights:
+def _convex(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Weights:
     violation, least = 0.0, 0.0
     if columns.j and columns.judge(start)[1] > 0:
         first = convex.least_violation(columns, start, rounds, tolerance)
@@ -90,12 +90,12 @@ def _convex(columns: Columns, start: Array, rounds: int, tolerance: float) -> We
     return Weights(best.weights, violation if violation > 10 * tolerance else 0.0, known(best.bound), least)
 
 
-def _local(columns: Columns, start: Array, rounds: int, tolerance: float) -> Weights:
+def _local(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Weights:
     mu = ratios.local(columns, start, rounds, tolerance)
     return Weights(mu, columns.judge(mu)[1])
 
 
-def _global(columns: Columns, found: Weights, rounds: int, tolerance: float, search: Search) -> Weights:
+def _global(columns: MixtureProgramme, found: Weights, rounds: int, tolerance: float, search: Search) -> Weights:
     """The smallest violation first, where the local optimum has one; then the smallest objective."""
     mu, violation, least = found.weights, found.smallest_violation, 0.0
     ratio, effort = ratios.only_ratio(columns), Effort(columns, search)
@@ -123,5 +123,5 @@ def best_mixture(table: Table, rows: Array, penalty: float, tolerance: float, cu
 
     ``rows`` and ``cuts`` are as in `polish_weights`. None where the programme has no solution.
     """
-    columns = Columns(table, rows, cuts, np.full(rows.shape[1], 1 / rows.shape[1]))
+    columns = MixtureProgramme(table, rows, cuts, np.full(rows.shape[1], 1 / rows.shape[1]))
     return convex.priced(columns, penalty, tolerance)

@@ -1,20 +1,18 @@
-"""Prices: what a further column would have to beat, at a mixture of those that there are.
+"""Prices of ratios and of black boxes at a mixture: what a further column would have to beat.
 
 In: a table, the signed rows of every column, a mixture. Out: multipliers of the signed rows. A classifier that costs
-less at these than every column improves the mixture; where no classifier of a model does, no mixture of its classifiers
-is better (convex problems), or none nearby (ratios). `game.finishing` calls this.
+less at these than every column improves the mixture; where no classifier does, no mixture nearby is better. `master`
+calls this; convex problems have their prices from the programme itself.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .columns import Columns, Cut
 from .linear import FEASIBLE, Programme
+from .programme import MixtureProgramme
 
 Array = NDArray[np.float64]
 
@@ -26,41 +24,28 @@ _SHARES = (0.02, 0.2)
 """Steps by which the slope of a black box is taken, as shares of the reach of its arguments."""
 
 
-class Prices(NamedTuple):
-    """Multipliers of the signed rows (objective, constraints, couplings)."""
-
-    multipliers: Array
-    violation: bool
-    """Whether they price the violation alone."""
-
-
-def prices(table: Table, rows: Array, mu: Array, cuts: list[Cut]) -> list[Prices]:
-    """Prices at a mixture: of the violation, where there is one, and of the objective at that violation."""
-    if any(group.form.grid for group in table.groups):
-        return _of_black_boxes(table, rows, mu)
-    columns = Columns(table, rows, cuts, mu)
-    if columns.ratios:
-        columns.near(mu, _TRUSTED)
-    violation = columns.judge(mu)[1]
-    found = []
+def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
+    """Prices where ratios are linearised at a mixture: of the violation, if there is one, and of the objective."""
+    programme.near(mu, _TRUSTED)
+    violation, found = programme.judge(mu)[1], []
     if violation > _BROKEN:
-        columns.aim_at_violation()
-        found += _solved(columns, 0.0)
-    columns.aim_at_objective(violation + FEASIBLE)
-    return found + _solved(columns, 1.0)
+        programme.aim_at_violation()
+        found += _solved(programme, 0.0)
+    programme.aim_at_objective(violation + FEASIBLE)
+    return found + _solved(programme, 1.0)
 
 
-def _solved(columns: Columns, weight: float) -> list[Prices]:
+def _solved(programme: MixtureProgramme, weight: float) -> list[Array]:
     for _ in range(8):
-        solved = columns.solve()
+        solved = programme.solve()
         if solved is None:
             return []
-        if not columns.cut_off(solved[1]):
+        if not programme.cut_off(solved[1]):
             break
-    return [Prices(np.concatenate([[weight], columns.prices]), weight == 0.0)]
+    return [np.concatenate([[weight], programme.prices])]
 
 
-def _of_black_boxes(table: Table, rows: Array, mu: Array) -> list[Prices]:
+def black_box_prices(table: Table, rows: Array, mu: Array) -> list[Array]:
     """Linear programmes with the black boxes' slopes, by differences of several sizes."""
     first, j = 1 + table.program.n_constraints, table.program.n_constraints
     sense = table.sense[table.couplings]
@@ -90,5 +75,5 @@ def _of_black_boxes(table: Table, rows: Array, mu: Array) -> list[Prices]:
         programme.aim(linear[0], np.zeros(0))
         solved = programme.solve()
         lam = np.zeros(j) if solved is None else -solved.duals[:j]
-        found.append(Prices(G[0] + lam @ G[1:], False))
+        found.append(G[0] + lam @ G[1:])
     return found

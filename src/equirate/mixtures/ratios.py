@@ -1,6 +1,6 @@
 r"""Problems with ratios over mixtures of columns: to a local optimum, or, for one ratio alone, to the global one.
 
-In: `Columns` with ratios. Out: mixtures. `descend` solves successive linear programmes inside a trust region.
+In: a `MixtureProgramme` with ratios. Out: mixtures. `descend` solves successive linear programmes inside a trust region.
 `only_ratio` has the exact answer where the objective is one ratio N / D and everything else is convex: the mixture that
 minimises N - r D at r = N / D of the last one, until it is the last one (Dinkelbach 1967). It is the optimum that the
 substitution of Charnes and Cooper (1962) finds in one programme; but the simplex stays a simplex here, and so columns
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .columns import Columns, Ratio
+from .programme import MixtureProgramme, Ratio
 from .convex import Found
 from .linear import FEASIBLE
 
@@ -25,7 +25,7 @@ PENALTIES = (PENALTY, 1e3, 1e5)
 """Prices of a violation while ratios are linearised: the next where the one before did not keep the constraints."""
 
 
-def local(columns: Columns, start: Array, rounds: int, tolerance: float) -> Array:
+def local(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Array:
     """A local optimum from ``start``: no larger violation, and no larger objective at the same violation."""
     mu, allowed = start, columns.judge(start)[1] + FEASIBLE
     for penalty in PENALTIES:
@@ -38,7 +38,7 @@ def local(columns: Columns, start: Array, rounds: int, tolerance: float) -> Arra
     return mu
 
 
-def descend(columns: Columns, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
+def descend(columns: MixtureProgramme, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
     """Successive linear programmes from ``mu``, each trusted while the denominators change little."""
     merit, width = columns.merit(mu, penalty), 0.3
     columns.aim_at_merit(penalty)
@@ -56,7 +56,7 @@ def descend(columns: Columns, mu: Array, penalty: float, rounds: int, tolerance:
     return mu
 
 
-def only_ratio(columns: Columns) -> Ratio | None:
+def only_ratio(columns: MixtureProgramme) -> Ratio | None:
     """The ratio that is the objective, up to a constant, where nothing else is a ratio; None otherwise."""
     if len(columns.ratios) != 1 or len(columns.ratios[0].atoms) != 1:
         return None
@@ -67,7 +67,7 @@ def only_ratio(columns: Columns) -> Ratio | None:
     return ratio if alone and constant and (ratio.denominator >= ratio.floor).any() else None
 
 
-def least_ratio(columns: Columns, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float) -> Found:
+def least_ratio(columns: MixtureProgramme, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float) -> Found:
     """The mixture with the smallest objective, one ratio s N / D, and a violation of at most ``room``.
 
     With F the smallest s (N - r D) there is, s N / D >= s r + F / D for every mixture: the bound.

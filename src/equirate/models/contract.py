@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -28,6 +27,7 @@ from .._core.peers import Peers, peers
 from .._core.rules import Fields, Rule, check_arrays
 from ..data.cells import Cells
 from ..data.sample import Sample, taken
+from ..mixtures import Source
 from ..players.losses import LOSSES, signs
 from ..players.steps import StepRule
 from ..players.surrogates import HINGE, Surrogate
@@ -304,54 +304,23 @@ class Members:
         return reader.from_plain(written.settings, written.arrays)
 
 
-class Fit(IntEnum):
-    """How closely classifiers that join after the play fit the sample that they were found on."""
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Classifiers whose sums are known, such as the thresholds of one score.
 
-    LABELS = 0
-    """Whatever the problem: the model fitted to the labels, as it is."""
-    PLAIN = 1
-    """The same at other thresholds."""
-    PRICED = 2
-    """Fitted to the prices of the problem."""
-    SEARCHED = 3
-    """Looked for on the sample's own costs, which are not smooth: as close as the model can."""
-
-
-class Answered(NamedTuple):
-    """Classifiers found after the play, side by side."""
-
-    snapshot: Any
-    sums: Array
-    """(counts, classifiers)"""
-    fit: Fit = Fit.PRICED
-
-
-class Answerer:
-    """Answers costs after the play as well as the model can: each answer is one more column.
-
-    This one asks the learner for its best responses; a model that can do better has one of its own.
+    Attributes
+    ----------
+    sums
+        (counts, classifiers): weighted sums of their predictions.
+    source
+        Where they came from.
+    snapshot
+        What the learner makes members of, with the classifiers last.
     """
 
-    gain: float = 1e-5
-    """What counts as an improvement, of the objective or of the violation."""
-    patience: int = 3
-    """Answers without an improvement after which nothing more is expected."""
-
-    def __init__(self, learner: Learner, count: int) -> None:
-        self.learner, self.width = learner, count
-
-    def begin(self) -> list[Answered]:
-        """Classifiers to begin with, whatever the costs."""
-        return []
-
-    def answer(self, costs: Array, known: Members) -> list[Answered]:
-        """Classifiers for costs (counts, ``width``); ``known`` are some that may be near the best."""
-        nothing = np.zeros_like(costs)
-        seen = self.learner.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
-        return [Answered(self.learner.snapshot(), seen.sums)]
-
-    spent: bool = False
-    """Whether no more answers are worth their time."""
+    sums: Array
+    source: Source
+    snapshot: Any = None
 
 
 class Pace(NamedTuple):
@@ -445,13 +414,20 @@ class Learner:
         """Some of the classifiers of `every_sum` side by side, as a snapshot."""
         raise AlgorithmError(f"{type(self).__name__} does not list its classifiers")
 
-    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
-        """What answers costs after the play; ``count`` configurations were played to the end.
+    def families(self) -> list[Family]:
+        """Classifiers that are known before any costs are: all of them, where they are few."""
+        every = self.every_sum()
+        if every is None:
+            return []
+        return [Family(every, Source.LISTED, self.every_snapshot(np.arange(every.shape[1])))]
 
-        ``demanding`` problems (with ratios) are worth more work. Where not ``searching``, nothing is looked for that
-        fits the sample more closely than a regression does.
-        """
-        return Answerer(self, count)
+    def respond(self, costs: Array) -> list[Family]:
+        """Best responses to costs (counts, answers); nothing where `families` has every classifier."""
+        if self.every_sum() is not None:
+            return []
+        nothing = np.zeros_like(costs)
+        seen = self.answer(Asked(True, np.maximum(costs, nothing), np.minimum(costs, nothing)))
+        return [Family(seen.sums, Source.PRICED, self.snapshot())]
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Turn recorded iterates into classifiers."""
@@ -529,11 +505,6 @@ class Model:
     def usual(self) -> Usual:
         """Rounds and steps of an estimator that was given none."""
         return Usual(1000, STEPS, STEPS)
-
-    @property
-    def answers_cheaply(self) -> bool:
-        """Whether best responses cost so little that an estimator asks for more of them after the play."""
-        return False
 
     @property
     def takes_missing(self) -> bool:

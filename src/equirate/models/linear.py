@@ -22,31 +22,13 @@ from .._core.threads import undisturbed
 from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Answered, Answerer, Array, Asked, Choice, Fit, Learner, Members, Model, Rows, Seen, Written
+from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
-from .directions import Directions
-from .sampled import SAMPLED, sampled
 
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
 MOST_LISTED = 2_000_000
 """Cells times thresholds of a single feature up to which all its classifiers are listed."""
-PRICES = 4
-"""Costs that are answered at a time after the play; on more than `FEW_ROWS` rows, half of them."""
-FEW_ROWS = 5000
-"""Rows up to which every improvement is sought."""
-EFFORT = 3e6
-"""Scores that are sorted for the answers after a play on few features; three times as many for ratios."""
-NARROW = 16
-"""Features up to which that is done: with more, what is found by searching fits the sample too closely."""
-LEAST_TRIED = 60
-"""Directions that are looked at on any data."""
-ANSWERS = 12
-"""Answers over which that is spread."""
-ITERATIONS = 6
-"""Steps of the logistic regressions for an answer."""
-THRESHOLDS = 48
-"""Thresholds of the logistic regression that are columns."""
 _BLOCK = 65536
 RESPONDS = (
     "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
@@ -212,11 +194,7 @@ class LinearLearner(Learner):
         """Features for the oracle; sparse ones are scaled but not shifted, which its intercept makes up for."""
         return self.X if self.standard is None else self.standard.features(self.X)
 
-    # -- after the play --------------------------------------------------------------------------
-
-    def answerer(self, count: int, demanding: bool, searching: bool = True) -> Answerer:
-        """Exact intercepts, and a search over directions."""
-        return LinearAnswerer(self, demanding, searching)
+    # -- one feature -----------------------------------------------------------------------------
 
     @cached_property
     def _edges(self) -> NDArray[Any] | None:
@@ -338,65 +316,16 @@ class LinearLearner(Learner):
             self.W *= np.minimum(1.0, self.setting.radius / np.maximum(norm, 1e-12)).astype(self.W.dtype)
 
 
-class LinearAnswerer(Answerer):
-    """Linear classifiers by `directions`, measured as the game measures them."""
+class FittedLinear(Learner):
+    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts where it says so."""
 
-    def __init__(self, learner: LinearLearner, demanding: bool, searching: bool) -> None:
-        self.linear, self.searching = learner, searching
-        X, cells, shared = learner.design.X, learner.design.trained, learner.rows.shared
-        if shared.wide or X.shape[0] > SAMPLED:
-            X, cells = sampled(learner.X, learner.rows.trained, shared)
-        rows = X.shape[0]
-        self.width = PRICES
-        if X.shape[1] <= NARROW:  # a search that finds nothing may find something the next time
-            self.patience = 8
-        if rows > FEW_ROWS:  # answers take longer, and data tell less small differences apart than they have
-            self.width, self.gain, self.patience = PRICES // 2, 1e-4, 1
-        standard = learner.standard or Standard.of(learner.X, learner.rows.trained.weights)
-        least = LEAST_TRIED * rows
-        effort = (max(EFFORT, least) if X.shape[1] <= NARROW else least) * (3 if demanding else 1)
-        self.tried = effort / rows / ANSWERS if searching else 0.0
-        centred, intercept = learner.standard is not None, learner.setting.intercept
-        self.directions = Directions(X, cells, standard, intercept, effort, centred)
-        self.spent = False
+    def __init__(self, width: int, names: tuple[str, ...] | None, intercept: bool = True) -> None:
+        self.width, self.names, self.intercept = width, names, intercept
 
-    def begin(self) -> list[Answered]:
-        """The logistic regression of the labels, as it is and at thresholds all over its scores."""
-        W = self._told(self._thresholds)
-        found = [self._measured(W[:, :1], Fit.LABELS)]
-        return [*found, self._measured(W[:, 1:], Fit.PLAIN)] if W.shape[1] > 1 else found
-
-    def _thresholds(self) -> Array:
-        search, plain = self.directions, self.directions.plain
-        if not self.linear.setting.intercept:
-            return plain
-        scores = np.asarray(search.X @ plain[:-1].astype(search.X.dtype))[:, 0]
-        cuts = np.quantile(scores, np.linspace(0, 1, THRESHOLDS)[1:-1]).astype(float)
-        W = np.concatenate([plain, np.repeat(plain, len(cuts), axis=1)], axis=1)
-        W[-1, 1:] = -cuts
-        return np.asarray(W)
-
-    def answer(self, costs: Array, known: Members) -> list[Answered]:
-        """Regressions, and the best that was found for each of the costs."""
-        W = known.with_intercept if isinstance(known, LinearMembers) else np.zeros((self.linear.X.shape[1] + 1, 0))
-        fitted, found = self._told(lambda: self.directions.answer(costs, W.astype(float), ITERATIONS, self.tried))
-        answers = [self._measured(fitted)]
-        return [*answers, self._measured(found, Fit.SEARCHED)] if self.searching else answers
-
-    def _told(self, search: Callable[[], Any]) -> Any:
-        """What a search finds; of several processes one searches, and the others are told."""
-        shared = self.linear.rows.shared
-        found, self.spent = shared.first((search(), self.directions.effort <= 0) if shared.rank == 0 else None)
-        return found
-
-    def _measured(self, W: Array, fit: Fit = Fit.PRICED) -> Answered:
-        """Measured on all rows."""
-        learner = self.linear
-        if learner.setting.radius is not None:  # decisions do not depend on the scale
-            W = W * np.minimum(1.0, learner.setting.radius / np.maximum(np.sqrt((W**2).sum(0)), 1e-12))
-        low = W.astype(learner.W.dtype)
-        (sums,) = learner.rows.reduce(learner.design.sums(low))
-        return Answered(learner._shown(low), sums, fit)
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Put the chosen columns side by side."""
+        W = np.stack([snapshots[t][:, c] for t, c in chosen], axis=1)
+        return LinearMembers(W, self.intercept, self.names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,9 @@ from .._core.errors import AlgorithmError
 from ..data.cells import Cells
 from ..data.examples import to_numpy
 from ..data.sample import Sample
+from ..mixtures import Source
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
+from .contract import Array, Asked, Choice, Family, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
 from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
 from .forest_members import ForestMembers
 from .forests import as_boosted
@@ -85,11 +86,6 @@ class Oracle(Model):
     def honest(self) -> bool:
         """Each row is judged by classifiers that were trained without it, where they could fit it too well."""
         return self.folds != 1 and fits_closely(self.estimator)
-
-    @property
-    def answers_cheaply(self) -> bool:
-        """From the pool, once its fits are spent."""
-        return self.honest
 
     @property
     def usual(self) -> Usual:
@@ -267,7 +263,7 @@ class PoolLearner(OracleLearner):
         super().__init__(pool, rows, numbers, count)
         self.sums, self.measured = np.zeros((len(rows.cells), 0)), np.zeros((len(rows.cells), 0))
         self.candidates: list[Cut] = []
-        self.known = 0
+        self.known = self.given = 0
         self.answered: list[set[int]] = [set() for _ in range(count)]
 
     def answer(self, asked: Asked) -> Seen:
@@ -289,6 +285,26 @@ class PoolLearner(OracleLearner):
             best = self._cheapest(costs)
         self.answered[c].add(best)
         return best
+
+    def families(self) -> list[Family]:
+        """Everything that was fitted, with its thresholds."""
+        if not self.candidates:
+            self._begin()
+        self.given = len(self.candidates)
+        return [Family(self.measured, Source.LABELS, list(self.candidates))]
+
+    def respond(self, costs: Array) -> list[Family]:
+        """For each of the costs a plug-in rule, or one more fit where there is none that is new."""
+        for column in costs.T:
+            if self._add_rule(column) or self.pool.full or not self.pool.new(column):
+                continue
+            self.pool.remember(column)
+            self.fit(column)
+            self._learn_of_all()
+        first, self.given = self.given, len(self.candidates)
+        if first == self.given:
+            return []
+        return [Family(self.measured[:, first:], Source.PRICED, self.candidates[first:])]
 
     def _add_rule(self, costs: Array) -> bool:
         """Put the plug-in rule for these costs into the pool, unless one that decides the same is there."""

@@ -74,11 +74,6 @@ class PlugIn(Model):
         return Usual(300, 0.1, (0.01, 0.03, 0.1))
 
     @property
-    def answers_cheaply(self) -> bool:
-        """An answer is a matrix product."""
-        return True
-
-    @property
     def takes_missing(self) -> bool:
         """Whether the classifiers take features that are missing."""
         both = [each for each in (self.estimator, self.group_estimator) if each is not None]

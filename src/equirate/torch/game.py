@@ -23,7 +23,7 @@ from ..game.classifiers import Classifier
 from ..game.loop import Game, Turn
 from ..game.options import Options, Steps
 from ..game.record import Record
-from ..game.solution import Solution, Status
+from ..game.solution import Play, Solution, Status
 from ..game.theory import damped_steps
 from ..models.contract import Array, Batch, Choice, Learner, Members, Pace, Rows, Seen
 from ..players.surrogates import Surrogate
@@ -340,10 +340,11 @@ class RateGame:
             judge = make_table(canonicalize(self.problem), self.table.examples, self.cells)
         known = {rate.key: k for k, rate in enumerate(self.table.program.rates)}
         rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
+        columns = record.columns(rates, record.stacked("losses"))
+        played = Play(self.table, record, self.rules, self.configurations)
         return Solution(
-            self.problem, self.algorithm, self.table, record, self.rules, self.own, self.configurations, judge,
-            rates, record.stacked("losses"), self.tolerance,
-        )  # fmt: skip
+            self.problem, self.algorithm, judge, columns, self.own, tuple(record.snapshots), self.tolerance, play=played
+        )
 
     # -- checkpoints ----------------------------------------------------------------------------------
 

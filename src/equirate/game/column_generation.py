@@ -1,0 +1,314 @@
+"""Column generation: Algorithm 1 with fully corrective multipliers, and what ``"auto"`` means for most models.
+
+In: a table, and an oracle that answers costs with families of classifiers. Out: the columns that were worth mixing, with
+their best mixture. `engine` binds this to models and rows.
+
+The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). Through the table
+they are one cost per cell. The *oracle* answers them, and what costs less than every column joins. A family is a set of
+classifiers whose sums are all known, such as the thresholds of one score: those are priced without asking the oracle.
+
+1. Begin with the families that the oracle knows by itself.
+2. *Master*: mix the columns, price all known families, let the cheapest classifier of each join; repeat until none
+   costs less.
+3. *Oracle*: answer the prices. One pass over the data.
+4. Stop when two answers in a row that were as good as the oracle's get gained less than `GAIN`; otherwise go to 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.peers import peers
+from ..mixtures import Columns, Master, Mixture
+from ..models.contract import Family
+from ..problem.table import Table
+
+Array = NDArray[np.float64]
+
+GAIN = 1e-4
+"""What counts as an improvement of the objective or of the violation: less is not seen on new rows."""
+PATIENCE = 2
+"""Answers in a row that must gain less than that."""
+PASSES = 60
+"""Answers at most, where nothing else is said."""
+INNER = 20
+"""Times that known families are priced for one answer, at most."""
+FIRST = 24
+"""Classifiers of a family, evenly spaced, that are columns to begin with."""
+SEVERAL = 4
+"""Constraints from which on the mean of the prices is answered beside the prices themselves."""
+SPREADS, SPREAD = 7, 1.0
+"""Further prices that are answered for ratios, and by how much their logarithms differ, at most."""
+_CHEAPER = 1e-5
+"""By how much a classifier must cost less than every column to join, as a share of the largest price."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """Where a generation stood after an answer: the best mixture so far, with its prices."""
+
+    objective: float
+    """In the user's own sense."""
+    violation: float
+    bound: float | None
+    """No mixture of the columns so far is better; in the user's own sense."""
+    prices: Array
+    columns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How a generation went.
+
+    Attributes
+    ----------
+    table
+        The problem and the data that the columns were generated for.
+    stages
+        Where it stood after each answer.
+    passes
+        Passes over the data, also those that several generations shared.
+    bound
+        No mixture of *all* classifiers of the model has a smaller (minimised) objective; None where the model's answers
+        do not prove that.
+    violation_bound
+        No mixture of all classifiers of the model has a smaller violation; 0 where nothing is proven.
+    """
+
+    table: Table
+    stages: tuple[Pass, ...]
+    passes: int
+    bound: float | None = None
+    violation_bound: float = 0.0
+    interrupted: bool = False
+
+    def history(self) -> dict[str, Array]:
+        """Arrays over the stages, with a last axis of one configuration."""
+        nothing = np.full((len(self.stages), 1), np.nan)
+        bound = [np.nan if stage.bound is None else stage.bound for stage in self.stages]
+        return {
+            "round": np.arange(len(self.stages)),
+            "objective": np.array([[stage.objective] for stage in self.stages]).reshape(-1, 1),
+            "violation": np.array([[stage.violation] for stage in self.stages]).reshape(-1, 1),
+            "multipliers": np.array([stage.prices for stage in self.stages])[..., None],
+            "slacks": np.zeros((len(self.stages), 0, 1)),
+            "lagrangian": nothing,
+            "bound": np.array(bound)[:, None],
+        }
+
+
+@dataclass(eq=False)
+class Generation:
+    """The columns of one problem, and their best mixture so far.
+
+    Parameters
+    ----------
+    table
+        The problem joined with data.
+    factors
+        (cells of the families,): what each sum counts here. Families may tell parts of the rows apart: their cells are
+        then those of the table, each split into as many parts.
+    training
+        The table whose costs the oracle answers, where that has other weights.
+    exact
+        Whether the oracle's answers are exact, so that they prove bounds over all classifiers of the model.
+    """
+
+    table: Table
+    factors: Array
+    training: Table | None = None
+    exact: bool = False
+    families: list[Family] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
+    """Of every column: its family, and its place there."""
+    stages: list[Pass] = field(default_factory=list)
+    bound: float = -np.inf
+    violation_bound: float = 0.0
+    done: bool = False
+    interrupted: bool = False
+    _known: set[tuple[int, int]] = field(default_factory=set)
+    _stale: int = 0
+    _best: tuple[float, float] = (np.inf, np.inf)
+    _smooth: Array | None = None
+    _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+
+    def __post_init__(self) -> None:
+        self.master: Master | None = None
+        self.mixture: Mixture | None = None
+
+    # -- sums ------------------------------------------------------------------------------------
+
+    def gathered(self, sums: Array) -> Array:
+        """Sums by cell of the table, from those of the families' cells."""
+        parts = len(self.factors) // len(self.table.cells)
+        weighed = sums * self.factors[:, None]
+        return np.asarray(weighed.reshape(-1, parts, sums.shape[1]).sum(axis=1))
+
+    def spread(self, costs: Array) -> Array:
+        """Costs by the families' cells (cells, costs), from costs by cell of the table."""
+        return np.repeat(costs, len(self.factors) // len(self.table.cells), axis=0)
+
+    def columns(self, places: Sequence[int] | None = None) -> Columns:
+        """The columns with their exact rates; the handle is the family and the place in it."""
+        handle = np.array(self.places, dtype=np.intp).reshape(-1, 2)[slice(None) if places is None else list(places)]
+        sums = np.stack([self.families[f].sums[:, k] for f, k in handle], axis=1)
+        source = np.array([self.families[f].source for f, _ in handle], dtype=np.int8)
+        return Columns.of(self.table.rates(self.gathered(sums)), source, handle)
+
+    def course(self, passes: int) -> Course:
+        """How it went, with so many passes over the data."""
+        bound = self.bound if np.isfinite(self.bound) else None
+        return Course(self.table, tuple(self.stages), passes, bound, self.violation_bound, self.interrupted)
+
+    # -- the master ------------------------------------------------------------------------------
+
+    def begin(self, families: Sequence[Family], costs: Array, first: Sequence[tuple[int, int]] = ()) -> None:
+        """Begin with some families: classifiers all over each, or those that ``first`` names.
+
+        The cheapest of each at some costs by cell of the table is a column, too.
+        """
+        self.families = list(families)
+        own = self.spread(costs[:, None])[:, 0] * self.factors
+        chosen = list(first)
+        for f, family in enumerate(self.families):
+            count = family.sums.shape[1]
+            if not first:
+                spaced = np.unique(np.linspace(0, count - 1, min(FIRST, count)).astype(np.intp))
+                chosen += [(f, int(k)) for k in spaced]
+            chosen.append((f, int(np.argmin(own @ family.sums))))
+        self.add(chosen)
+
+    def learn(self, families: Sequence[Family], settled: bool = True) -> None:
+        """Take the answers in, and mix again; ``settled`` says whether they were as good as the oracle's get."""
+        if self.exact and self.mixture is not None:
+            self._prove(families)
+        self.families += families
+        self.improve()
+        self._watch(settled and bool(self.stages))
+
+    def _prove(self, families: Sequence[Family]) -> None:
+        """What exact answers to the last prices prove: the programme's value plus the least reduced cost."""
+        assert self.mixture is not None and self.master is not None
+        prices = self.mixture.prices[0]
+        offset = float(prices @ self.table.offset[: len(prices)])
+        own = self.spread(self.table.coefficients(prices[:, None]))[:, 0] * self.factors
+        known = float((prices @ self.master.rows).min())
+        least = min([known, *(float((own @ family.sums).min()) + offset for family in families)])
+        if len(self.mixture.prices) > 1:
+            self.violation_bound = max(self.violation_bound, self.mixture.violation + least - known)
+        elif self.mixture.bound is not None:
+            self.bound = max(self.bound, self.mixture.bound + least - known)
+
+    def improve(self) -> Mixture:
+        """The best mixture of all classifiers of all known families."""
+        assert self.master is not None  # `begin` made it
+        mixture = self.master.best()
+        for _ in range(INNER):
+            if not self.add(self._cheapest(mixture.prices)):
+                break
+            mixture = self.master.best()
+        self.mixture = mixture
+        return mixture
+
+    def _cheapest(self, prices: Sequence[Array]) -> list[tuple[int, int]]:
+        """The cheapest classifier of each family that costs less than every column."""
+        assert self.master is not None
+        found = []
+        for multipliers in prices:
+            costs = self.table.coefficients(multipliers[:, None])
+            own = self.spread(costs)[:, 0] * self.factors
+            offset = float(multipliers @ self.table.offset[: len(multipliers)])
+            least = float((multipliers @ self.master.rows).min())
+            least -= _CHEAPER * max(float(np.abs(multipliers).max()), 1e-3)
+            for f, family in enumerate(self.families):
+                values = own @ family.sums
+                k = int(np.argmin(values))
+                if values[k] + offset < least:
+                    found.append((f, k))
+        return found
+
+    def add(self, chosen: Sequence[tuple[int, int]]) -> bool:
+        """Make classifiers columns; whether any is new."""
+        new = [place for place in dict.fromkeys(chosen) if place not in self._known]
+        if not new:
+            return False
+        self._known.update(new)
+        self.places += new
+        sums = np.concatenate([self.families[f].sums[:, [k]] for f, k in new], axis=1)
+        rates = self.table.rates(self.gathered(sums))
+        rows = self.table.rows_from_rates(rates, np.zeros((0, len(new))))
+        if self.master is None:
+            self.master = Master(self.table, rows)
+        else:
+            self.master.add(rows)
+        return True
+
+    # -- prices ----------------------------------------------------------------------------------
+
+    def ask(self) -> Array:
+        """Costs by cell of the table that the oracle is to answer, (cells, answers); the first ones matter most."""
+        assert self.mixture is not None and self.master is not None
+        prices = list(self.mixture.prices)
+        asked = prices[:1]
+        if self.master.has_ratios:
+            spread = self._rng.uniform(-SPREAD, SPREAD, (SPREADS, len(prices[-1])))
+            asked += [prices[-1] * np.exp(each) for each in spread]
+        elif self.table.program.n_constraints > SEVERAL:
+            self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
+            asked.append(self._smooth)
+        table = self.table if self.training is None else self.training
+        return table.coefficients(np.stack(asked, axis=1))
+
+    # -- stopping --------------------------------------------------------------------------------
+
+    def _watch(self, settled: bool) -> None:
+        assert self.mixture is not None
+        now, best = self.mixture.value, self._best
+        improved = now[0] < best[0] - GAIN or (now[0] <= best[0] + 1e-9 and now[1] < best[1] - GAIN)
+        self._stale = 0 if improved else self._stale + settled
+        self._best = min(now, best)
+        self.done = self._stale >= PATIENCE
+        sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
+        mixture = self.mixture
+        bound = None if mixture.bound is None else sign * mixture.bound
+        stage = Pass(sign * mixture.objective, mixture.violation, bound, mixture.prices[-1], len(self.places))
+        self.stages.append(stage)
+
+
+Answer = Callable[[Sequence[tuple[Generation, Array]]], Sequence[tuple[Sequence[Family], bool]]]
+"""Answers the costs of several generations in one pass: families, and whether they are as good as answers get."""
+
+
+def generate(
+    generations: Sequence[Generation],
+    answer: Answer,
+    passes: int = PASSES,
+    watch: Callable[[Sequence[Generation]], Any] | None = None,
+) -> int:
+    """Answer prices until no generation gains any more; the generations share every pass. Returns the passes.
+
+    Ctrl-C ends it once there is a mixture; what was found is kept, and the generations say so.
+    """
+    used = 0
+    for generation in generations:
+        generation.learn(())
+    try:
+        while used < passes and not all(generation.done for generation in generations):
+            active = [generation for generation in generations if not generation.done]
+            asked = [(generation, generation.ask()) for generation in active]
+            for generation, (families, settled) in zip(active, answer(asked), strict=True):
+                generation.learn(families, settled)
+            used += 1
+            if watch is not None and watch(generations) is True:
+                break
+    except KeyboardInterrupt:
+        if peers().size > 1:  # the others are elsewhere
+            raise
+        for generation in generations:
+            generation.interrupted = True
+    return used

@@ -1,0 +1,198 @@
+"""Column generation for any model: what ``algorithm="column_generation"`` runs.
+
+In: a problem's table, a sample, a model, and which part each row is in. Out: a `Solution`. `solving` and the estimators
+call this. A linear model answers with regressions (`linear_engine`); every other model that can best-respond answers
+through its learner (`Learner.families` and `Learner.respond`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError
+from ..data.cells import Cells
+from ..data.sample import Sample
+from ..mixtures import Columns
+from ..models.contract import Family, Learner, Model, Rows
+from ..models.linear import FittedLinear, Linear
+from ..players.steps import ADAM
+from ..problem.canonical import canonicalize
+from ..problem.problem import Problem
+from ..problem.table import Table, make_table
+from .algorithms import column_generation
+from .column_generation import PASSES, SPREADS, Course, Generation, generate
+from .infeasible import loosened
+from .linear_engine import LinearEngine
+from .record import Start
+from .solution import Solution
+
+Array = NDArray[np.float64]
+Parts = NDArray[np.intp]
+Watch = Callable[[Sequence[Generation]], Any]
+Levels = Sequence[float | Array]
+"""How far constraints may be overstepped: all alike, or each by its own, after ``abs`` and ``max`` are split."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Generator:
+    """How to generate columns.
+
+    Attributes
+    ----------
+    passes
+        Passes over the data at most, for each problem.
+    watch
+        Called after every pass with the generations; True ends it.
+    start
+        Where an earlier fit of a linear model ended.
+    tolerance
+        Violations up to this size count as met.
+    seed
+        Seed of a model that draws.
+    """
+
+    passes: int = PASSES
+    watch: Watch | None = None
+    start: Start | None = None
+    tolerance: float = 1e-3
+    seed: int = 0
+
+    def solve(
+        self,
+        problem: Problem,
+        sample: Sample,
+        cells: Cells,
+        model: Model,
+        *,
+        part: Parts | None = None,
+        mix_apart: bool = False,
+        levels: Levels = (0.0,),
+    ) -> Solution:
+        """Solve a problem on a sample that is checked already.
+
+        ``part`` is 1 for rows that are held out; with ``mix_apart`` the mixture is chosen on these alone. With several
+        ``levels``, columns are generated for each, and the solution has them all.
+        """
+        if problem.losses():
+            raise AlgorithmError(
+                f"column_generation prices rates only and cannot minimise {problem.losses()[0]!r}: use surrogate"
+            )
+        if mix_apart and part is not None:
+            measured = cells.weighing(np.where(part == 1, cells.weights, 0.0))
+            judge = make_table(canonicalize(problem), _weighing(sample, measured).examples, measured)
+        else:
+            judge = make_table(canonicalize(problem), sample.examples, cells)
+        tables = [_at_level(judge, problem, level) for level in levels]
+        if isinstance(model, Linear):
+            return self._linear(problem, sample, cells, model, judge, tables, part, mix_apart)
+        trained = cells if part is None or not mix_apart else cells.weighing(np.where(part == 0, cells.weights, 0.0))
+        learner = model.bind(Rows(sample, judge.cells, trained), 1 + SPREADS, ADAM, [self.seed] * (1 + SPREADS))
+        training = None if trained is cells else make_table(judge.program, _weighing(sample, trained).examples, trained)
+        return self._answered(problem, model, judge, tables, learner, training)
+
+    # -- linear models -----------------------------------------------------------------------------
+
+    def _linear(
+        self,
+        problem: Problem,
+        sample: Sample,
+        cells: Cells,
+        model: Linear,
+        judge: Table,
+        tables: Sequence[Table],
+        part: Parts | None,
+        mix_apart: bool,
+    ) -> Solution:
+        learner: Learner = FittedLinear(sample.X.shape[1], sample.names)
+        listed = _listed(model, sample, judge.cells)
+        if listed is not None:
+            return self._answered(problem, model, judge, tables, listed, None, exact=True)
+        engine = LinearEngine.of(sample, cells, part, 1 if part is None else 2, model)
+        begin = None if self.start is None else engine.rows.standard(np.asarray(self.start.parameters, dtype=float))
+        generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
+        courses = [generation.course(engine.passes)]
+        columns, W = engine.columns(generation, sample, judge.cells)
+        for table in tables[1:]:
+            before, generation = generation, engine.go_on(generation, view, table)
+            if not before.interrupted:
+                engine.run([(generation, view)], self.passes, self.watch)
+            more, other = engine.columns(generation, sample, judge.cells)
+            columns, W = columns.join(more, (0, W.shape[1])), np.concatenate([W, other], axis=1)
+            courses.append(generation.course(engine.passes))
+        return self._solution(problem, judge, columns, learner, (W,), courses[0])
+
+    # -- models that respond -----------------------------------------------------------------------
+
+    def _answered(
+        self,
+        problem: Problem,
+        model: Model,
+        judge: Table,
+        tables: Sequence[Table],
+        learner: Learner,
+        training: Table | None,
+        exact: bool = False,
+    ) -> Solution:
+        labels = np.where(judge.cells.labels == 1, -1.0, 1.0)
+        exact = exact or model.exact or learner.every_sum() is not None
+        families, passes, found = learner.families(), 0, None
+        answered = [] if families else learner.respond(np.repeat(labels[:, None], 1 + SPREADS, axis=1))
+        families = [*families, *answered]
+        course: Course | None = None
+        for table in tables:
+            prices = training if training is None else make_table(table.program, training.examples, training.cells)
+            generation = Generation(table, np.ones(len(table.cells)), prices, exact)
+            generation.begin(families, labels)
+
+            def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
+                return [(learner.respond(costs), True) for _, costs in asked]
+
+            passes += generate([generation], answer, self.passes, self.watch)
+            families = generation.families
+            course = generation.course(passes) if course is None else course
+            columns = generation.columns().measured(judge.rates(generation.gathered(_sums(generation))))
+            found = columns if found is None else found.join(columns)
+        assert found is not None and course is not None  # there is at least one level
+        return self._solution(problem, judge, found, learner, tuple(f.snapshot for f in families), course, exact)
+
+    def _solution(
+        self,
+        problem: Problem,
+        judge: Table,
+        columns: Columns,
+        learner: Learner,
+        snapshots: tuple[Any, ...],
+        course: Course,
+        exact: bool = False,
+    ) -> Solution:
+        return Solution(
+            problem, column_generation, judge, columns, learner, snapshots, self.tolerance, exact, course=course
+        )
+
+
+def _sums(generation: Generation) -> Array:
+    return np.stack([generation.families[f].sums[:, k] for f, k in generation.places], axis=1)
+
+
+def _weighing(sample: Sample, cells: Cells) -> Sample:
+    return replace(sample, examples=replace(sample.examples, weights=cells.weights))
+
+
+def _at_level(judge: Table, problem: Problem, level: float | Array) -> Table:
+    """The table with every constraint loosened by so much."""
+    if not np.any(level):
+        return judge
+    return make_table(canonicalize(loosened(problem, level)), judge.examples, judge.cells)
+
+
+def _listed(model: Linear, sample: Sample, cells: Cells) -> Learner | None:
+    """A learner that lists all its classifiers, where there is one feature; None where there are more."""
+    if sample.X.shape[1] != 1 or not model.intercept:
+        return None
+    learner = model.bind(Rows.of(sample, cells), 1, ADAM, [0])
+    return learner if learner.every_sum() is not None else None

@@ -1,0 +1,97 @@
+"""The best mixture, or the best single one, of some columns: the one place that shrinks, polishes and picks.
+
+In: a table and `Columns`. Out: `Weights` over the columns, or the place of one of them. Three orders say what is best:
+
+- *by ranks*: the smaller of the larger ranks in objective and violation (Cotter et al. 2019), as in the paper;
+- *by violation*: fewer broken constraints first, then the objective;
+- *priced*: objective plus `PENALTY` times the violation, in one number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.table import Table
+from .branching import Search
+from .columns import Columns
+from .margins import Margins
+from .polishing import polish_weights
+from .programme import Cut
+from .ratios import PENALTY
+from .shrinking import Weights, best_index, shrink_weights
+from .values import largest, values
+
+Array = NDArray[np.float64]
+
+_SAME = 1e-6
+"""Violations that differ by less are told apart by the objective."""
+
+
+def shrink(table: Table, columns: Columns) -> Weights:
+    """The paper's sparse mixture: a linear programme over each column's own objective and violations."""
+    return shrink_weights(*values(table, columns.rates, columns.losses))
+
+
+def best_by_ranks(table: Table, columns: Columns) -> int:
+    """The single best column by ranks."""
+    return best_index(*values(table, columns.rates, columns.losses))
+
+
+def best_by_violation(table: Table, columns: Columns, tolerance: float, constrained: bool = True) -> int:
+    """The single column with the best objective among those whose violation, where it counts, is smallest."""
+    objective, violations = values(table, columns.rates, columns.losses)
+    worst = largest(violations if constrained else violations[:0])
+    worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
+    good = worst <= max(float(worst.min()), tolerance)
+    return int(np.argmin(np.where(good, objective, np.inf)))
+
+
+def best(table: Table, columns: Columns, search: Search | None = None) -> Weights:
+    """The best mixture by violation: at least as good as the shrunk one and as every single column.
+
+    For affine and convex problems, and where one ratio is the objective, no mixture does better; ``search`` says how
+    far to look for the global optimum of several ratios.
+    """
+    objective, violations = values(table, columns.rates, columns.losses)
+    count = len(columns)
+    candidates = [shrink_weights(objective, violations).weights, np.eye(1, count, best_index(objective, violations))[0]]
+    rows = table.rows_from_rates(columns.rates, columns.losses)
+    ratios = table.program.has_ratios
+    # Where nobody is predicted 1, two precisions are 0/0 and equal: a start that the others do not get away from.
+    starts = [*candidates, np.full(count, 1 / count)] if ratios else candidates[:1]
+    polished: list[Weights] = []
+    for start in starts:
+        found = polish_weights(table, rows, start, search=None if polished else search)
+        polished += [] if found is None else [found]
+    candidates += [found.weights for found in polished]
+    k, worst = _by_violation(table, columns, candidates)
+    smallest = worst if ratios or not polished else min(polished[0].smallest_violation, worst)
+    return Weights(candidates[k], smallest, polished[0].bound if polished else None)
+
+
+def best_priced(table: Table, columns: Columns, tolerance: float, cuts: list[Cut]) -> tuple[float, float]:
+    """Minimised objective and violation of the best mixture in the priced order."""
+    weights = shrink(table, columns).weights
+    rows = table.rows_from_rates(columns.rates, columns.losses)
+    polished = polish_weights(table, rows, weights, tolerance=max(tolerance, 1e-6), cuts=cuts)
+    mixtures = np.stack([weights] if polished is None else [weights, polished.weights], axis=1)
+    objective, violations = values(table, columns.rates @ mixtures, columns.losses @ mixtures)
+    worst = largest(violations)
+    k = int(np.argmin(objective + PENALTY * worst))
+    return float(objective[k]), float(worst[k])
+
+
+def best_with_margins(table: Table, rows: Array, start: Array, margins: Margins | None) -> Weights | None:
+    """The best mixture of columns, given by their signed rows, whose constraints keep margins of their own."""
+    return polish_weights(table, rows, start, rounds=30, tolerance=1e-5, margins=margins)
+
+
+def _by_violation(table: Table, columns: Columns, candidates: list[Array]) -> tuple[int, float]:
+    """Of several mixtures, the one with the smallest violation, then the smallest objective; and its violation."""
+    weights = np.stack(candidates, axis=1)
+    objective, violations = values(table, columns.rates @ weights, columns.losses @ weights)
+    worst = largest(violations)
+    worst = np.where(np.isnan(worst) | np.isnan(objective), np.inf, worst)
+    k = int(np.argmin(np.where(worst <= worst.min() + _SAME, objective, np.inf)))
+    return k, float(worst[k])

@@ -1,0 +1,141 @@
+"""The master problem of column generation: the best mixture of the columns so far, and its prices.
+
+In: a table, and the signed rows of columns that keep arriving. Out: `Mixture`: weights over the columns, with the prices
+that make them best. A classifier that costs less at these prices than every column improves the mixture.
+`game.column_generation` calls this.
+
+One linear programme is kept for the whole fit, so that a solve begins where the last one ended. The violation is
+minimised first, then the objective within it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.table import Table
+from . import convex, ratios
+from .black_boxes import best_for_black_boxes
+from .linear import FEASIBLE
+from .pricing import black_box_prices, local_prices
+from .programme import MixtureProgramme, atoms_at, basic, judged, violations_at
+from .shrinking import shrink_weights
+
+Array = NDArray[np.float64]
+
+ROUNDS, TOLERANCE = 60, 1e-5
+"""Cutting planes at most for one solve, and how exactly convex atoms are cut."""
+BROKEN = 1e-7
+"""A violation that is worth being priced by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The best mixture of some columns.
+
+    Attributes
+    ----------
+    weights
+        A distribution over the columns.
+    objective, violation
+        Minimised objective and largest violation (at least 0).
+    bound
+        No mixture of these columns with this violation has a smaller objective; None where that is not known.
+    prices
+        Multipliers of the signed rows: of the violation first, where there is one, then of the objective.
+    """
+
+    weights: Array
+    objective: float
+    violation: float
+    bound: float | None
+    prices: tuple[Array, ...]
+
+    @property
+    def value(self) -> tuple[float, float]:
+        """Violation (rounded to what counts) and objective: mixtures compare by these, in this order."""
+        return round(self.violation, 6), self.objective
+
+
+class Master:
+    """The best mixture of columns that keep arriving; see the module's docstring.
+
+    Parameters
+    ----------
+    table
+        The problem joined with data.
+    rows
+        (signed rows, columns): values of the first columns.
+    """
+
+    def __init__(self, table: Table, rows: Array) -> None:
+        self.table, self.rows = table, rows
+        self.black_boxes = any(group.form.grid for group in table.groups)
+        start = basic(rows, self._start())
+        self.weights = start
+        self._programme = None if self.black_boxes else MixtureProgramme(table, rows, [], start)
+
+    def _start(self) -> Array:
+        """A mixture to begin at: the best by each column's own values."""
+        values = [atoms_at(self.table, column)[1] for column in self.rows.T]
+        objective = [column[0] + self.table.atom_weights[0] @ own for column, own in zip(self.rows.T, values, strict=True)]
+        violations = [violations_at(self.table, *both) for both in zip(self.rows.T, values, strict=True)]
+        return shrink_weights(np.array(objective), np.stack(violations, axis=1)).weights
+
+    @property
+    def has_ratios(self) -> bool:
+        """Whether the problem has ratios, so that optima may be local."""
+        return self._programme is not None and bool(self._programme.ratios)
+
+    def add(self, rows: Array) -> None:
+        """Add columns, given by their signed rows."""
+        self.rows = np.concatenate([self.rows, rows], axis=1)
+        self.weights = np.concatenate([self.weights, np.zeros(rows.shape[1])])
+        if self._programme is not None:
+            self._programme.extend(rows)
+
+    def best(self, start: Array | None = None) -> Mixture:
+        """Solve for all columns so far, from the last mixture or another one."""
+        begin = self.weights if start is None else start
+        found = self._solved(begin)
+        if self._value(found.weights) > self._value(begin):  # programmes are right up to their tolerances
+            found = Mixture(begin, *self.judge(begin), found.bound, found.prices)
+        if start is None or found.value <= self._value(self.weights):
+            self.weights = found.weights
+        return found
+
+    def judge(self, weights: Array) -> tuple[float, float]:
+        """Minimised objective and largest violation of a mixture."""
+        return judged(self.table, self.rows @ weights)
+
+    def _value(self, weights: Array) -> tuple[float, float]:
+        objective, violation = self.judge(weights)
+        return (round(violation, 6), objective) if np.isfinite(objective + violation) else (np.inf, np.inf)
+
+    def _solved(self, start: Array) -> Mixture:
+        if self._programme is None:
+            return self._for_black_boxes(start)
+        return (self._local if self._programme.ratios else self._convex)(self._programme, start)
+
+    def _convex(self, programme: MixtureProgramme, start: Array) -> Mixture:
+        prices, (_, violation) = [], programme.judge(start)
+        if violation > FEASIBLE:
+            first = convex.least_violation(programme, start, ROUNDS, TOLERANCE)
+            start, violation = first.weights, first.value
+            if violation > BROKEN:
+                prices.append(np.concatenate([[0.0], programme.prices]))
+        best = convex.least_objective(programme, start, violation if violation > BROKEN else 0.0, ROUNDS, TOLERANCE)
+        prices.append(np.concatenate([[1.0], programme.prices]))
+        bound = best.bound if np.isfinite(best.bound) else None
+        return Mixture(best.weights, *programme.judge(best.weights), bound, tuple(prices))
+
+    def _local(self, programme: MixtureProgramme, start: Array) -> Mixture:
+        weights = ratios.local(programme, start, ROUNDS, TOLERANCE)
+        return Mixture(weights, *programme.judge(weights), None, tuple(local_prices(programme, weights)))
+
+    def _for_black_boxes(self, start: Array) -> Mixture:
+        found = best_for_black_boxes(self.table, self.rows)
+        weights = start if found is None else found
+        return Mixture(weights, *self.judge(weights), None, tuple(black_box_prices(self.table, self.rows, weights)))

@@ -1,0 +1,345 @@
+r"""A problem over the mixtures of columns: its values at a mixture, and the linear programme that stands for it.
+
+In: a table and the signed rows of every column. Out: `MixtureProgramme`, which the rest of this room works on.
+
+Variables of the programme are the mixture :math:`\mu` and the *others*: a slack :math:`\xi_s` per argument of an atom,
+a value :math:`\tau_a` per atom, the violation v, and a value :math:`z_m` per ratio. Its rows are
+
+.. math::
+
+    \ell_j(\mu) + \sum_a c_{ja}\tau_a \le v, \qquad
+    \sigma_s\big(\ell_s(\mu) + \sum_b c_{sb}\tau_b - \xi_s\big) \le 0
+    \quad(= 0 \text{ for numerators } N \text{ and denominators } D \text{ of ratios}),
+
+and what holds :math:`\tau` to its atom: cuts :math:`\tau_a \ge \phi_a(\xi^0) + \nabla\phi_a(\xi^0)(\xi - \xi^0)` for
+convex atoms, which hold whatever the columns; for ratios either a linearisation near a mixture (`near`), or the
+McCormick envelope of :math:`N = z D` over a box (`inside`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem.table import Table
+from .linear import Programme, best_distribution
+
+Array = NDArray[np.float64]
+
+_SAME = 1e-10
+"""A cut that changes less than this, by its largest coefficient, does not cut."""
+
+_SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+"""Where in their boxes atoms are cut to begin with: it saves programmes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """One more row of the programme: ``slopes . (xi, tau) <= limit``."""
+
+    slopes: Array
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """N / D over the columns, and the atoms +N / D and -N / D."""
+
+    top: int
+    bottom: int
+    """Slacks that equal numerator and denominator."""
+    numerator: Array
+    denominator: Array
+    floor: float
+    """Smallest denominator that counts."""
+    atoms: tuple[tuple[int, float], ...]
+    """Atoms and their signs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Bounds of the denominators and of the values of all ratios."""
+
+    d_lo: Array
+    d_hi: Array
+    z_lo: Array
+    z_hi: Array
+
+    def split(self, m: int, on_value: bool, at: float) -> tuple[Box, Box]:
+        """Two halves, cut at a denominator or at a ratio's value."""
+        lo, hi = ("z_lo", "z_hi") if on_value else ("d_lo", "d_hi")
+        below, above = getattr(self, hi).copy(), getattr(self, lo).copy()
+        below[m] = above[m] = at
+        return replace(self, **{hi: below}), replace(self, **{lo: above})
+
+
+class MixtureProgramme:
+    """A problem over mixtures of columns; see the module's docstring."""
+
+    def __init__(self, table: Table, rows: Array, cuts: list[Cut], start: Array) -> None:
+        self.table, self.rows, self.cuts = table, rows, cuts
+        self.n, self.s, self.a = rows.shape[1], table.n_slacks, len(table.program.atoms)
+        self.j = table.program.n_constraints
+        self.convex = [group for group in table.groups if group.form.respond is not None]
+        self.ratios = self._ratios()
+        self.v = self.s + self.a
+        self.cost = np.zeros(self.v + 1 + len(self.ratios))
+        self.cost[self.s : self.v] = table.atom_weights[0]
+        if not cuts:
+            for share in _SHARES:
+                self.cut_at(table.lo + share * (table.hi - table.lo))
+        self.cut_at(self.at(start)[0])
+        self._known = len(cuts)
+        self.programme = self._programme(start)
+
+    def extend(self, rows: Array) -> None:
+        """Add columns, given by their signed rows."""
+        self.rows = np.concatenate([self.rows, rows], axis=1)
+        columns = np.zeros((len(self.programme.columns), rows.shape[1]))
+        columns[: self.j + self.s] = rows[1:]
+        self.programme.extend(columns)
+        self.n += rows.shape[1]
+        self.ratios = [replace(ratio, **self._extended(ratio)) for ratio in self.ratios]
+
+    def _extended(self, ratio: Ratio) -> dict[str, Array]:
+        """Numerator and denominator of a ratio over all columns."""
+        first, sense = 1 + self.j, self.table.sense
+        places = {"numerator": first + ratio.top, "denominator": first + ratio.bottom}
+        return {name: sense[row] * self.rows[row] for name, row in places.items()}
+
+    # -- values at a mixture ---------------------------------------------------------------------
+
+    def at(self, mu: Array) -> tuple[Array, Array]:
+        """Arguments of the atoms at a mixture, and the atoms' values (inner atoms first)."""
+        return atoms_at(self.table, self.rows @ mu)
+
+    def judge(self, mu: Array) -> tuple[float, float]:
+        """Objective and largest violation (at least 0) of a mixture."""
+        return judged(self.table, self.rows @ mu)
+
+    def merit(self, mu: Array, penalty: float) -> float:
+        """Objective plus the price of the violation."""
+        objective, violation = self.judge(mu)
+        return objective + penalty * violation
+
+    # -- what is minimised -----------------------------------------------------------------------
+
+    def aim_at_violation(self) -> None:
+        """Minimise the violation."""
+        self.programme.aim(np.zeros(self.n), np.eye(1, len(self.cost), self.v)[0])
+        self.programme.bound(self.v, 0.0, np.inf)
+
+    def aim_at_objective(self, room: float) -> None:
+        """Minimise the objective with a violation of at most ``room``."""
+        self.programme.aim(self.rows[0], self.cost)
+        self.programme.bound(self.v, 0.0, room)
+
+    def aim_at(self, objective: Array, room: float) -> None:
+        """Minimise another function of the columns, with a violation of at most ``room``."""
+        self.programme.aim(objective, np.zeros_like(self.cost))
+        self.programme.bound(self.v, 0.0, room)
+
+    def aim_at_merit(self, penalty: float) -> None:
+        """Minimise objective plus ``penalty`` times violation."""
+        cost = self.cost.copy()
+        cost[self.v] = penalty
+        self.programme.aim(self.rows[0], cost)
+        self.programme.bound(self.v, 0.0, np.inf)
+
+    # -- convex atoms: cuts ----------------------------------------------------------------------
+
+    def cut_at(self, xi: Array, others: Array | None = None) -> int:
+        """Cut every convex atom at its arguments; with ``others``, only where that cuts them off.
+
+        Returns how many cuts were added.
+        """
+        before = len(self.cuts)
+        for group in self.convex:
+            points = xi[group.slacks][..., None]
+            with np.errstate(all="ignore"):
+                values, slopes = group.form.value(points)[..., 0], group.form.gradient(points)[..., 0]
+            for k, atom in enumerate(group.atoms):
+                if not (np.isfinite(values[k]) and np.isfinite(slopes[:, k]).all()):
+                    continue
+                row = np.zeros(self.s + self.a)
+                row[group.slacks[:, k]] = slopes[:, k]
+                row[self.s + atom] = -1.0
+                limit = float(slopes[:, k] @ points[:, k, 0] - values[k])
+                if others is None or row @ others[: self.v] > limit + _SAME * np.abs(row).max():
+                    self.cuts.append(Cut(row, limit))
+        return len(self.cuts) - before
+
+    def cut_off(self, others: Array, *mixtures: Array) -> bool:
+        """Cut at what the programme found and at mixtures; whether that changed the programme."""
+        if not self.convex:
+            return False
+        found = np.clip(others[: self.s], self.table.lo, self.table.hi)
+        return bool(sum(self.cut_at(xi, others) for xi in (found, *(self.at(mu)[0] for mu in mixtures))))
+
+    def solve(self) -> tuple[Array, Array, float] | None:
+        """Mixture, other variables and value of the programme with all cuts so far; None if it has no solution."""
+        fresh = self.cuts[self._known :]
+        if fresh:
+            padded = np.zeros((len(fresh), len(self.cost)))
+            padded[:, : self.v] = [cut.slopes for cut in fresh]
+            self.programme.add(padded, np.array([cut.limit for cut in fresh]))
+            self._known = len(self.cuts)
+        solved = self.programme.solve()
+        if solved is None:
+            return None
+        self.prices = -solved.duals[: self.j + self.s]
+        self.duals = np.maximum(self.prices, 0.0)
+        return solved.weights, solved.others, solved.value
+
+    # -- ratios ----------------------------------------------------------------------------------
+
+    def near(self, mu: Array, width: float) -> None:
+        """Tau = s N / D near (N0, D0): s (r + (N - r D) / D0) with r = N0 / D0, while |D - D(mu)| <= width D0."""
+        row = self._first_link
+        for m, ratio in enumerate(self.ratios):
+            here = float(ratio.denominator @ mu)
+            d0 = max(here, ratio.floor)
+            value = float(ratio.numerator @ mu) / d0
+            for _, sign in ratio.atoms:
+                self._link(row, m, top=sign / d0, bottom=-sign * value / d0, value=0.0, limit=-sign * value)
+                row += 1
+            self.programme.bound(ratio.bottom, here - width * d0, here + width * d0)
+            self.programme.bound(self.v + 1 + m, -np.inf, np.inf)
+            for k in range(4):
+                self.programme.limit(self._first_envelope + 4 * m + k, np.inf)
+
+    def inside(self, box: Box) -> None:
+        """Tau = s z, with z in the McCormick envelope of N = z D over a box."""
+        row, programme = self._first_link, self.programme
+        for m, ratio in enumerate(self.ratios):
+            for _, sign in ratio.atoms:
+                self._link(row, m, top=0.0, bottom=0.0, value=sign, limit=0.0)
+                row += 1
+            d_lo, d_hi, z_lo, z_hi = (float(part[m]) for part in (box.d_lo, box.d_hi, box.z_lo, box.z_hi))
+            programme.bound(ratio.bottom, d_lo, d_hi)
+            programme.bound(self.v + 1 + m, z_lo, z_hi)
+            # N >= z' D + z d' - z' d' at the corners (lo, lo), (hi, hi); N <= the same at (lo, hi), (hi, lo).
+            corners = ((-1.0, z_lo, d_lo), (-1.0, z_hi, d_hi), (1.0, z_lo, d_hi), (1.0, z_hi, d_lo))
+            for k, (side, z, d) in enumerate(corners):
+                row_of = self._first_envelope + 4 * m + k
+                programme.set(row_of, ratio.top, side)
+                programme.set(row_of, ratio.bottom, -side * z)
+                programme.set(row_of, self.v + 1 + m, -side * d)
+                programme.limit(row_of, -side * z * d)
+
+    def _link(self, row: int, m: int, top: float, bottom: float, value: float, limit: float) -> None:
+        ratio = self.ratios[m]
+        self.programme.set(row, ratio.top, top)
+        self.programme.set(row, ratio.bottom, bottom)
+        self.programme.set(row, self.v + 1 + m, value)
+        self.programme.limit(row, limit)
+
+    def _ratios(self) -> list[Ratio]:
+        """Ratios of the problem; +N / D and -N / D are one."""
+        table, first = self.table, 1 + self.j
+        found: list[Ratio] = []
+        for group in table.groups:
+            if group.form.respond is not None:
+                continue
+            for k, atom in enumerate(group.atoms):
+                top, bottom = group.slacks[:, k]
+                sign = float(table.sense[first + top])
+                N = sign * self.rows[first + top]
+                D = table.sense[first + bottom] * self.rows[first + bottom]
+                for m, other in enumerate(found):
+                    if np.allclose(N, other.numerator, 0, 1e-12) and np.allclose(D, other.denominator, 0, 1e-12):
+                        found[m] = replace(other, atoms=(*other.atoms, (int(atom), sign)))
+                        break
+                else:
+                    floor = float(table.lo[bottom])
+                    found.append(Ratio(int(top), int(bottom), N, D, floor, ((int(atom), sign),)))
+        return found
+
+    # -- the programme ---------------------------------------------------------------------------
+
+    def _programme(self, start: Array) -> Programme:
+        table, count = self.table, len(self.cost)
+        links = sum(len(ratio.atoms) for ratio in self.ratios)
+        self._first_link = self.j + self.s
+        self._first_envelope = self._first_link + links
+        others = np.zeros((self._first_envelope + 4 * len(self.ratios), count))
+        others[: self.j + self.s, self.s : self.v] = table.atom_weights[1:]
+        others[self.j : self.j + self.s, : self.s] = -np.diag(table.sense[table.couplings])
+        others[: self.j, self.v] = -1.0
+        equal = np.zeros(len(others), dtype=bool)
+        row = self._first_link
+        for ratio in self.ratios:
+            equal[[self.j + ratio.top, self.j + ratio.bottom]] = True
+            for atom, _ in ratio.atoms:
+                others[row, self.s + atom] = -1.0
+                row += 1
+        columns = np.zeros((len(others), self.n))
+        columns[: self.j + self.s] = self.rows[1:]
+        limits = np.zeros(len(others))
+        padded = np.zeros((len(self.cuts), count))
+        for k, cut in enumerate(self.cuts):
+            padded[k, : self.v] = cut.slopes
+        programme = Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal)
+        programme.add(padded, np.array([cut.limit for cut in self.cuts]))
+        return programme
+
+    def _begin_with(self, start: Array) -> NDArray[np.intp]:
+        """Columns of the start, the best in every row, and the best in some directions between."""
+        directions = np.random.default_rng(0).dirichlet(np.ones(len(self.rows)), 64)
+        directions /= np.ptp(self.rows, axis=1) + 1e-12
+        extremes = np.concatenate([np.argmin(self.rows, axis=1), np.argmin(directions @ self.rows, axis=1)])
+        return np.union1d(np.flatnonzero(start), extremes)
+
+    def _bounds(self) -> Array:
+        """Slacks are free (their couplings hold them), convex atoms are at least their smallest value."""
+        table = self.table
+        bounds = np.tile([-np.inf, np.inf], (len(self.cost), 1))
+        falling = table.sense[table.couplings] < 0
+        with np.errstate(all="ignore"):
+            least = table.atom_values(np.where(falling, table.hi, table.lo)[:, None])[:, 0]
+        for group in self.convex:
+            known = group.atoms[np.isfinite(least[group.atoms])]
+            bounds[self.s + known, 0] = least[known]
+        bounds[self.v] = 0.0, np.inf
+        return bounds
+
+
+def atoms_at(table: Table, signed: Array) -> tuple[Array, Array]:
+    """Arguments of the atoms, and the atoms' values (inner atoms first), at the signed rows of a mixture."""
+    first = 1 + table.program.n_constraints
+    xi, values = np.zeros(table.n_slacks), np.zeros(len(table.program.atoms))
+    for group in table.groups:
+        inner = signed[first + group.slacks] + table.atom_weights[first + group.slacks] @ values
+        raw = table.sense[first + group.slacks] * inner
+        xi[group.slacks] = np.clip(raw, table.lo[group.slacks], table.hi[group.slacks])
+        values[group.atoms] = group.form.value(xi[group.slacks][..., None])[..., 0]
+    return xi, values
+
+
+def violations_at(table: Table, signed: Array, values: Array) -> Array:
+    """Signed violation of every constraint at the signed rows of a mixture and the values of its atoms."""
+    rows = table.constraints
+    return np.asarray(signed[rows] + table.atom_weights[rows] @ values)
+
+
+def judged(table: Table, signed: Array) -> tuple[float, float]:
+    """Objective and largest violation (at least 0) at the signed rows of a mixture, as the programmes have them."""
+    values = atoms_at(table, signed)[1]
+    objective = float(signed[0] + table.atom_weights[0] @ values)
+    return objective, max(float(violations_at(table, signed, values).max(initial=0.0)), 0.0)
+
+
+def basic(rows: Array, mu: Array) -> Array:
+    """A basic mixture that is at least as good in every signed row (every row is better when smaller)."""
+    support = np.flatnonzero(mu)
+    if len(support) == 1:
+        return mu
+    part = rows[:, support]
+    found = best_distribution(part.sum(0), part, part @ mu[support] + 1e-12)
+    if found is None:
+        return mu
+    result = np.zeros_like(mu)
+    result[support] = found
+    return result

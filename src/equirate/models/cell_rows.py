@@ -1,0 +1,449 @@
+r"""Rows laid out by cell for weighted logistic regressions of any costs per cell: one pass, sums alone.
+
+In: features and cells. Out: `CellRows`, whose `score` passes over the rows once for any number of weight vectors and
+returns a `Direction` for each. `logistic_oracle` calls this.
+
+At weights w the scores are z = x . w. For every cell c a pass adds up, with p = 1 / (1 + exp(-z)),
+
+.. math:: L_c = \sum \log(1 + e^z), \qquad Z_c = \sum z, \qquad S_c = \sum p\,x,
+
+and counts the rows above each of many thresholds. With :math:`a_c = |k_c|` the logistic loss for costs :math:`k` per
+cell is :math:`\sum_c a_c (L_c - [k_c < 0] Z_c)` and its slope :math:`\sum_c a_c (S_c - [k_c < 0] T_c)`, where
+:math:`T_c = \sum x`: both are known for *any* costs, so prices may change after the pass. Moments
+:math:`M_c = \sum x x^\top` are gathered once; a quarter of them bounds the second derivatives of any costs (Böhning and
+Lindsay 1988).
+
+Features are centred and scaled to unit variance as they are copied, in single precision, with a column of ones last;
+sparse ones are scaled only. Everything adds up over processes that share the rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._core import threads
+from .._core.errors import DataError
+from .._core.peers import Peers, peers
+from ..data.cells import Cells
+from ..data.mapped import is_mapped, scratch
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+Sums = tuple[Array, Array, Array]
+
+BINS = 16384
+"""Bins of equal width that scores are counted in first."""
+EDGES = 2048
+"""Thresholds that are kept of them, of equal ranks; fewer where cells are many."""
+MOST_COUNTS = 1 << 20
+"""Thresholds times cells that are kept of one direction."""
+MOST_MOMENTS = 8_000_000
+"""Numbers in the second moments of all cells; beyond that their diagonals are kept."""
+_BLOCK = 4096
+_TASK = 1 << 16
+"""Rows that a thread takes at a time; how many threads there are changes no sum."""
+_LEAST = 1e-150
+"""Spread of a feature below which squares are lost."""
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """One weight vector, and what a pass found out about it.
+
+    Attributes
+    ----------
+    weights
+        For standardised features, the intercept last.
+    edges
+        Thresholds, ascending; a row is above one where its score is larger.
+    sums
+        (cells, thresholds): weighted number of rows above each threshold.
+    loss, linear, slope
+        L, Z and S of the module's docstring, by cell; None where nobody wants the regression's loss.
+    """
+
+    weights: Array
+    edges: Array
+    sums: Array
+    loss: Array | None = None
+    linear: Array | None = None
+    slope: Array | None = None
+
+
+class CellRows:
+    """Rows in the order of their cells; see the module's docstring.
+
+    Parameters
+    ----------
+    X
+        Features: an array or a CSR matrix.
+    cells
+        The cells that sums are taken by, with the weights of the rows.
+    centre
+        Whether features are centred (never where they are sparse).
+    shared
+        The processes that share the rows.
+    """
+
+    def __init__(self, X: Any, cells: Cells, *, centre: bool = True, shared: Peers | None = None) -> None:
+        self.shared = peers() if shared is None else shared
+        self.cells, self.sparse = cells, bool(sp.issparse(X))
+        kind = np.uint8 if len(cells) <= 256 else np.uint16 if len(cells) <= 65536 else np.int64
+        self.order = np.argsort(cells.of.astype(kind), kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.of, minlength=len(cells)))])
+        self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
+        self.total = float(cells.totals.sum())
+        self.mean, self.scale = self._standard(X, centre and not self.sparse)
+        self.X = self._sparse(X) if self.sparse else self._dense(X)
+        self.moments, self.first = self._moments()
+
+    @property
+    def width(self) -> int:
+        """Number of weights: the features and the intercept."""
+        return len(self.mean) + 1
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether only the diagonals of the second moments are kept."""
+        return self.sparse or len(self.cells) * self.width**2 > MOST_MOMENTS
+
+    def thinned(self, most: int) -> CellRows:
+        """About ``most`` of the rows, evenly spaced in every cell; these rows themselves where there are no more."""
+        if len(self.order) <= most or self.shared.size > 1:
+            return self
+        picked = np.arange(0, len(self.order), -(-len(self.order) // most))
+        found = copy.copy(self)
+        found.__dict__.pop("_blocks", None)
+        found.__dict__.pop("_tasks", None)
+        cell = np.searchsorted(self.starts, picked, side="right") - 1
+        found.order, found.X = self.order[picked], self.X[picked]
+        found.starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(self.cells)))])
+        found.weights = None if self.weights is None else self.weights[picked]
+        weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
+        totals = np.bincount(cell, weights=weights, minlength=len(self.cells))
+        found.cells = replace(self.cells, of=cell.astype(np.int32), weights=weights, totals=totals)
+        return found
+
+    # -- layout ----------------------------------------------------------------------------------
+
+    def _standard(self, X: Any, centre: bool) -> tuple[Array, Array]:
+        """Mean and standard deviation of the features over all rows that have weight.
+
+        A feature that is constant up to rounding gets a spread of 1: standardised, it is 0 everywhere.
+        """
+        d = X.shape[1]
+        weights = None if self.cells.unweighted else self.cells.weights
+        if self.sparse:
+            w = np.ones(X.shape[0]) if weights is None else weights
+            squared = sp.csr_array((X.data.astype(float) ** 2, X.indices, X.indptr), shape=X.shape)
+            parts: tuple[Array, ...] = (np.asarray(w @ X, dtype=float), np.asarray(w @ squared, dtype=float))
+            first, second = self.shared.add(*parts)
+            mean = first / self.total
+            variance = second / self.total - mean**2
+        else:
+            mean, variance = self._dense_moments(X, weights)
+        spread = np.sqrt(np.maximum(variance, 0.0))
+        refuse_tiny(X, spread, self.shared)
+        spread = np.where(spread > np.maximum(1e-7 if self.sparse else 1e-12, 0.0) * np.abs(mean), spread, 0.0)
+        return (mean if centre else np.zeros(d)), np.where(spread > _LEAST, spread, 1.0)
+
+    def _dense_moments(self, X: Any, weights: Array | None) -> tuple[Array, Array]:
+        """Mean and variance in one pass: each block's own, put together (Chan, Golub and LeVeque 1979)."""
+        count = -(-X.shape[0] // _BLOCK)
+        sizes, means, squares = np.zeros((count, 1)), np.zeros((count, X.shape[1])), np.zeros((count, X.shape[1]))
+
+        def work(first: int, last: int) -> None:
+            for k in range(first, last):
+                part = np.asarray(X[k * _BLOCK : (k + 1) * _BLOCK], dtype=float)
+                w = np.ones(len(part)) if weights is None else weights[k * _BLOCK : (k + 1) * _BLOCK]
+                sizes[k] = w.sum()
+                means[k] = w @ part / max(float(sizes[k, 0]), 1e-300)
+                squares[k] = w @ np.square(part - means[k])
+
+        threads.each(work, _tasks(count, _TASK // _BLOCK))
+        (total,) = self.shared.add((sizes * means).sum(axis=0))
+        mean = total / self.total
+        (square,) = self.shared.add((squares + sizes * (means - mean) ** 2).sum(axis=0))
+        return mean, square / self.total
+
+    def _dense(self, X: Any) -> Single:
+        shape = (X.shape[0], X.shape[1] + 1)
+        result: Single = scratch(shape, np.float32) if is_mapped(X) else np.empty(shape, np.float32)
+
+        def work(first: int, last: int) -> None:
+            for a in range(first * _BLOCK, min(last * _BLOCK, len(self.order)), _BLOCK):
+                rows = slice(a, min(a + _BLOCK, len(self.order)))
+                result[rows, :-1] = (X[self.order[rows]] - self.mean) / self.scale
+                result[rows, -1] = 1.0
+
+        threads.each(work, _tasks(-(-len(self.order) // _BLOCK), _TASK // _BLOCK))
+        return result
+
+    def _sparse(self, X: Any) -> Any:
+        scaled = sp.csr_array(X)[self.order].astype(np.float32)
+        return sp.csr_array(scaled @ sp.diags_array((1 / self.scale).astype(np.float32)))
+
+    def _moments(self) -> tuple[Array, Array]:
+        """Second and first moments of every cell."""
+        C, width = len(self.cells), self.width
+        second = np.zeros((C, width) if self.diagonal else (C, width, width))
+        first = np.zeros((C, width))
+        squared = None
+        if self.sparse:
+            squared = sp.csr_array((self.X.data**2, self.X.indices, self.X.indptr), shape=self.X.shape)
+        for c in range(C):
+            for a, b in _pieces(self.starts[c], self.starts[c + 1], _BLOCK if not self.sparse else 1 << 62):
+                w = None if self.weights is None else self.weights[a:b]
+                block = self.X[a:b]
+                if squared is not None:
+                    ones = np.ones(b - a, np.float32) if w is None else w
+                    first[c, :-1] += block.T @ ones
+                    second[c, :-1] += squared[a:b].T @ ones
+                    first[c, -1] += ones.sum(dtype=float)
+                    continue
+                weighted = block if w is None else block * np.sqrt(w)[:, None]
+                second[c] += np.einsum("ij,ij->j", weighted, weighted) if self.diagonal else weighted.T @ weighted
+                first[c] += block.sum(axis=0, dtype=float) if w is None else w @ block
+        if self.sparse:
+            second[:, -1] = first[:, -1]
+        second, first = self.shared.add(second, first)
+        return second, first
+
+    # -- a pass ----------------------------------------------------------------------------------
+
+    def score(self, W: Array, *, losses: bool = True) -> list[Direction]:
+        """Pass over the rows once, for weights (width, directions); without ``losses``, count thresholds alone."""
+        low = W.astype(np.float32)
+        K, n = W.shape[1], len(self.order)
+        Z = np.empty((K, n), np.float32)
+        sums = self._passed(low, Z) if losses else self._scored(low, Z)
+        lost = (None, None, None) if sums is None else self.shared.add(*sums)
+        found = []
+        for k in range(K):
+            edges, above = self._counted(Z[k])
+            own = [None if part is None else part[k] for part in lost]
+            found.append(Direction(low[:, k].astype(float), edges, above, *own))
+        return found
+
+    def at_zero(self, direction: Direction) -> Direction:
+        """The same direction with the one threshold that a score without an intercept has: 0."""
+        z = self._all_scores(direction.weights)
+        (sums,) = self.shared.add(self._by_cell((z > 0).astype(np.int32), 2)[:, 1:])
+        return replace(direction, edges=np.zeros(1), sums=sums)
+
+    def _all_scores(self, weights: Array) -> Single:
+        Z = np.empty((1, len(self.order)), np.float32)
+        self._scored(weights.astype(np.float32)[:, None], Z)
+        return Z[0]
+
+    def bent(self, W: Array) -> Array:
+        """Sums by cell of p (1 - p) x, the slope of the smoothed counts: (directions, cells, width)."""
+        low = W.astype(np.float32)
+
+        def function(z: Single) -> Single:
+            tail = np.exp(-np.abs(z))
+            return np.asarray(tail / (1 + tail) ** 2)
+
+        D = np.zeros((W.shape[1], len(self.cells), self.width))
+
+        def work(first: int, last: int) -> None:
+            for block in self._blocks[first:last]:
+                D[:, block.cells] += block.slopes(function(block.scores(low)))
+
+        # A cell may lie in two tasks: one after the other, so that sums have one order.
+        work(0, len(self._blocks))
+        (found,) = self.shared.add(D)
+        return found
+
+    def _scored(self, W: Single, Z: Single) -> None:
+        def work(first: int, last: int) -> None:
+            for block in self._blocks[first:last]:
+                Z[:, block.rows] = block.scores(W)
+
+        threads.each(work, self._tasks)
+
+    def _passed(self, W: Single, Z: Single) -> Sums:
+        """Scores into Z, and L, Z and S by cell: (directions, cells) and (directions, cells, width)."""
+        K, C = W.shape[1], len(self.cells)
+        parts: dict[int, list[tuple[slice, Array, Array, Array]]] = {}
+
+        def work(first: int, last: int) -> None:
+            found = []
+            for block in self._blocks[first:last]:
+                z = block.scores(W)
+                Z[:, block.rows] = z
+                tail = np.exp(-np.abs(z))
+                small = 1 / (1 + tail)
+                loss = np.maximum(z, 0) - np.log(small)
+                p = np.where(z > 0, small, tail * small)
+                found.append((block.cells, block.totals(loss), block.totals(z), block.slopes(p)))
+            parts[first] = found
+
+        threads.each(work, self._tasks)
+        loss, linear, slope = np.zeros((K, C)), np.zeros((K, C)), np.zeros((K, C, self.width))
+        for first in sorted(parts):  # in the order of the rows, whatever thread was there first
+            for cells, *own in parts[first]:
+                loss[:, cells] += own[0]
+                linear[:, cells] += own[1]
+                slope[:, cells] += own[2]
+        return loss, linear, slope
+
+    @cached_property
+    def _blocks(self) -> list[_Block]:
+        """Blocks of rows that stay in cache: parts of one large cell, or several small cells together."""
+        found: list[_Block] = []
+        size = _BLOCK if not self.sparse else max(_BLOCK, len(self.order) // 16)
+        c = 0
+        while c < len(self.cells):
+            a, b, last = int(self.starts[c]), int(self.starts[c + 1]), c + 1
+            if b - a >= size // 4:
+                found += [_Block(self, slice(x, y), slice(c, c + 1)) for x, y in _pieces(a, b, size)]
+            else:
+                while last < len(self.cells) and self.starts[last + 1] - a <= size:
+                    last += 1
+                b = int(self.starts[last])
+                if b > a:
+                    found.append(_Block(self, slice(a, b), slice(c, last)))
+            c = last
+        return found
+
+    @cached_property
+    def _tasks(self) -> list[tuple[int, int]]:
+        """Blocks that a thread takes together."""
+        return _tasks(len(self._blocks), max(_TASK // _BLOCK, 1))
+
+    def _counted(self, z: Single) -> tuple[Array, Array]:
+        """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
+
+        The first threshold has everybody above it. Rows are counted in fine bins; a threshold lies in the middle of the empty bins below the one that it begins
+        with, so that equal scores stay on one side of it.
+        """
+        low, high = (float(z.min()), float(z.max())) if len(z) else (np.inf, -np.inf)
+        low, high = self.shared.range(low, high)
+        step = (high - low) / BINS or 1.0
+        place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
+        np.clip(place, 0, BINS - 1, out=place)
+        (each,) = self.shared.add(np.bincount(place, minlength=BINS).astype(float))
+        filled = np.flatnonzero(each)
+        above = each[::-1].cumsum()[::-1][filled]  # rows in this filled bin or above
+        kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
+        wanted = np.unique(np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1)))
+        wanted = wanted[(wanted > 0) & (wanted < len(filled))]  # below the first filled bin is everybody
+        chosen, before = filled[wanted], filled[wanted - 1]
+        edges = low + step * np.concatenate([[-1.0], (before + 1 + chosen) / 2])
+        number = np.zeros(BINS, np.int32)
+        number[chosen] = 1
+        (counts,) = self.shared.add(self._by_cell(number.cumsum(dtype=np.int32)[place], len(chosen) + 1))
+        return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+
+    def _by_cell(self, place: NDArray[np.int32], count: int) -> Array:
+        """Weighted number of rows by cell and place."""
+        C = len(self.cells)
+        if C <= 256:
+            found = np.zeros((C, count))
+            for c in range(C):
+                rows = slice(self.starts[c], self.starts[c + 1])
+                own = None if self.weights is None else self.weights[rows]
+                found[c] = np.bincount(place[rows], weights=own, minlength=count)
+        else:
+            cell = np.repeat(np.arange(C), np.diff(self.starts))
+            found = np.bincount(cell * count + place, weights=self.weights, minlength=C * count)
+            found = found.astype(float).reshape(C, count)
+        return found
+
+    def raw(self, weights: Array, edge: float) -> Array:
+        """Weights for the features as given, for the classifier that is 1 where the score is above the edge."""
+        own = weights[:-1] / self.scale
+        return np.append(own, weights[-1] - edge - self.mean @ own)
+
+    def standard(self, raw: Array) -> Array:
+        """Weights for standardised features (width, directions) from those for the features as given."""
+        return np.vstack([raw[:-1] * self.scale[:, None], raw[-1] + self.mean @ raw[:-1]])
+
+
+class _Block:
+    """Some rows, which belong to one cell or to several that are small."""
+
+    def __init__(self, owner: CellRows, rows: slice, cells: slice) -> None:
+        self.rows, self.cells = rows, cells
+        self.X = owner.X[rows]
+        self.sparse, self.wide = owner.sparse, owner.shared.wide
+        self.weights = None if owner.weights is None else owner.weights[rows]
+        starts = owner.starts[cells.start : cells.stop] - rows.start
+        several = cells.stop - cells.start > 1
+        self.starts = starts if several else None
+        if several:
+            self.filled = np.flatnonzero(np.diff(owner.starts[cells.start : cells.stop + 1]))
+
+    def scores(self, W: Single) -> Single:
+        """(directions, rows)"""
+        if self.sparse:
+            return np.ascontiguousarray((self.X @ W[:-1] + W[-1]).T)
+        if self.wide:
+            return np.ascontiguousarray((self.X.astype(float) @ W.astype(float)).T.astype(np.float32))
+        return np.ascontiguousarray((self.X @ W).T)
+
+    def totals(self, values: Single) -> Array:
+        """Weighted sums of values (directions, rows) by cell."""
+        if self.starts is None:
+            found = values.sum(axis=1, dtype=float) if self.weights is None else values @ self.weights.astype(float)
+            return np.asarray(found, dtype=float)[:, None]
+        weighted = values if self.weights is None else values * self.weights
+        return self._reduced(weighted.astype(float), axis=1)
+
+    def slopes(self, values: Single) -> Array:
+        """Weighted sums of values times features, (directions, cells, width)."""
+        weighted = values if self.weights is None else values * self.weights
+        if self.starts is None:
+            if self.sparse:
+                found = np.empty((len(values), self.X.shape[1] + 1))
+                found[:, :-1] = (self.X.T @ np.ascontiguousarray(weighted.T)).T
+                found[:, -1] = weighted.sum(axis=1, dtype=float)
+            elif self.wide:
+                found = weighted.astype(float) @ self.X.astype(float)
+            else:
+                found = weighted @ self.X
+            return np.asarray(found, dtype=float)[:, None]
+        X = np.hstack([self.X.toarray(), np.ones((self.X.shape[0], 1))]) if self.sparse else self.X.astype(float)
+        return np.stack([self._reduced(X * own[:, None], axis=0) for own in weighted.astype(float)])
+
+    def _reduced(self, values: Array, axis: int) -> Array:
+        """Sums over the rows of each cell; empty cells have none."""
+        assert self.starts is not None  # several cells
+        count = self.cells.stop - self.cells.start
+        shape = (values.shape[0], count) if axis == 1 else (count, values.shape[1])
+        found = np.zeros(shape)
+        reduced = np.add.reduceat(values, self.starts[self.filled], axis=axis)
+        if axis == 1:
+            found[:, self.filled] = reduced
+        else:
+            found[self.filled] = reduced
+        return found
+
+
+def _pieces(start: int, stop: int, size: int) -> list[tuple[int, int]]:
+    return [(a, min(a + size, stop)) for a in range(start, stop, min(size, max(stop - start, 1)))]
+
+
+def _tasks(count: int, size: int) -> list[tuple[int, int]]:
+    return [(a, min(a + size, count)) for a in range(0, count, size)]
+
+
+def refuse_tiny(X: Any, spread: Array, shared: Peers) -> None:
+    """Refuse a feature whose values are not all equal, but too small to be squared."""
+    for k in np.flatnonzero(spread <= _LEAST):
+        column = X[:, [k]].toarray() if sp.issparse(X) else np.asarray(X[:, k])
+        largest = float(np.abs(column).max()) if column.size else 0.0
+        if shared.some(column.size and 0 < largest <= _LEAST and (column != column.flat[0]).any()):
+            raise DataError(
+                f"column {k} of X has values of at most {largest:g}, whose squares are too small for a number: scale "
+                "it, for example with sklearn.preprocessing.MaxAbsScaler"
+            )
+
