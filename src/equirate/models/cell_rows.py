@@ -39,7 +39,7 @@ Single = NDArray[np.float32]
 Sums = tuple[Array, Array, Array]
 
 BINS = 16384
-"""Bins of equal width that scores are counted in first."""
+"""Bins of equal width that scores are counted in first; eight for each row, where rows are few."""
 EDGES = 2048
 """Thresholds that are kept of them, of equal ranks; fewer where cells are many."""
 MOST_COUNTS = 1 << 20
@@ -100,6 +100,7 @@ class CellRows:
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.of, minlength=len(cells)))])
         self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
         self.total = float(cells.totals.sum())
+        self.bins = int(np.clip(8 * self.shared.total(len(cells.of)), 256, BINS))
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
         self.X = self._sparse(X) if self.sparse else self._dense(X)
         self.moments, self.first = self._moments()
@@ -327,18 +328,18 @@ class CellRows:
         """
         low, high = (float(z.min()), float(z.max())) if len(z) else (np.inf, -np.inf)
         low, high = self.shared.range(low, high)
-        step = (high - low) / BINS or 1.0
+        step = (high - low) / self.bins or 1.0
         place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
-        np.clip(place, 0, BINS - 1, out=place)
-        (each,) = self.shared.add(np.bincount(place, minlength=BINS).astype(float))
+        np.clip(place, 0, self.bins - 1, out=place)
+        (each,) = self.shared.add(np.bincount(place, minlength=self.bins).astype(float))
         filled = np.flatnonzero(each)
         above = each[::-1].cumsum()[::-1][filled]  # rows in this filled bin or above
         kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
-        wanted = np.unique(np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1)))
-        wanted = wanted[(wanted > 0) & (wanted < len(filled))]  # below the first filled bin is everybody
+        wanted = np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1))  # ascending
+        wanted = wanted[(wanted > 0) & (wanted < len(filled)) & np.append(wanted[:-1] < wanted[1:], True)]
         chosen, before = filled[wanted], filled[wanted - 1]
         edges = low + step * np.concatenate([[-1.0], (before + 1 + chosen) / 2])
-        number = np.zeros(BINS, np.int32)
+        number = np.zeros(self.bins, np.int32)
         number[chosen] = 1
         (counts,) = self.shared.add(self._by_cell(number.cumsum(dtype=np.int32)[place], len(chosen) + 1))
         return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])

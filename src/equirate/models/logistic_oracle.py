@@ -31,6 +31,8 @@ SHORTEST, LONGEST = 0.1, 0.6
 """Shares of a step that overshot between which the minimum of the cubic is taken."""
 SETTLED = 1e-3
 """Newton decrement, as a share of the total weight, below which a regression counts as solved."""
+ROUNDING = 1e-5
+"""Newton decrement below which differences of losses are those of single precision."""
 FREE = 1e-6
 """Ridge on the intercept."""
 RIDGES = (1.0, 10.0, 100.0)
@@ -118,11 +120,12 @@ class View:
         losses = np.array([self._loss(direction, costs) for direction in self.directions])
         best = int(np.argmin(losses))
         slope = self._slope(self.directions[best], costs)
-        shorter = self._shortened(best, slope, losses, costs) if first else None
+        move = _two_loops(slope, self._secants(losses, best, costs), self.solver(costs), self.rows.diagonal)
+        decrement = float(slope @ move) / float(self.weights.sum())
+        shorter = self._shortened(best, slope, losses, costs) if first and decrement > ROUNDING else None
         if shorter is not None:
             return Step(shorter, best, np.inf)
-        move = _two_loops(slope, self._secants(losses, best, costs), self.solver(costs), self.rows.diagonal)
-        return Step(self.directions[best].weights - move, best, float(slope @ move) / float(self.weights.sum()))
+        return Step(self.directions[best].weights - move, best, decrement)
 
     def _shortened(self, best: int, slope: Array, losses: Array, costs: Array) -> Array | None:
         """The minimum of the cubic along the last step, where that ended higher than it began; None where it did not."""
