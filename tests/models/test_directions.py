@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from equirate.models.directions import Directions
 from hypothesis import given, settings, strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -12,7 +13,6 @@ from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.data.slices import EVERYBODY, attr
 from equirate.models.design import Standard
-from equirate.models.directions import Directions
 
 
 def made(X, y, g, weights=None, **options):

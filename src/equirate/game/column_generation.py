@@ -1,11 +1,12 @@
 """Column generation: Algorithm 1 with fully corrective multipliers, and what ``"auto"`` means for most models.
 
-In: a table, and an oracle that answers costs with families of classifiers. Out: the columns that were worth mixing, with
-their best mixture. `engine` binds this to models and rows.
+In: a table, and an oracle that answers costs with families of classifiers. Out: the columns that were worth mixing,
+with their best mixture. `engine` binds this to models and rows.
 
-The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). Through the table
-they are one cost per cell. The *oracle* answers them, and what costs less than every column joins. A family is a set of
-classifiers whose sums are all known, such as the thresholds of one score: those are priced without asking the oracle.
+The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). Through the
+table they are one cost per cell. The *oracle* answers them, and what costs less than every column joins. A family is a
+set of classifiers whose sums are all known, such as the thresholds of one score: those are priced without asking the
+oracle.
 
 1. Begin with the families that the oracle knows by itself.
 2. *Master*: mix the columns, price all known families, let the cheapest classifier of each join; repeat until none
@@ -52,6 +53,8 @@ _CHEAPER = 1e-5
 class Pass:
     """Where a generation stood after an answer: the best mixture so far, with its prices."""
 
+    round: int
+    """Answers so far; 0 for the columns that it began with."""
     objective: float
     """In the user's own sense."""
     violation: float
@@ -193,7 +196,8 @@ class Generation:
 
     def _prove(self, families: Sequence[Family]) -> None:
         """What exact answers to the last prices prove: the programme's value plus the least reduced cost."""
-        assert self.mixture is not None and self.master is not None
+        assert self.mixture is not None
+        assert self.master is not None
         prices = self.mixture.prices[0]
         offset = float(prices @ self.table.offset[: len(prices)])
         own = self.spread(self.table.coefficients(prices[:, None]))[:, 0] * self.factors
@@ -252,7 +256,8 @@ class Generation:
 
     def ask(self) -> Array:
         """Costs by cell of the table that the oracle is to answer, (cells, answers); the first ones matter most."""
-        assert self.mixture is not None and self.master is not None
+        assert self.mixture is not None
+        assert self.master is not None
         prices = list(self.mixture.prices)
         asked = prices[:1]
         if self.master.has_ratios:
@@ -276,7 +281,8 @@ class Generation:
         sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
         mixture = self.mixture
         bound = None if mixture.bound is None else sign * mixture.bound
-        stage = Pass(sign * mixture.objective, mixture.violation, bound, mixture.prices[-1], len(self.places))
+        count, columns = len(self.stages), len(self.places)
+        stage = Pass(count, sign * mixture.objective, mixture.violation, bound, mixture.prices[-1], columns)
         self.stages.append(stage)
 
 

@@ -157,7 +157,8 @@ class Generator:
             course = generation.course(passes) if course is None else course
             columns = generation.columns().measured(judge.rates(generation.gathered(_sums(generation))))
             found = columns if found is None else found.join(columns)
-        assert found is not None and course is not None  # there is at least one level
+        assert found is not None  # there is at least one level
+        assert course is not None
         return self._solution(problem, judge, found, learner, tuple(f.snapshot for f in families), course, exact)
 
     def _solution(

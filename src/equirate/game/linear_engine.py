@@ -63,7 +63,9 @@ class LinearEngine:
     passes: int = 0
 
     @classmethod
-    def of(cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear) -> LinearEngine:
+    def of(
+        cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear
+    ) -> LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         part = np.zeros(len(sample), dtype=np.intp) if part is None else part
         fine = cells if parts == 1 else Folds(part, np.zeros((1, parts), dtype=bool)).cells(cells)
@@ -107,9 +109,7 @@ class LinearEngine:
     def view(self, train: Sequence[int], measure: Sequence[int] | None = None, totals: Array | None = None) -> View:
         """Directions trained on some parts and counted on others (by default the same)."""
         factors = self.factors(train, totals)
-        view = View(
-            self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty
-        )
+        view = View(self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty)
         view.directions = [view.origin()]
         return view
 
@@ -167,7 +167,13 @@ class LinearEngine:
     # -- one problem -----------------------------------------------------------------------------
 
     def fit(
-        self, table: Table, *, mix_apart: bool, passes: int = PASSES, watch: Watch | None = None, start: Array | None = None
+        self,
+        table: Table,
+        *,
+        mix_apart: bool,
+        passes: int = PASSES,
+        watch: Watch | None = None,
+        start: Array | None = None,
     ) -> tuple[Generation, View]:
         """Generate columns for a problem by the rule of the module's docstring; part 1 is held out, if there is one."""
         everything = range(self.parts)
@@ -227,8 +233,9 @@ class LinearEngine:
         return Columns.of(generation.table.rates(sums), source, handle), W
 
     def _worth_counting(self, generation: Generation) -> list[int]:
-        """Columns of the mixture with their neighbours, the best single ones, and those that cost least at its prices."""
-        assert generation.mixture is not None and generation.master is not None
+        """Columns of the mixture with their neighbours, the best single ones, and the cheapest at its prices."""
+        assert generation.mixture is not None
+        assert generation.master is not None
         support = [generation.places[k] for k in np.flatnonzero(generation.mixture.weights)]
         near = [(f, k + step) for f, k in support for step in (-1, 1)]
         generation.add([(f, k) for f, k in near if 0 <= k < generation.families[f].sums.shape[1]])

@@ -469,7 +469,8 @@ class Solution:
             return None
         table, record, c = self.play.table, self.play.record, self.best_configuration()
         direct = len(table.program.rows) > table.program.n_multipliers
-        if direct or table.program.has_losses or self.play.rules.levels is not None:  # parts of L2 that are not summed up
+        # Of these, parts of the Lagrangian are not summed up.
+        if direct or table.program.has_losses or self.play.rules.levels is not None:
             return None
         average = record.multiplier_sum[:, c] / self._rounds_of(c)
         every = self.learner.every_sum()
