@@ -248,6 +248,7 @@ def _generated(
 ) -> Solution:
     """Solve by column generation."""
     options.refuse_game_settings()
+    levels = options.generated_levels(canonicalize(problem).n_constraints)
     cells = problem_cells(problem, sample.examples) if cells is None else cells
     part = None
     if trained is not None:  # each of the two parts has weight where the other has none
@@ -259,11 +260,11 @@ def _generated(
         watch=line.watch if line is not None else _watch(options.progress),
         start=options.start,
         tolerance=options.checked_tolerance(),
-        seed=int(options.seeds[0]),
+        seed=options.seed(),
     )
     try:
         return generator.solve(
-            problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=options.plain_levels()
+            problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=levels
         )
     finally:
         if line is not None:
