@@ -81,6 +81,8 @@ class Course:
         do not prove that.
     violation_bound
         No mixture of all classifiers of the model has a smaller violation; 0 where nothing is proven.
+    apart
+        Whether the model answered on other rows than the table's, so that its answers prove nothing there.
     """
 
     table: Table
@@ -89,6 +91,7 @@ class Course:
     bound: float | None = None
     violation_bound: float = 0.0
     interrupted: bool = False
+    apart: bool = False
 
     def history(self) -> dict[str, Array]:
         """Arrays over the stages, with a last axis of one configuration."""
@@ -119,7 +122,8 @@ class Generation:
     training
         The table whose costs the oracle answers, where that has other weights.
     exact
-        Whether the oracle's answers are exact, so that they prove bounds over all classifiers of the model.
+        Whether the oracle's answers to this table's costs are exact, so that they prove bounds over all classifiers of
+        the model.
     """
 
     table: Table
@@ -166,7 +170,15 @@ class Generation:
     def course(self, passes: int) -> Course:
         """How it went, with so many passes over the data."""
         bound = self.bound if np.isfinite(self.bound) else None
-        return Course(self.table, tuple(self.stages), passes, bound, self.violation_bound, self.interrupted)
+        return Course(
+            self.table,
+            tuple(self.stages),
+            passes,
+            bound,
+            self.violation_bound,
+            self.interrupted,
+            apart=self.training is not None,
+        )
 
     # -- the master ------------------------------------------------------------------------------
 
@@ -188,7 +200,7 @@ class Generation:
 
     def learn(self, families: Sequence[Family], settled: bool = True) -> None:
         """Take the answers in, and mix again; ``settled`` says whether they were as good as the oracle's get."""
-        if self.exact and self.mixture is not None:
+        if self.exact and self.training is None and self.mixture is not None:
             self._prove(families)
         self.families += families
         self.improve()

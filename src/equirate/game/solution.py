@@ -422,7 +422,7 @@ class Solution:
             table = self.play.table
             here = self.judge.examples is table.examples and self.problem is table.program.problem
             return here and self.play.rules.levels is None and not self.play.rules.two_sets
-        return self.course is not None and self.course.table is self.judge
+        return self.course is not None and self.course.table is self.judge and not self.course.apart
 
     def _dual_bound(self) -> float | None:
         """Best dual value: a bound where slack and model both answer best."""
