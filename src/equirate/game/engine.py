@@ -113,7 +113,7 @@ class Generator:
         if listed is not None:
             return self._answered(problem, model, judge, tables, listed, None, exact=True)
         engine = LinearEngine.of(sample, cells, part, 1 if part is None else 2, model)
-        begin = None if self.start is None else engine.rows.standard(np.asarray(self.start.parameters, dtype=float))
+        begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
         generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
         courses = [generation.course(engine.passes)]
         columns, W = engine.columns(generation, sample, judge.cells)
@@ -189,6 +189,16 @@ def _at_level(judge: Table, problem: Problem, level: float | Array) -> Table:
     if not np.any(level):
         return judge
     return make_table(canonicalize(loosened(problem, level)), judge.examples, judge.cells)
+
+
+def _weights(start: Start, width: int) -> Array:
+    """The weights of an earlier fit, with a row of intercepts."""
+    found = np.asarray(start.parameters, dtype=float)
+    if found.ndim != 2 or len(found) not in (width, width + 1):
+        raise AlgorithmError(
+            f"cannot continue: the earlier fit has weights of shape {found.shape}, and there are {width} features"
+        )
+    return found if len(found) > width else np.vstack([found, np.zeros((1, found.shape[1]))])
 
 
 def _listed(model: Linear, sample: Sample, cells: Cells) -> Learner | None:

@@ -44,6 +44,8 @@ _BLOCK = 1 << 16
 class LinearEngine:
     """Rows, parts and settings of a fit; generations of several problems and parts may share them.
 
+    A direction of a model without an intercept has one threshold, 0; with one it has many.
+
     Attributes
     ----------
     rows
@@ -110,7 +112,8 @@ class LinearEngine:
         """Directions trained on some parts and counted on others (by default the same)."""
         factors = self.factors(train, totals)
         view = View(self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty)
-        view.directions = [view.origin()]
+        origin = view.origin()
+        view.directions = [origin if self.setting.intercept else self.rows.at_zero(origin)]
         return view
 
     # -- generations -----------------------------------------------------------------------------
@@ -123,7 +126,7 @@ class LinearEngine:
             W = view.propose(generation.spread(labels[:, None])) if start is None else start
             view.directions += self._score(W)
         sources = [Source.CONSTANT] + [Source.LABELS] * (len(view.directions) - 1)
-        families = [self.family(each, source) for each, source in zip(view.directions, sources, strict=True)]
+        families = [Family(each.sums, source, each) for each, source in zip(view.directions, sources, strict=True)]
         generation.begin(families, labels)
         return generation
 
@@ -138,14 +141,12 @@ class LinearEngine:
         generation.begin(before.families, labels, [*spaced, *kept])
         return generation
 
-    def family(self, direction: Direction, source: Source) -> Family:
-        """The thresholds of a direction; without an intercept there is only one, at 0."""
-        return Family(direction.sums, source, direction)
-
     def _score(self, W: Array) -> list[Direction]:
         self.passes += 1
-        found = self.rows.score(W)
-        return found if self.setting.intercept else [self.rows.at_zero(each) for each in found]
+        if self.setting.intercept:
+            return self.rows.score(W)
+        W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its ridge leaves next to nothing, which is not nothing
+        return [self.rows.at_zero(each) for each in self.rows.score(W)]
 
     def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
         """Generate columns; all generations share each pass."""
@@ -159,7 +160,7 @@ class LinearEngine:
                 own, found = found[: W.shape[1]], found[W.shape[1] :]
                 view = views[id(generation)]
                 view.directions += own
-                answers.append(([self.family(each, Source.PRICED) for each in own], view.settled))
+                answers.append(([Family(each.sums, Source.PRICED, each) for each in own], view.settled))
             return answers
 
         generate([generation for generation, _ in pairs], answer, passes, watch)
@@ -187,7 +188,8 @@ class LinearEngine:
         trained, view = self.view([0]), self.view(everything)
         first = self.begin(trained, table, start)
         self.run([(first, trained)], passes, watch)
-        keep = not first.interrupted and self._gate(first, trained)
+        # Without an intercept a direction has one threshold, and the search needs many.
+        keep = self.setting.intercept and not first.interrupted and self._gate(first, trained)
         view.directions = list(trained.directions)
         generation = self.go_on(first, view)
         if not first.interrupted:

@@ -263,9 +263,7 @@ def _generated(
         seed=options.seed(),
     )
     try:
-        return generator.solve(
-            problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=levels
-        )
+        return generator.solve(problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=levels)
     finally:
         if line is not None:
             line.end()
