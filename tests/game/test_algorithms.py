@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from equirate.players.corrective import Corrective
 
 import equirate as eq
 from equirate.game import algorithms
 from equirate.game.algorithms import ALGORITHMS, Output, choose
 from equirate.players import model as model_player, slack as slack_player
+from equirate.players.duals import MasterDuals
 from equirate.players.multipliers import Ascent, Following, FollowTheLeader, OuterAscent, SwapRegret
 from equirate.problem.canonical import RatioForm, canonicalize
 
@@ -53,15 +53,15 @@ LOSSES = {"loss", "loss, constrained"}
 
 def reason(algorithm, problem):
     """What the refusal is about, or None: written from the table in ALGORITHMS' docstring, not from the code."""
-    best_responding = {"frank_wolfe", "oracle", "coco", "corrective"}
+    best_responding = {"frank_wolfe", "oracle", "coco", "column_generation"}
     if algorithm in ("frank_wolfe", "spade", "nemsis") and problem in CONSTRAINED:
         return "without constraints"
-    if problem in RATIO and algorithm not in ("slack_ratios", "biconvex", "linearized"):
+    if problem in RATIO and algorithm not in ("slack_ratios", "biconvex", "linearized", "column_generation"):
         return "is a ratio"
     if algorithm == "biconvex" and problem == "unbounded ratio":
         return "0 <= numerator <= denominator"
     if problem in BOXES and algorithm in (
-        "frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian", "linearized", "corrective",
+        "frank_wolfe", "nemsis", "coco", "slack_ratios", "proxy_lagrangian", "linearized",
     ):  # fmt: skip
         return "black box"
     if problem in KINKED and algorithm in ("frank_wolfe", "nemsis", "coco", "linearized"):
@@ -71,13 +71,24 @@ def reason(algorithm, problem):
     return None
 
 
-def solve(problem, algorithm, model, **settings):
+STEPS = {"record_every": 2, "theta_step": [0.1, 0.5], "lambda_step": 0.1}
+GAMES = [name for name in ALGORITHMS if name != "column_generation"]
+
+
+def solve(problem, algorithm, model):
+    steps = STEPS if algorithm in GAMES else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)  # few rounds: only that it runs is of interest
-        return eq.solve(
-            PROBLEMS[problem], X, Y, ATTRIBUTES, algorithm=algorithm, model=model,
-            n_rounds=8, record_every=2, theta_step=[0.1, 0.5], lambda_step=0.1, **settings,
-        )  # fmt: skip
+        return eq.solve(PROBLEMS[problem], X, Y, ATTRIBUTES, algorithm=algorithm, model=model, n_rounds=8, **steps)
+
+
+def check_columns(solution):
+    """Column generation: rates are rates, and its output is a mixture."""
+    assert np.isfinite(solution.history["objective"]).all()
+    assert (solution.columns.rates >= -1e-12).all()
+    assert (solution.columns.rates <= 1 + 1e-12).all()
+    assert solution.output().weights.sum() == pytest.approx(1)
+    assert solution.output().weights.min() >= 0
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -89,6 +100,10 @@ def test_linear_models(algorithm, problem):
             solve(problem, algorithm, "linear")
         return
     solution = solve(problem, algorithm, "linear")
+    if algorithm not in GAMES:
+        check_columns(solution)
+        assert np.isfinite(solution.output().positive_probability(X)).all()
+        return
     for name in ("rates", "losses", "multipliers", "slacks", "lagrangian", "shares"):
         assert np.isfinite(solution.record.stacked(name)).all(), name
     rates = solution.record.stacked("rates")
@@ -111,6 +126,9 @@ def test_finite_lists(algorithm, problem):
             solve(problem, algorithm, LIST)
         return
     solution = solve(problem, algorithm, LIST)
+    if algorithm not in GAMES:
+        check_columns(solution)
+        return
     for name in ("rates", "multipliers", "slacks", "lagrangian", "shares"):
         assert np.isfinite(solution.record.stacked(name)).all(), name
     assert solution.output(0).weights.sum() == pytest.approx(1)
@@ -142,7 +160,7 @@ def test_table_two():
         "biconvex": (BR, Ascent, False, descend, uniform),
         "proxy_lagrangian": (OGD, SwapRegret, False, descend, uniform),
         "linearized": (IMPLIED, Following, False, descend, uniform),
-        "corrective": (BR, Corrective, False, respond, Output.BEST),
+        "column_generation": (IMPLIED, MasterDuals, False, respond, Output.BEST),
     }
     found = {
         name: (type(a.slack), type(a.multipliers), a.multipliers.sees_bounds, type(a.model), a.output)
@@ -152,24 +170,37 @@ def test_table_two():
     assert algorithms.biconvex.form is RatioForm.BICONVEX
 
 
+@pytest.mark.parametrize("descends", [True, False])
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_auto_generates_columns_but_for_ordinary_losses(problem, descends):
+    chosen = choose("auto", PROBLEMS[problem], descends)
+    assert chosen.name == ("surrogate" if descends and problem in LOSSES else "column_generation")
+
+
+@pytest.mark.parametrize("how", [{"batches": True}, {"steps": True}], ids=["a network", "steps are given"])
 @pytest.mark.parametrize(
-    ("problem", "descends", "name"),
+    ("problem", "name"),
     [
-        ("affine", True, "surrogate"),
-        ("smooth, constrained", True, "surrogate"),
-        ("smooth, constrained", False, "corrective"),
-        ("black box constraint", False, "oracle"),
-        ("ratio", True, "slack_ratios"),
-        ("ratio bound", True, "surrogate"),  # multiplied through, it is affine
-        ("ratios, constrained", False, "slack_ratios"),
-        ("black box", True, "surrogate"),
-        ("loss", True, "surrogate"),
+        ("affine", "surrogate"),
+        ("smooth, constrained", "surrogate"),
+        ("kinked", "surrogate"),
+        ("ratio", "linearized"),
+        ("ratio bound", "surrogate"),  # multiplied through, it is affine
+        ("ratios, constrained", "linearized"),
+        ("black box", "surrogate"),
+        ("loss", "surrogate"),
     ],
 )
-def test_auto_picks_by_curvature_and_model(problem, descends, name):
-    chosen = choose("auto", PROBLEMS[problem], descends)
-    assert chosen.name == name
-    assert chosen.responds is not descends
+def test_auto_plays_a_game_by_curvature(problem, name, how):
+    assert choose("auto", PROBLEMS[problem], True, **how).name == name
+    kinked = eq.Problem(
+        eq.maximize(eq.f1()), [eq.max(eq.fpr(A), eq.fpr(B)) * 1.0 <= 0.3, eq.square(eq.max(eq.fpr(), eq.fnr())) <= 0.3]
+    )
+    assert choose("auto", kinked, True, **how).name == "slack_ratios"  # linearized takes smooth functions
+
+
+def test_a_model_without_gradients_has_no_steps_to_take():
+    assert choose("auto", PROBLEMS["affine"], False, steps=True).name == "column_generation"
 
 
 def test_choosing_by_name_or_object():

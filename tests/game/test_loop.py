@@ -10,8 +10,9 @@ from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.estimators.choosing import LevelPlateaus
 from equirate.game import algorithms
-from equirate.game.loop import Game, Players, Rules, play, values
+from equirate.game.loop import Game, Players, Rules, play
 from equirate.game.record import Record
+from equirate.mixtures import values
 from equirate.models import Finite, Linear
 from equirate.models.contract import Rows
 from equirate.players.model import Respond
@@ -268,7 +269,7 @@ def test_residual_and_slack_gradient_are_derivatives_of_the_lagrangian(problem, 
 def test_values_are_in_the_users_own_terms():
     table, _ = game_of(MIXED)
     predictions = rng.random((N, 4)) < 0.5
-    objective, violations = values(table, table.rates(table.cells.sums(predictions)), np.zeros((0, 4)), table.constants)
+    objective, violations = values(table, table.rates(table.cells.sums(predictions)))
     for c in range(4):
         arguments = (Y, predictions[:, c], {"group": GROUP}, W)
         assert objective[c] == pytest.approx(MIXED.objective.expr.evaluate(*arguments))
@@ -330,7 +331,8 @@ def test_a_configuration_that_diverges_is_dropped_and_named_and_the_others_go_on
         assert np.isfinite(solution.record.rates[t][:, active]).all()
     for c in (0, 2):
         alone = solve(problem, "surrogate", theta_step=[0.1, 60.0, 0.2][c], **settings)
-        np.testing.assert_allclose(solution.rates[..., c], alone.rates[..., 0], atol=1e-12)
+        rates = [played.record.stacked("rates")[..., k] for played, k in ((solution, c), (alone, 0))]
+        np.testing.assert_allclose(*rates, atol=1e-12)
         assert len(solution.uniform(c).members) == 12
     assert np.isnan(solution.history["objective"][-1, 1])
 
@@ -399,7 +401,7 @@ def test_configurations_can_be_taken_out_of_the_play():
     np.testing.assert_allclose(rates[:, :, [0, 2]], wanted[:, :, [0, 2]], atol=1e-9)
     np.testing.assert_allclose(rates[:2, :, 1], wanted[:2, :, 1], atol=1e-9)
     assert np.isnan(rates[2:, :, 1]).all()
-    assert sum(c == 1 for _, c in solution.iterates) == 2  # what was recorded before stays
+    assert np.sum(solution.columns.configuration == 1) == 2  # what was recorded before stays
     everyone = eq.solve(problem, X, y, progress=lambda moment: np.arange(3), **settings)
     assert everyone.record.played == 5
 
@@ -453,7 +455,7 @@ def test_a_moment_tells_what_the_history_keeps(sense):
     def watch(moment):
         told.append((moment.round, moment.objective.copy(), moment.violation.copy()))
 
-    solution = eq.solve(problem, X, y, n_rounds=6, record_every=2, progress=watch)
+    solution = eq.solve(problem, X, y, algorithm="surrogate", n_rounds=6, record_every=2, progress=watch)
     assert [at for at, _, _ in told] == [2, 4, 6]
     np.testing.assert_array_equal([objective for _, objective, _ in told], solution.history["objective"])
     violation = np.maximum(solution.history["violation"], 0.0)
@@ -462,7 +464,8 @@ def test_a_moment_tells_what_the_history_keeps(sense):
 
 def test_a_play_cannot_go_on_from_one_with_other_constraints():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
-    one = eq.solve(eq.Problem(eq.minimize(eq.error_rate())), X, y, n_rounds=4)
+    settings = {"algorithm": "surrogate", "n_rounds": 4}
+    one = eq.solve(eq.Problem(eq.minimize(eq.error_rate())), X, y, **settings)
     two = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.2])
     with pytest.raises(eq.AlgorithmError, match="cannot continue: the earlier play has multipliers of shape"):
-        eq.solve(two, X, y, n_rounds=4, start=one.record.end())
+        eq.solve(two, X, y, start=one.record.end(), **settings)

@@ -34,6 +34,11 @@ PROBLEM = eq.Problem(eq.maximize(eq.g_mean()), [eq.fpr(G) <= 0.3, eq.abs(eq.tpr(
 GRID = {"theta_step": (0.02, 0.2), "lambda_step": (0.05, 0.5)}
 
 
+def iterates(solution):
+    """Recorded round and configuration of every column of a game."""
+    return list(zip(solution.columns.handle[:, 0].tolist(), solution.columns.configuration.tolist(), strict=True))
+
+
 # -- history --------------------------------------------------------------------------------------
 
 
@@ -43,14 +48,13 @@ def test_history_holds_what_evaluation_finds():
     history = solution.history
     assert history["round"].tolist() == [20, 40, 60]
     assert history["objective"].shape == history["violation"].shape == history["lagrangian"].shape == (3, 4)
-    m, s = solution.table.program.n_multipliers, solution.table.n_slacks
+    m, s = solution.play.table.program.n_multipliers, solution.play.table.n_slacks
     assert history["multipliers"].shape == (3, m, 4)
     assert history["slacks"].shape == (3, s, 4)
-    assert solution.rates.shape == (3, len(solution.judge.program.rates), 4)
-    assert len(solution.iterates) == 12
-    for t, c in solution.iterates:
-        members = solution.record.members(solution.learner, [(t, c)])
-        found = eq.Classifier(members, np.ones(1)).evaluate(PROBLEM, X, y, attributes)
+    assert solution.columns.rates.shape == (len(solution.judge.program.rates), 12)
+    assert iterates(solution) == [(t, c) for t in range(3) for c in range(4)]
+    for k, (t, c) in enumerate(iterates(solution)):
+        found = eq.Classifier(solution.members([k]), np.ones(1)).evaluate(PROBLEM, X, y, attributes)
         assert history["objective"][t, c] == pytest.approx(found["objective"])
         assert history["violation"][t, c] == pytest.approx(max(0.0, *found["violations"]))
 
@@ -62,9 +66,8 @@ def test_judging_elsewhere_is_evaluating_every_member_there():
     problem = eq.Problem(eq.minimize(eq.kl_divergence(G) + 0.1 * eq.log_loss()), [eq.error_rate() <= eq.base_rate()])
     solution = eq.solve(problem, X, y, attributes, n_rounds=30, **GRID)
     judged = solution.on(X2, y2, attributes2, w2)
-    for t, c in judged.iterates:
-        single = eq.Classifier(judged.record.members(judged.learner, [(t, c)]), np.ones(1))
-        found = single.evaluate(problem, X2, y2, attributes2, w2)
+    for k, (t, c) in enumerate(iterates(judged)):
+        found = eq.Classifier(judged.members([k]), np.ones(1)).evaluate(problem, X2, y2, attributes2, w2)
         assert judged.history["objective"][t, c] == pytest.approx(found["objective"])
         assert judged.history["violation"][t, c] == pytest.approx(max(0.0, *found["violations"]))
     for name in ("uniform", "shrink", "best", "polish"):
@@ -107,9 +110,11 @@ def test_members_are_the_iterates_in_order():
     X, y, attributes = data()
     solution = eq.solve(PROBLEM, X, y, attributes, n_rounds=30, record_every=10, **GRID)
     decided = solution.members().decide(X)
-    assert decided.shape == (len(X), len(solution.iterates))
-    for k, chosen in enumerate(solution.iterates):
-        np.testing.assert_array_equal(solution.members([chosen]).decide(X)[:, 0], decided[:, k])
+    assert decided.shape == (len(X), len(solution.columns))
+    for k, (t, c) in enumerate(iterates(solution)):
+        np.testing.assert_array_equal(solution.members([k]).decide(X)[:, 0], decided[:, k])
+        W = solution.record.snapshots[t][:, c]
+        np.testing.assert_array_equal(X @ W[:-1] + W[-1] > 0, decided[:, k])
 
 
 @pytest.mark.parametrize("name", ["uniform", "shrink", "best", "polish"])
@@ -143,7 +148,7 @@ def test_losses_count_in_the_choice():
     X, y, _ = data()
     solution = eq.solve(eq.Problem(eq.minimize(eq.log_loss())), X, y, n_rounds=100, **GRID)
     signs = 2 * y[:, None] - 1
-    scores = solution.record.members(solution.learner, solution.iterates).scores(X)
+    scores = solution.members().scores(X)
     losses = np.logaddexp(0, -signs * scores).mean(0)
     for made in (solution.polish(), solution.best(), solution.shrink()):
         assert solution.value_of(made)[0] == pytest.approx(losses.min(), abs=1e-7)
@@ -153,7 +158,7 @@ def test_a_loss_beside_a_convex_part_is_polished_exactly():
     X, y, attributes = data()
     problem = eq.Problem(eq.minimize(eq.kl_divergence(G, prior=0.2) + 0.3 * eq.log_loss()))
     solution = eq.solve(problem, X, y, attributes, n_rounds=60, **GRID)
-    members = solution.record.members(solution.learner, solution.iterates)
+    members = solution.members()
     losses = np.logaddexp(0, -(2 * y[:, None] - 1) * members.scores(X)).mean(0)
     group = members.decide(X)[attributes["g"] == 1].mean(0)
 
@@ -177,7 +182,7 @@ def test_mixtures_of_one_configuration():
     solution = eq.solve(PROBLEM, X, y, attributes, n_rounds=50, **GRID)
     for c in range(4):
         for name in ("uniform", "shrink", "best", "polish"):
-            assert {k for _, k in getattr(solution, name)(c).chosen} == {c}
+            assert set(solution.columns.configuration[list(getattr(solution, name)(c).chosen)]) == {c}
     for bad in (-1, 4):
         with pytest.raises(eq.AlgorithmError, match=f"no configuration {bad}"):
             solution.polish(bad)
@@ -214,7 +219,7 @@ def test_cocos_weights_are_those_of_its_frank_wolfe_points():
     for k in range(length):  # the first inner run, as Frank-Wolfe moves: towards the answer by 2 / (k + 2)
         point *= 1 - 2 / (k + 2)
         point[k] += 2 / (k + 2)
-    assert [t for t, _ in made.chosen] == list(range(30))
+    assert made.chosen == tuple(range(30))
     np.testing.assert_allclose(made.weights[:length] / made.weights[:length].sum(), point)
 
 
@@ -247,7 +252,8 @@ def test_averages():
 @pytest.mark.parametrize("model", [DecisionTreeClassifier(max_depth=2), PlugIn()], ids=["oracle", "plug-in"])
 def test_what_has_no_average_says_so(model):
     X, y, _ = data()
-    solution = eq.solve(eq.Problem(eq.maximize(eq.g_mean())), X, y, model=model, n_rounds=5)
+    problem = eq.Problem(eq.maximize(eq.g_mean()))
+    solution = eq.solve(problem, X, y, model=model, algorithm="oracle", n_rounds=5)
     with pytest.raises(eq.AlgorithmError, match="average"):
         solution.average()
 
@@ -415,7 +421,7 @@ def test_every_algorithm_has_a_status_and_no_nan(algorithm):
         assert "nan" not in text.lower()
         assert "objective" in text
     assert solution.status.theta_regret is None or np.isfinite(solution.status.theta_regret)
-    assert repr(solution).startswith(f"<Solution: {algorithm}, 60 rounds, 4 configurations, 24 recorded iterates>")
+    assert repr(solution).startswith(f"<Solution: {algorithm}, 60 rounds, 24 columns>")
 
 
 def test_infeasible_problems_say_how_far_off_they_are():

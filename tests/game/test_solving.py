@@ -39,6 +39,16 @@ def solve(problem=PROBLEM, **options):
     return eq.solve(problem, options.pop("X"), options.pop("y"), **options)
 
 
+def play(problem=PROBLEM, **options):
+    """The same as a game."""
+    return solve(problem, **{"algorithm": "surrogate", **options})
+
+
+def rates_of(game):
+    """Rates of every iterate of a game, (recorded rounds, rates, configurations)."""
+    return game.record.stacked("rates")
+
+
 # -- bad input ------------------------------------------------------------------------------------
 
 
@@ -84,7 +94,8 @@ def test_a_baseline_must_be_decisions():
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.churn("old") <= 0.1])
     with pytest.raises(eq.DataError, match="the baseline 'old' must hold 0 and 1"):
         eq.solve(problem, X, y, {"old": np.linspace(0, 1, 200)})
-    assert eq.solve(problem, X, y, {"old": y}, n_rounds=5).record.played == 5
+    assert eq.solve(problem, X, y, {"old": y}, n_rounds=5).status.feasible
+    assert eq.solve(problem, X, y, {"old": y}, algorithm="surrogate", n_rounds=5).record.played == 5
 
 
 @pytest.mark.parametrize(
@@ -136,7 +147,36 @@ def test_a_baseline_must_be_decisions():
 )
 def test_bad_settings_are_refused_by_name(options, message):
     with pytest.raises(eq.AlgorithmError, match=message):
-        solve(**options)
+        play(**options)
+    if not {"record_every", "slack_step", "surrogate", "step_rule", "radius"} & set(options):
+        with pytest.raises(eq.AlgorithmError, match=message):
+            solve(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"record_every": 2},
+        {"slack_step": 0.1},
+        {"step_rule": "adam"},
+        {"surrogate": "hinge"},
+        {"bounds": "net"},
+        {"radius": 1.0},
+        {"margin": 0.1},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_only_a_game_takes_is_refused_by_column_generation(options):
+    (name,) = options
+    for algorithm in ("auto", "column_generation"):
+        with pytest.raises(eq.AlgorithmError, match=f"column_generation takes no {name}.*algorithm=.surrogate."):
+            solve(algorithm=algorithm, **options)
+    assert solve(theta_step=0.1, **options).algorithm.name == "surrogate"  # steps are those of a game
+
+
+def test_column_generation_takes_one_seed():
+    with pytest.raises(eq.AlgorithmError, match=r"column_generation takes one seed; got \(0, 1\)"):
+        solve(seeds=(0, 1))
 
 
 def test_a_radius_is_checked_even_where_it_is_not_used():
@@ -164,13 +204,13 @@ UNSTABLE = {"model": Linear(penalty=1.0), "step_rule": "plain", "lambda_step": 0
 
 def test_what_diverges_is_dropped_and_named():
     with pytest.warns(eq.NotSolvedWarning, match="configurations 1 diverged"):
-        solution = solve(theta_step=(0.1, 1e30), **UNSTABLE)
+        solution = play(theta_step=(0.1, 1e30), **UNSTABLE)
     assert set(solution.record.diverged) == {1}
-    assert {c for _, c in solution.iterates} == {0}
+    assert set(solution.columns.configuration) == {0}
     assert any("configuration 1 (theta_step=1e+30" in line for line in solution.status.advice)
     assert np.isnan(solution.history["objective"][-1, 1])
     assert np.isfinite(solution.history["objective"][:, 0]).all()
-    alone = solve(theta_step=0.1, **UNSTABLE)
+    alone = play(theta_step=0.1, **UNSTABLE)
     assert solution.value_of(solution.polish()) == alone.value_of(alone.polish())
     assert "nan" not in str(solution.status)
     with pytest.raises(eq.AlgorithmError, match="configuration 1 diverged"):
@@ -179,7 +219,7 @@ def test_what_diverges_is_dropped_and_named():
 
 def test_nothing_left_is_an_error():
     with pytest.raises(eq.AlgorithmError, match=r"every configuration diverged.*smaller steps"):
-        solve(theta_step=(1e30, 1e40), **UNSTABLE)
+        play(theta_step=(1e30, 1e40), **UNSTABLE)
 
 
 def stop_after(rounds):
@@ -192,24 +232,25 @@ def stop_after(rounds):
 
 def test_interruption_keeps_what_was_reached():
     with pytest.warns(eq.NotSolvedWarning, match="interrupted after 30 of 100 rounds"):
-        solution = solve(n_rounds=100, record_every=10, progress=stop_after(30))
+        solution = play(n_rounds=100, record_every=10, progress=stop_after(30))
     assert solution.record.interrupted
     assert solution.status.interrupted
     assert solution.status.rounds == 30
     assert solution.history["round"].tolist() == [10, 20, 30]
     assert "interrupted" in str(solution.status)
-    whole = solve(n_rounds=30, record_every=10)
-    np.testing.assert_array_equal(solution.rates, whole.rates)
+    whole = play(n_rounds=30, record_every=10)
+    np.testing.assert_array_equal(rates_of(solution), rates_of(whole))
     assert solution.value_of(solution.polish()) == whole.value_of(whole.polish())
 
 
-def test_interruption_before_anything_was_recorded_goes_on():
+@pytest.mark.parametrize("algorithm", ["auto", "oracle"])
+def test_interruption_before_anything_was_recorded_goes_on(algorithm):
     class Stubborn(LogisticRegression):
         def fit(self, X, y, sample_weight=None):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solve(model=Stubborn(), n_rounds=10)
+        solve(model=Stubborn(), algorithm=algorithm, n_rounds=10)
 
 
 # -- telling --------------------------------------------------------------------------------------
@@ -217,7 +258,7 @@ def test_interruption_before_anything_was_recorded_goes_on():
 
 def test_progress_is_told_what_is_recorded():
     moments = []
-    solution = solve(n_rounds=50, record_every=20, theta_step=(0.01, 0.1), lambda_step=0.1, progress=moments.append)
+    solution = play(n_rounds=50, record_every=20, theta_step=(0.01, 0.1), lambda_step=0.1, progress=moments.append)
     assert [(m.round, m.n_rounds) for m in moments] == [(20, 50), (40, 50), (50, 50)]
     for t, moment in enumerate(moments):
         assert moment.active.tolist() == [0, 1]
@@ -226,7 +267,7 @@ def test_progress_is_told_what_is_recorded():
 
 
 def test_progress_line(capsys):
-    solution = solve(n_rounds=30, theta_step=(1e-6, 0.1), lambda_step=0.1, progress=True)
+    solution = play(n_rounds=30, theta_step=(1e-6, 0.1), lambda_step=0.1, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith("\n")
@@ -240,7 +281,8 @@ def test_progress_line(capsys):
     assert float(found[2]) == pytest.approx(violation[best], abs=1e-4)
 
 
-def test_the_line_ends_even_if_the_run_does_not(capsys):
+@pytest.mark.parametrize("algorithm", ["auto", "oracle"])
+def test_the_line_ends_even_if_the_run_does_not(capsys, algorithm):
     fits = []
 
     class Broken(LogisticRegression):
@@ -251,7 +293,7 @@ def test_the_line_ends_even_if_the_run_does_not(capsys):
             return super().fit(X, y, sample_weight)
 
     with pytest.raises(RuntimeError, match="out of order"):
-        solve(model=Broken(), progress=True)
+        solve(model=Broken(), algorithm=algorithm, progress=True)
     assert capsys.readouterr().err.endswith("\n")
 
 
@@ -262,7 +304,7 @@ def test_the_line_ends_even_if_the_run_does_not(capsys):
 def test_runs_repeat_to_the_last_bit(algorithm):
     options = {"algorithm": algorithm, "model": Linear(spread=0.1), "seeds": (0, 1), "n_rounds": 30}
     first, second = solve(**options), solve(**options)
-    np.testing.assert_array_equal(first.rates, second.rates)
+    np.testing.assert_array_equal(rates_of(first), rates_of(second))
     for name in ("multipliers", "slacks", "lagrangian"):
         np.testing.assert_array_equal(first.history[name], second.history[name])
     for name in ("uniform", "shrink", "best", "polish"):
@@ -281,13 +323,13 @@ def test_one_configuration_at_a_time_is_the_batch(algorithm):
         alone = solve(
             problem, levels=[[0.0, 0.1][setting.pop("level")]], seeds=setting.pop("seed"), **setting, **options
         )
-        np.testing.assert_allclose(batch.rates[:, :, c], alone.rates[:, :, 0], atol=1e-12)
+        np.testing.assert_allclose(rates_of(batch)[:, :, c], rates_of(alone)[:, :, 0], atol=1e-12)
         np.testing.assert_allclose(batch.history["multipliers"][:, :, c], alone.history["multipliers"][:, :, 0])
 
 
 def test_any_table_will_do():
     X, y, attributes = data()
-    reference = solve(n_rounds=40).rates
+    reference = rates_of(play(n_rounds=40))
     names = ["a", "b", "c"]
     frames = {
         "pandas": (pd.DataFrame(X, columns=names), pd.Series(y), pd.DataFrame(attributes)),
@@ -298,18 +340,21 @@ def test_any_table_will_do():
         "sparse": (sp.csr_matrix(X), y, attributes),
     }
     for name, (features, labels, columns) in frames.items():
-        solution = eq.solve(PROBLEM, features, labels, columns, n_rounds=40)
-        np.testing.assert_allclose(solution.rates, reference, atol=1e-9, err_msg=name)
-        found = solution.polish().evaluate(None, features, labels, columns)
-        assert found["objective"] == pytest.approx(solution.value_of(solution.polish())[0])
+        game = eq.solve(PROBLEM, features, labels, columns, algorithm="surrogate", n_rounds=40)
+        np.testing.assert_allclose(rates_of(game), reference, atol=1e-9, err_msg=name)
+        generated = eq.solve(PROBLEM, features, labels, columns)
+        for solution in (game, generated):
+            found = solution.polish().evaluate(None, features, labels, columns)
+            assert found["objective"] == pytest.approx(solution.value_of(solution.polish())[0])
+        assert generated.status.objective == pytest.approx(solve(n_rounds=None).status.objective, abs=2e-3), name
 
 
 def test_columns_of_the_features_are_attributes():
     X, y, attributes = data()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(g=attributes["g"])
-    solution = eq.solve(PROBLEM, frame, y, n_rounds=20)
-    given = eq.solve(PROBLEM, frame.to_numpy(), y, attributes, n_rounds=20)
-    np.testing.assert_array_equal(solution.rates, given.rates)
+    solution = eq.solve(PROBLEM, frame, y)
+    given = eq.solve(PROBLEM, frame.to_numpy(), y, attributes)
+    np.testing.assert_array_equal(solution.columns.rates, given.columns.rates)
     judged = solution.on(frame[:100], y[:100])
     assert judged.value_of(judged.best())[0] == pytest.approx(
         judged.best().evaluate(None, frame[:100], y[:100])["objective"]
@@ -319,10 +364,14 @@ def test_columns_of_the_features_are_attributes():
 def test_weights_are_repetitions():
     X, y, attributes = data()
     times = np.random.default_rng(0).integers(0, 3, len(y))
-    weighted = solve(sample_weight=times, n_rounds=40)
+    weighted = play(sample_weight=times, n_rounds=40)
     rows = np.repeat(np.arange(len(y)), times)
-    repeated = solve(X=X[rows], y=y[rows], attributes={"g": attributes["g"][rows]}, n_rounds=40)
-    np.testing.assert_allclose(weighted.rates, repeated.rates, atol=1e-9)
+    again = {"X": X[rows], "y": y[rows], "attributes": {"g": attributes["g"][rows]}}
+    np.testing.assert_allclose(rates_of(weighted), rates_of(play(n_rounds=40, **again)), atol=1e-9)
+    weighted, repeated = solve(sample_weight=times, n_rounds=None), solve(n_rounds=None, **again)
+    assert weighted.status.objective == pytest.approx(repeated.status.objective, abs=2e-3)
+    found = weighted.polish().evaluate(None, again["X"], again["y"], again["attributes"])
+    assert found["objective"] == pytest.approx(weighted.status.objective, abs=1e-9)
 
 
 # -- the grid -------------------------------------------------------------------------------------
@@ -351,8 +400,9 @@ def test_steps_that_nobody_takes_are_no_configurations():
 
 def test_seeds_matter_where_something_is_random():
     solution = solve(model=Linear(spread=0.5), theta_step=0.1, lambda_step=0.1, seeds=(0, 1, 0))
-    np.testing.assert_array_equal(solution.rates[..., 0], solution.rates[..., 2])
-    assert (solution.rates[..., 0] != solution.rates[..., 1]).any()
+    rates = rates_of(solution)
+    np.testing.assert_array_equal(rates[..., 0], rates[..., 2])
+    assert (rates[..., 0] != rates[..., 1]).any()
 
 
 def test_a_tighter_level_keeps_a_tighter_constraint():
@@ -360,16 +410,16 @@ def test_a_tighter_level_keeps_a_tighter_constraint():
     options = {"theta_step": 0.05, "lambda_step": 0.1, "n_rounds": 300}
     solution = solve(levels=[0.0, -0.2], **options)
     shifted = solve(eq.Problem(PROBLEM.objective, [eq.fpr(G) <= 0.1]), **options)
-    np.testing.assert_allclose(solution.rates[:, :, 1], shifted.rates[:, :, 0], atol=1e-12)
+    np.testing.assert_allclose(rates_of(solution)[:, :, 1], rates_of(shifted)[:, :, 0], atol=1e-12)
 
 
 def test_the_algorithms_own_step_rule_is_kept_unless_another_is_asked_for():
     own = Algorithm("own", slack.BestSlack(), Ascent(step=InverseRoot()), surrogate.model)
     assert solve(algorithm=own, n_rounds=2).algorithm.multipliers.step == InverseRoot()
     assert solve(algorithm=own, n_rounds=2, step_rule="plain").algorithm.multipliers.step == Plain()
-    assert solve(n_rounds=2).algorithm.model.step == Adam()
-    assert solve(n_rounds=2, surrogate="logistic").algorithm.model.surrogate.name == "logistic"
-    assert solve(n_rounds=2, radius=3).algorithm.multipliers.radius == 3.0
+    assert play(n_rounds=2).algorithm.model.step == Adam()
+    assert play(n_rounds=2, surrogate="logistic").algorithm.model.surrogate.name == "logistic"
+    assert play(n_rounds=2, radius=3).algorithm.multipliers.radius == 3.0
 
 
 # -- the theorems' constants ----------------------------------------------------------------------
@@ -426,7 +476,7 @@ def test_theta_steps_fit_the_steepest_gradient(surrogate_name, sparse):
         problem, features, y, attributes, model=Linear(radius=2.0), theta_step="theory", lambda_step="theory",
         radius="theory", surrogate=surrogate_name, n_rounds=50,
     )  # fmt: skip
-    table, algorithm = solution.table, solution.algorithm
+    table, algorithm = solution.play.table, solution.algorithm
     assert algorithm.model.step == algorithm.multipliers.step == Plain()
     kappa = algorithm.multipliers.radius
     assert kappa == pytest.approx(50**0.25)  # no atoms: L = 0
@@ -456,7 +506,7 @@ def test_multipliers_that_see_bounds_need_those_of_the_rows():
         solution = eq.solve(problem, x, y, algorithm=algorithm, bounds=bounds, n_rounds=2)
         assert solution.algorithm.model.net is (bounds == "net")
     with pytest.raises(eq.AlgorithmError, match=r"bounds must be .* or .*; got 'column'"):
-        eq.solve(problem, x, y, bounds="column", n_rounds=2)
+        eq.solve(problem, x, y, algorithm="surrogate", bounds="column", n_rounds=2)
 
 
 def test_how_long_a_game_is_where_nobody_says():

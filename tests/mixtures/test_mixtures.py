@@ -301,7 +301,7 @@ def test_ratios_reach_the_best_pair_of_iterates(name, seed):
     assert len(polished.members) <= len(case.rows) + 1
 
 
-def as_solution(case, algorithm):
+def as_solution(case, algorithm="slack_ratios"):
     """A game whose iterates are the classifiers of an instance: a finite list, each recorded once."""
     model = [column.astype(int) for column in case.decided.T]
     solution = eq.solve(

@@ -29,7 +29,7 @@ from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
 from ..models import make_model
-from ..models.linear import LinearMembers
+from ..models.linear import LinearLearner, LinearMembers
 from ..problem.problem import Objective, Problem
 from .absent import Absent, told_if_absent
 from .categories import Categories
@@ -493,7 +493,8 @@ class RateClassifier(Judged):
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:
     """Where a linear model ended, for the next fit to begin at: the last iterates, or the members of the mixture."""
     if solution.play is not None:
-        return solution.record.end()
+        learner = solution.learner
+        return solution.record.end() if isinstance(learner, LinearLearner) and learner.shifts else None
     members = outcome.outputs["stochastic"].members
     if not isinstance(members, LinearMembers):
         return None
