@@ -33,6 +33,8 @@ from .refining import refine
 Array = NDArray[np.float64]
 Watch = Callable[[Sequence[Generation]], Any]
 
+FEWEST = 5
+"""Held-out rows in a cell, on average, from which on a half of them can say whether to refine."""
 WIDEST = 400
 """Features up to which the ridge is chosen where rows are few."""
 COUNTED = 48
@@ -193,7 +195,13 @@ class LinearEngine:
         return generation, view
 
     def _gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows."""
+        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
+
+        Halves with hardly a row in a cell say nothing: there nothing is refined.
+        """
+        totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
+        if self.rows.shared.total(len(self.rows.order)) * totals.sum() < self.rows.total * FEWEST * totals.size:
+            return False
         halves = [self.factors([part]) for part in range(1, self.parts)]
         known, mixture = (len(generation.families), len(view.directions)), generation.mixture
         before = [_value_on(generation, factors) for factors in halves]
