@@ -1,9 +1,10 @@
 """What must not matter: scales of columns, order of rows, names of groups, how rows are repeated or stored."""
 
-import equirate as eq
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
+import equirate as eq
 
 N = 1500
 PROBLEMS = {

@@ -125,7 +125,8 @@ class RateClassifier(Judged):
     tolerance
         Violations up to this size count as met.
     patience
-        Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+        Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all
+        rounds.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -492,7 +493,7 @@ class RateClassifier(Judged):
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:
     """Where a linear model ended, for the next fit to begin at: the last iterates, or the members of the mixture."""
     if solution.play is not None:
-        return solution.record.end() if solution.learner.shifts else None
+        return solution.record.end()
     members = outcome.outputs["stochastic"].members
     if not isinstance(members, LinearMembers):
         return None

@@ -57,6 +57,8 @@ _BLOCK = 1 << 16
 class LinearEngine:
     """Rows, parts and settings of a fit; generations of several problems and parts may share them.
 
+    A direction of a model without an intercept has one threshold, 0; with one it has many.
+
     Attributes
     ----------
     rows
@@ -76,7 +78,9 @@ class LinearEngine:
     passes: int = 0
 
     @classmethod
-    def of(cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear) -> LinearEngine:
+    def of(
+        cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear
+    ) -> LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         part = np.zeros(len(sample), dtype=np.intp) if part is None else part
         fine = cells if parts == 1 else Folds(part, np.zeros((1, parts), dtype=bool)).cells(cells)
@@ -129,10 +133,9 @@ class LinearEngine:
     def view(self, train: Sequence[int], measure: Sequence[int] | None = None, totals: Array | None = None) -> View:
         """Directions trained on some parts and counted on others (by default the same)."""
         factors = self.factors(train, totals)
-        view = View(
-            self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty
-        )
-        view.directions = [view.origin()]
+        view = View(self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty)
+        origin = view.origin()
+        view.directions = [origin if self.setting.intercept else self.rows.at_zero(origin)]
         return view
 
     # -- generations -----------------------------------------------------------------------------
@@ -145,13 +148,15 @@ class LinearEngine:
             W = view.propose(generation.spread(labels[:, None])) if start is None else start
             view.directions += self._score(W)
         sources = [Source.CONSTANT] + [Source.LABELS] * (len(view.directions) - 1)
-        families = [self.family(each, source) for each, source in zip(view.directions, sources, strict=True)]
+        families = [Family(each.sums, source, each) for each, source in zip(view.directions, sources, strict=True)]
         generation.begin(families, labels)
         return generation
 
     def go_on(self, before: Generation, view: View, table: Table | None = None) -> Generation:
         """A generation for other rows or for another problem, with what an earlier one has found."""
         table = before.table if table is None else table
+        if len(before.families) < len(view.directions):  # the regression of the labels alone
+            return self.begin(view, table)
         labels = np.where(table.cells.labels == 1, -1.0, 1.0)
         generation = Generation(table, view.measure)
         assert before.mixture is not None
@@ -160,14 +165,12 @@ class LinearEngine:
         generation.begin(before.families, labels, [*spaced, *kept])
         return generation
 
-    def family(self, direction: Direction, source: Source) -> Family:
-        """The thresholds of a direction; without an intercept there is only one, at 0."""
-        return Family(direction.sums, source, direction)
-
     def _score(self, W: Array) -> list[Direction]:
         self.passes += 1
-        found = self.rows.score(W)
-        return found if self.setting.intercept else [self.rows.at_zero(each) for each in found]
+        if self.setting.intercept:
+            return self.rows.score(W)
+        W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its ridge leaves next to nothing, which is not nothing
+        return [self.rows.at_zero(each) for each in self.rows.score(W)]
 
     def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
         """Generate columns; all generations share each pass."""
@@ -181,7 +184,7 @@ class LinearEngine:
                 own, found = found[: W.shape[1]], found[W.shape[1] :]
                 view = views[id(generation)]
                 view.directions += own
-                answers.append(([self.family(each, Source.PRICED) for each in own], view.settled))
+                answers.append(([Family(each.sums, Source.PRICED, each) for each in own], view.settled))
             return answers
 
         generate([generation for generation, _ in pairs], answer, passes, watch)
@@ -189,7 +192,13 @@ class LinearEngine:
     # -- one problem -----------------------------------------------------------------------------
 
     def fit(
-        self, table: Table, *, mix_apart: bool, passes: int = PASSES, watch: Watch | None = None, start: Array | None = None
+        self,
+        table: Table,
+        *,
+        mix_apart: bool,
+        passes: int = PASSES,
+        watch: Watch | None = None,
+        start: Array | None = None,
     ) -> tuple[Generation, View]:
         """Generate columns for a problem by the rule of the module's docstring; all parts but 0 are held out."""
         everything = range(self.parts)
@@ -205,7 +214,8 @@ class LinearEngine:
         self.run([(first, trained)], passes, watch)
         if not first.interrupted and self._labels_suffice(first, trained):
             return self._only_labels(view, table), view
-        keep = not first.interrupted and self._gate(first, trained)
+        # Without an intercept a direction has one threshold, and the search needs many.
+        keep = self.setting.intercept and not first.interrupted and self._gate(first, trained)
         view.directions = list(trained.directions)
         generation = self.go_on(first, view)
         if not first.interrupted:
@@ -284,8 +294,9 @@ class LinearEngine:
         return Columns.of(generation.table.rates(sums), source, handle), W
 
     def _worth_counting(self, generation: Generation) -> list[int]:
-        """Columns of the mixture with their neighbours, the best single ones, and those that cost least at its prices."""
-        assert generation.mixture is not None and generation.master is not None
+        """Columns of the mixture with their neighbours, the best single ones, and the cheapest at its prices."""
+        assert generation.mixture is not None
+        assert generation.master is not None
         support = [generation.places[k] for k in np.flatnonzero(generation.mixture.weights)]
         near = [(f, k + step) for f, k in support for step in (-1, 1)]
         generation.add([(f, k) for f, k in near if 0 <= k < generation.families[f].sums.shape[1]])

@@ -51,7 +51,9 @@ class ProgressLine:
         if now - self.last < 0.2:
             return
         self.last = now
-        gap = "" if stage.bound is None else f", at most {abs(stage.objective - stage.bound):.1g} from the best of these"
+        gap = ""
+        if stage.bound is not None:
+            gap = f", at most {abs(stage.objective - stage.bound):.1g} from the best of these"
         self._show(
             f"pass {len(generations[0].stages) - 1}  {stage.columns} columns, best mixture: objective "
             f"{stage.objective:.4f}, violation {stage.violation:.4f}{gap}"

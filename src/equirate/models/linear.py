@@ -317,7 +317,7 @@ class LinearLearner(Learner):
 
 
 class FittedLinear(Learner):
-    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts where it says so."""
+    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts by default."""
 
     def __init__(self, width: int, names: tuple[str, ...] | None, intercept: bool = True) -> None:
         self.width, self.names, self.intercept = width, names, intercept

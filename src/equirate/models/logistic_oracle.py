@@ -133,7 +133,7 @@ class View:
         return Step(self.directions[best].weights - move, best, decrement)
 
     def _shortened(self, best: int, slope: Array, losses: Array, costs: Array) -> Array | None:
-        """The minimum of the cubic along the last step, where that ended higher than it began; None where it did not."""
+        """The minimum of the cubic along the last step, where that ended higher than it began; else None."""
         if self._last is None or self._last[0] != best:
             return None
         _, other, before = self._last
