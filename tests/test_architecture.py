@@ -221,7 +221,7 @@ def test_all_is_complete_and_without_repetition() -> None:
         "biconvex",
         "proxy_lagrangian",
         "linearized",
-        "corrective",
+        "column_generation",
     ],
 )
 def test_algorithms(name: str) -> None:
