@@ -4,8 +4,8 @@ In: a problem's table, features, and the part of every row. Out: columns with th
 counted as `predict` decides. `engine` calls this.
 
 The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says whether refined columns
-are kept. Where there are few rows for each feature, the model trains on three quarters and the mixture is chosen on the
-rest.
+are kept: where both of its halves agree. Where there are few rows for each feature, the model trains on three quarters
+and the mixture is chosen on the rest.
 """
 
 from __future__ import annotations
@@ -169,11 +169,11 @@ class LinearEngine:
     def fit(
         self, table: Table, *, mix_apart: bool, passes: int = PASSES, watch: Watch | None = None, start: Array | None = None
     ) -> tuple[Generation, View]:
-        """Generate columns for a problem by the rule of the module's docstring; part 1 is held out, if there is one."""
+        """Generate columns for a problem by the rule of the module's docstring; all parts but 0 are held out."""
         everything = range(self.parts)
         if self.parts == 1 or mix_apart:
             self.choose_ridge(self.factors([0]))
-            view = self.view([0], [1] if mix_apart else None, table.cells.totals)
+            view = self.view([0], everything[1:] if mix_apart else None, table.cells.totals)
             generation = self.begin(view, table, start)
             self.run([(generation, view)], passes, watch)
             return generation, view
@@ -191,11 +191,13 @@ class LinearEngine:
         return generation, view
 
     def _gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and keep that where it lowers objective plus violation on the held-out part."""
-        factors, known = self.factors([1]), (len(generation.families), len(view.directions))
-        before, mixture = _value_on(generation, factors), generation.mixture
+        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows."""
+        halves = [self.factors([part]) for part in range(1, self.parts)]
+        known, mixture = (len(generation.families), len(view.directions)), generation.mixture
+        before = [_value_on(generation, factors) for factors in halves]
         refine(generation, view)
-        if _value_on(generation, factors) < before:
+        after = [_value_on(generation, factors) for factors in halves]
+        if all(one < other for one, other in zip(after, before, strict=True)):
             return True
         generation.families, view.directions = generation.families[: known[0]], view.directions[: known[1]]
         generation.mixture = mixture
