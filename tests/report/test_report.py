@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_the_expressions() -> None:
     assert found.positive_rate == pytest.approx(eq.positive_rate().evaluate(*data))
     for row, constraint in zip(found.constraints, PROBLEM.constraints, strict=True):
         assert row.constraint == repr(constraint)
-        assert row.violation == constraint.evaluate(*data)  # type: ignore[union-attr]
+        assert row.violation == pytest.approx(constraint.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
         assert row.left == constraint.left.evaluate(*data)  # type: ignore[union-attr]
         assert row.right == constraint.right.evaluate(*data)  # type: ignore[union-attr]
         assert row.low < row.violation < row.high

@@ -37,6 +37,8 @@ WIDEST = 400
 """Features up to which the ridge is chosen where rows are few."""
 COUNTED = 48
 """Columns that are counted again as `predict` decides, about: those of the mixture, and those that are nearly in it."""
+MOST_COUNTED = 5_000_000
+"""Rows times columns up to which further columns than those of the mixture are counted."""
 _BLOCK = 1 << 16
 
 
@@ -241,9 +243,11 @@ class LinearEngine:
         columns = generation.columns()
         wanted = [place[each] for each in [*support, *near] if each in place]
         wanted += [best_by_violation(generation.table, columns, 1e-3, both) for both in (True, False)]
+        needed = len(wanted)
         for prices in generation.mixture.prices:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
-        return sorted(dict.fromkeys(wanted[: max(COUNTED, len(support) + len(near) + 2)]))
+        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(len(self.rows.order)), 1))
+        return sorted(dict.fromkeys(wanted[: max(needed, count)]))
 
 
 def _value_on(generation: Generation, factors: Array) -> float:
