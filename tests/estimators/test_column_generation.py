@@ -1,6 +1,7 @@
 """Column generation in a fit: what it reaches, beside a game and a logistic regression, and frontiers that do not fall."""
 
 import numpy as np
+import pytest
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
@@ -65,16 +66,33 @@ def test_one_feature_is_proven_on_the_data_it_was_chosen_on():
     assert "of the best that any mixture of all classifiers of this model can do" in str(clf.status_)
 
 
-def test_with_few_rows_for_each_feature_the_labels_model_is_fitted_again_on_all_rows():
+def test_with_twenty_rows_for_each_feature_all_rows_train():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(1200, 60))
     y = (X[:, :5].sum(axis=1) + 2 * rng.normal(size=1200) > 0).astype(int)
     attributes = {"g": rng.integers(0, 2, 1200)}
     loose = [abs(eq.positive_rate(G) - eq.positive_rate(~G)) <= 0.9]
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), loose, random_state=0).fit(X, y, attributes)
+    assert list(clf.parts_) == ["train"]
     new = rng.normal(size=(40_000, 60))
-    ours, whole = clf.predict(new), LogisticRegression(C=0.01).fit(X, y).predict(new)
-    part = LogisticRegression(C=0.01).fit(X[:900], y[:900]).predict(new)
+    ours, whole = clf.predict(new), LogisticRegression().fit(X, y).predict(new)
+    part = LogisticRegression().fit(X[:900], y[:900]).predict(new)
     assert np.mean(ours != whole) < np.mean(part != whole)
     truth = new[:, :5].sum(axis=1) > 0
-    assert np.mean(ours != truth) <= np.mean(LogisticRegression().fit(X, y).predict(new) != truth)
+    assert np.mean(ours != truth) <= np.mean(whole != truth) + 0.003
+
+
+def test_with_few_rows_for_each_feature_the_mixture_is_chosen_on_others():
+    X, y, attributes = people(300, 40, seed=2)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.fpr(G) <= 0.2], random_state=0).fit(X, y, attributes)
+    assert list(clf.parts_) == ["train", "validation"]
+    assert clf.parts_["validation"].violation <= 1e-3
+    assert clf.status_.violation == pytest.approx(clf.parts_["validation"].violation, abs=1e-6)
+
+
+def test_levels_beyond_what_is_possible_give_what_violates_least():
+    X, y, attributes = people(300, 3)
+    gap = abs(eq.positive_rate(G) - eq.positive_rate(~G)) <= 0.05
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], validation=0.0)
+    found = clf.frontier(X, y, attributes, levels=[-0.1, 0.0])
+    assert found.table()[0]["violation_train"] == pytest.approx(-0.05, abs=1e-3)  # the gap itself is 0
