@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python examples/demo.py", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/demo/report.html"), help="the page (%(default)s)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
-    parser.add_argument("--rounds", type=int, default=600, help="rounds of the game at most (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=60, help="passes over the data at most (%(default)s)")
     parser.add_argument("--rows", type=int, help="take only so many people")
     options = parser.parse_args(arguments)
 
@@ -86,8 +86,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             confidence=0.95,
             validation=0.4,
             n_rounds=options.rounds,
-            theta_step=(0.01, 0.03, 0.1),
-            lambda_step=(0.01, 0.03),
             random_state=0,
         ).fit(X, y, sensitive_features=who)
     print(textwrap.indent(repr(clf.problem_), "   "))

@@ -211,7 +211,7 @@ def test_the_error_limit_is_kept_on_training_rows(bench: Bench) -> None:
 
 
 def test_an_interrupted_game_is_not_a_result(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped = SimpleNamespace(record=SimpleNamespace(interrupted=True))
+    stopped = SimpleNamespace(interrupted=True)
     monkeypatch.setattr(bench_module.eq, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         bench.solve(problems.fmeasure(), "slack_ratios")

@@ -75,9 +75,7 @@ def test_boosted_trees_meet_constraints_with_few_rounds(library: str, problem: e
     # what was recorded while growing is what the prefixes decide
     members = solution.members()
     np.testing.assert_allclose(
-        solution.table.rates(solution.table.cells.sums(members.decide(X))),
-        np.moveaxis(solution.rates, 1, 0).reshape(solution.rates.shape[1], -1),
-        atol=2e-3,
+        solution.judge.rates(solution.judge.cells.sums(members.decide(X))), solution.columns.rates, atol=2e-3
     )
 
 
@@ -300,12 +298,6 @@ def test_trees_are_certified(method: str) -> None:
     assert gap(clf) < 0.3
 
 
-def test_weights_for_the_constraints_alone_are_refused() -> None:
-    clf = eq.RateClassifier(ERROR, PARITY, model=default_trees(n_jobs=1), weight_scope="objective", random_state=0)
-    with pytest.raises(eq.EquirateError, match="weight_scope"):
-        clf.fit(X, Y, PEOPLE, rng.uniform(0.5, 2, N))
-
-
 # -- oracles -----------------------------------------------------------------------------------------
 
 
@@ -424,17 +416,23 @@ def test_bins_are_made_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(made) == 2  # one for the probabilities, one for all answers
 
 
-def test_an_interrupted_oracle_keeps_what_there_is() -> None:
-    rounds = []
+@pytest.mark.parametrize(
+    ("algorithm", "said"), [("auto", "interrupted after 2 passes"), ("oracle", "interrupted after 2 of 50 rounds")]
+)
+def test_an_interrupted_oracle_keeps_what_there_is(algorithm: str, said: str) -> None:
+    calls = []
 
-    def stop(moment: Any) -> None:
-        rounds.append(moment.round)
-        if len(rounds) == 2:
+    def stop(_: Any) -> None:
+        calls.append(1)
+        if len(calls) == 2:
             raise KeyboardInterrupt
 
-    with pytest.warns(eq.NotSolvedWarning, match="interrupted after 2 of 50 rounds"):
-        solution = eq.solve(PROBLEM, X, Y, PEOPLE, model=lightgbm_classifier(), n_rounds=50, progress=stop)
-    assert len(solution.members()) == 2
+    options = {"algorithm": algorithm, "n_rounds": 50, "progress": stop}
+    with pytest.warns(eq.NotSolvedWarning, match=said):
+        solution = eq.solve(PROBLEM, X, Y, PEOPLE, model=lightgbm_classifier(), **options)
+    assert solution.interrupted
+    assert solution.rounds == 2
+    assert len(solution.members()) == len(solution.columns) >= 2
 
 
 def test_probabilities_by_name_are_no_classifier_of_their_own() -> None:

@@ -1,5 +1,6 @@
 """The command line from end to end, in a temporary directory: files, exit codes, the same bytes for the same seed."""
 
+import io
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -290,10 +292,10 @@ NEVER_ENDING = """
 import sys
 import equirate.cli.shown
 from equirate.cli import main
-from equirate.estimators.choosing import Plateau
+from equirate.game import column_generation
 
 equirate.cli.shown._PAUSE = 0
-Plateau.__call__ = lambda self, moment: self.line(moment)
+column_generation.PATIENCE = 10**9
 sys.exit(main({arguments!r}))
 """
 
@@ -304,7 +306,7 @@ def test_interrupted_fit_saves_what_was_reached(people: Path, tmp_path: Path) ->
     arguments = ["fit", str(people), *FIT, "--rounds", "100000000", "--out", str(out)]
     code = NEVER_ENDING.format(arguments=arguments)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        wait_for(process, [b"round"])
+        wait_for(process, [b"pass"])
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
         assert process.returncode == 130, said.decode()
@@ -349,3 +351,22 @@ def test_force_replaces_a_model(people: Path, fitted: Path, tmp_path: Path) -> N
     assert fit(people, out) == 2
     assert fit(people, out, "--force") == 0
     assert files(out) == {**files(fitted), "mine.txt": b"mine"}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_passes_over_the_data_are_shown(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    from rich.console import Console
+
+    from equirate.cli import shown
+    from equirate.game.column_generation import Pass
+
+    monkeypatch.setattr(shown, "_PAUSE", 0)
+    written = io.StringIO()
+    line = shown.Rounds("maximize", Console(file=written, force_terminal=terminal, width=120))
+    stages = [Pass(0.5, 0.02, 0.51, np.ones(2), 7)] * 3
+    line.watch([SimpleNamespace(stages=stages)])
+    line.end()
+    said = "pass 2  7 columns, best mixture: objective 0.5000, violation 0.0200, at most 0.01 from the best of these"
+    assert said in written.getvalue()
+    line.end()
+    assert line.ended

@@ -31,8 +31,7 @@ ERROR = eq.minimize(eq.error_rate())
 
 
 def classifier(constraints=PARITY, **options) -> eq.RateClassifier:
-    settings = {"n_rounds": 100, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "random_state": 0}
-    return eq.RateClassifier(ERROR, constraints, **{**settings, **options})
+    return eq.RateClassifier(ERROR, constraints, **{"random_state": 0, **options})
 
 
 def postprocessor(constraints=PARITY, estimator=BASE, **options) -> eq.RatePostprocessor:
@@ -315,22 +314,31 @@ def test_a_strangers_file_is_checked(tmp_path) -> None:
 # -- progress -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("patience", [5, None])
-def test_the_progress_line_says_what_it_shows(capsys, patience) -> None:
-    fitted = classifier(n_rounds=200, patience=patience, validation=0.0, verbose=True).fit(X, Y, PEOPLE)
+GAME = {"n_rounds": 200, "theta_step": 0.1, "lambda_step": (0.03, 0.1)}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "columns, best mixture: objective "),
+        ({**GAME, "patience": 5}, "best mixture so far: objective "),
+        ({**GAME, "patience": None}, "best iterate of this round: objective "),
+    ],
+    ids=["column generation", "a game", "a game to its end"],
+)
+def test_the_progress_line_says_what_it_shows(capsys, options, words) -> None:
+    fitted = classifier(validation=0.0, verbose=True, **options).fit(X, Y, PEOPLE)
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.count("\n") in (1, 2)  # after the play, where nobody watches it, and after the finishing rounds
+    assert err.count("\n") == 1
     assert err.endswith("\n")
     last = err.rstrip().split("\r")[-1]
-    assert "finishing, round" in last
-    if patience is None:
-        assert "best iterate of this round: objective" in err
-    else:
-        shown = float(last.split("best mixture so far: objective ")[1].split(",")[0])
-        assert shown == pytest.approx(fitted.status_.objective, abs=0.01)
+    assert words in last
+    if options.get("patience", 5):
+        assert float(last.split(words)[1].split(",")[0]) == pytest.approx(fitted.status_.objective, abs=0.02)
 
 
-def test_the_line_of_a_frontier_ends(capsys) -> None:
-    classifier(n_rounds=50, verbose=True).frontier(X, Y, PEOPLE, levels=[0.0, 0.1])
+@pytest.mark.parametrize("options", [{}, {**GAME, "n_rounds": 50}], ids=["column generation", "a game"])
+def test_the_line_of_a_frontier_ends(capsys, options) -> None:
+    classifier(verbose=True, **options).frontier(X, Y, PEOPLE, levels=[0.0, 0.1])
     assert capsys.readouterr().err.endswith("\n")

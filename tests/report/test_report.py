@@ -60,14 +60,6 @@ def test_the_numbers_are_those_of_the_expressions() -> None:
     assert found.violation == max(0.0, *(row.violation for row in found.constraints))
 
 
-def test_constraints_may_have_weights_of_their_own() -> None:
-    examples, predictions = drawn()
-    equal = Examples.of(examples.labels, examples.columns)
-    found = Evaluation.of(PROBLEM, examples, predictions, constraints_on=equal)
-    assert found.objective == Evaluation.of(PROBLEM, examples, predictions).objective
-    assert found.constraints == Evaluation.of(PROBLEM, equal, predictions).constraints
-
-
 def test_sizes_of_slices() -> None:
     examples, predictions = drawn()
     sizes = {size.slice: size for size in evaluated().slices}

@@ -52,7 +52,7 @@ Weight = Annotated[str | None, typer.Option(help="Column of the rows' weights.")
 ModelName = Annotated[str | None, typer.Option("--model", help="linear, trees or thresholds.")]
 Output = Annotated[str | None, typer.Option(help="hashed (a mixture, each row always decided alike) or deterministic.")]
 Confidence = Annotated[float | None, typer.Option(help="Keep a margin: constraints hold on new data, as in 0.95.")]
-Rounds = Annotated[int | None, typer.Option(help="Rounds of the game at most.")]
+Rounds = Annotated[int | None, typer.Option(help="Passes over the data at most; rounds, where a game is played.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the split and of all that is drawn; 0 if not given.")]
 Config = Annotated[Path | None, typer.Option(help="TOML file of options; the command line goes before it.")]
 SaveConfig = Annotated[Path | None, typer.Option(help="Write the options to this TOML file.")]

@@ -15,8 +15,9 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from ..game.column_generation import Generation
 from ..game.loop import Moment
-from ..game.progress import ProgressLine
+from ..game.progress import ProgressLine, standing
 from ..runs.preparing import Role
 
 _PAUSE = 5.0  # seconds between lines where there is no terminal
@@ -61,7 +62,7 @@ class Shown:
             self.console.print(Text(f"! {text}"), soft_wrap=True)
 
     def line(self, sense: str) -> ProgressLine | None:
-        """What shows the rounds of a game."""
+        """What shows passes over the data, or the rounds of a game."""
         if self.quiet:
             return None
         self.done()
@@ -75,11 +76,12 @@ class Shown:
 
 
 class Rounds(ProgressLine):
-    """The rounds of a game as a bar, with the best mixture so far and the most time that is left."""
+    """Passes as a line, and the rounds of a game as a bar, with the best mixture so far and the most time left."""
 
     def __init__(self, sense: str, console: Console) -> None:
         super().__init__(sense)
         self.console = console
+        self._status: Status | None = None
         self._bar: Progress | None = None
         self._task: Any = None
 
@@ -105,6 +107,18 @@ class Rounds(ProgressLine):
             self._bar.start()
         self._bar.update(self._task, completed=moment.round, best=self._best)
 
+    def watch(self, generations: Sequence[Generation]) -> None:
+        """Show where column generation stands: a line that changes on a terminal, a line now and then elsewhere."""
+        now = time.monotonic()
+        if self.console.is_terminal:
+            if self._status is None:
+                self._status = self.console.status("")
+                self._status.start()
+            self._status.update(Text(standing(generations[0])))
+        elif now - max(self.last, self.start) >= _PAUSE:
+            self.last = now
+            self.console.print(Text(standing(generations[0])), soft_wrap=True)
+
     @property
     def _best(self) -> str:
         return "" if self.mixture is None else "{:.4f}, violation {:.4f}".format(*self.mixture)
@@ -119,8 +133,11 @@ class Rounds(ProgressLine):
         self.console.print(Text(said), soft_wrap=True)
 
     def end(self) -> None:
-        """Take the bar away, once."""
+        """Take the bar or the line away, once."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
         self.ended = True

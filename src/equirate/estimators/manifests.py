@@ -64,7 +64,6 @@ _SETTINGS: dict[str, Rule] = {
     "tolerance": NUMBER,
     "confidence": maybe(Number(0, 1)),
     "confidence_method": OneOf(("cross", "holdout")),
-    "finish": maybe(FLAG),
     "two_sets": FLAG,
     "scale": FLAG,
     "warm_start": FLAG,

@@ -116,7 +116,7 @@ def _read_end(left: Arrays, count: int, problem: Problem) -> Start | None:
     return Start(parameters, multipliers)
 
 
-_HISTORY = {"round": 1, "objective": 2, "violation": 2, "multipliers": 3, "slacks": 3, "lagrangian": 2}
+_HISTORY = {"round": 1, "objective": 2, "violation": 2, "multipliers": 3, "slacks": 3, "lagrangian": 2, "bound": 2}
 """Dimensions of the recorded quantities."""
 
 

@@ -163,6 +163,9 @@ class LinearEngine:
         kept = [before.places[k] for k in np.flatnonzero(before.mixture.weights)]
         spaced = [place for place in before.places if place[0] < 2]
         generation.begin(before.families, labels, [*spaced, *kept])
+        if before.interrupted:  # nothing more is generated: the best mixture of what there is
+            generation.learn(())
+            generation.interrupted = True
         return generation
 
     def _score(self, W: Array) -> list[Direction]:

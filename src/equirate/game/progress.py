@@ -45,19 +45,12 @@ class ProgressLine:
         )
 
     def watch(self, generations: Sequence[Generation]) -> None:
-        """Show where column generation stands."""
+        """Show where column generation stands, a few times a second."""
         now = time.monotonic()
-        stage = generations[0].stages[-1]
         if now - self.last < 0.2:
             return
         self.last = now
-        gap = ""
-        if stage.bound is not None:
-            gap = f", at most {abs(stage.objective - stage.bound):.1g} from the best of these"
-        self._show(
-            f"pass {len(generations[0].stages) - 1}  {stage.columns} columns, best mixture: objective "
-            f"{stage.objective:.4f}, violation {stage.violation:.4f}{gap}"
-        )
+        self._show(standing(generations[0]))
 
     def _show(self, text: str, left: str = "") -> None:
         line = f"{text}  {time.monotonic() - self.start:.0f} s{left}"
@@ -70,3 +63,13 @@ class ProgressLine:
         if not self.ended:
             print(file=sys.stderr)
         self.ended = True
+
+
+def standing(generation: Generation) -> str:
+    """Where column generation stands: passes, columns, and the best mixture of these."""
+    stage = generation.stages[-1]
+    gap = "" if stage.bound is None else f", at most {abs(stage.objective - stage.bound):.1g} from the best of these"
+    return (
+        f"pass {len(generation.stages) - 1}  {stage.columns} columns, best mixture: objective "
+        f"{stage.objective:.4f}, violation {stage.violation:.4f}{gap}"
+    )

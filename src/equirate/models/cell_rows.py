@@ -14,7 +14,8 @@ cell is :math:`\sum_c a_c (L_c - [k_c < 0] Z_c)` and its slope :math:`\sum_c a_c
 Lindsay 1988).
 
 Features are centred and scaled to unit variance as they are copied, in single precision, with a column of ones last;
-sparse ones are scaled only, by what they are where they are not zero. Everything adds up over processes that share the rows.
+sparse ones are scaled only, by what they are where they are not zero. Everything adds up over processes that share the
+rows.
 """
 
 from __future__ import annotations

@@ -78,9 +78,8 @@ class ThresholdLearner(Learner):
     def answer(self, asked: Asked) -> Seen:
         """Find the cheapest threshold of every group and configuration."""
         costs = self.rows.trained.spread(asked.costs)[self.order]
-        for g in range(len(self.setting.groups)):
-            rows = slice(self.bounds[g], self.bounds[g + 1])
-            self.cuts[g] = _cheapest(self.sorted[rows], costs[rows])
+        groups = [slice(*self.bounds[g : g + 2]) for g in range(len(self.setting.groups))]
+        self.cuts = np.stack([_cheapest(self.sorted[rows], costs[rows]) for rows in groups])
         return Seen(self.rows.cells.sums(self.score[:, None] > self.cuts[self.group]))
 
     @cached_property

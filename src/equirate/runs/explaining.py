@@ -135,7 +135,7 @@ def explain(text: str) -> Explanation:
     range       [0, 1] on the left, 0.8 on the right
     moves       rises with tp(sex == 'Female')
     moves       falls with positive_rate(sex == 'Female')
-    kept        by surrogate (linear), corrective (trees, thresholds)
+    kept        by column_generation, surrogate (networks)
     """
     found = parse(text)
     shown = ", ".join(map(repr, found)) if isinstance(found, list) else repr(found)
@@ -182,9 +182,9 @@ def _uses(problems: dict[str, Any]) -> Uses:
         except DisciplineError as error:
             refused[use] = str(error)
         else:
-            first, second = (choose("auto", made, descends).name for descends in (True, False))
-            others = "no loss of scores with trees or thresholds" if made.losses() else f"{second} (trees, thresholds)"
-            by[use] = f"{first} (linear), {others}"
+            usual, network = (choose("auto", made, True, batches).name for batches in (False, True))
+            others = "no loss of scores with trees or thresholds" if made.losses() else f"{network} (networks)"
+            by[use] = f"{usual} (linear), {others}" if made.losses() else f"{usual}, {others}"
     return by, refused
 
 
