@@ -1,4 +1,4 @@
-"""Column generation in a fit: what it reaches, beside a game and a logistic regression, and frontiers that do not fall."""
+"""Column generation in a fit: what it reaches beside a game and a logistic regression, and its frontiers."""
 
 import numpy as np
 import pytest

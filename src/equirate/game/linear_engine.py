@@ -3,10 +3,10 @@
 In: a problem's table, features, and the part of every row. Out: columns with their weights for the features as given,
 counted as `predict` decides. `engine` calls this.
 
-The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than the
-regression of the labels, where that meets the constraints, and refined columns, each only where both halves of the
-quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters
-and the mixture is chosen on the rest.
+The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than
+the regression of the labels, where that meets the constraints, and refined columns, each only where both halves of the
+quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters and the
+mixture is chosen on the rest.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         part = np.zeros(len(sample), dtype=np.intp) if part is None else part
         fine = cells if parts == 1 else Folds(part, np.zeros((1, parts), dtype=bool)).cells(cells)
-        X = features(sample.X, len(sample))
-        shared = peers()
-        if sp.issparse(X) and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
+        X, shared = features(sample.X, len(sample)), peers()
+        sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
         return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting)
 
@@ -248,7 +248,7 @@ class LinearEngine:
         best = view.best(costs[:, 0])
         place = int(np.argmin(np.abs(best.edges)))
         one = replace(best, edges=best.edges[[place]], sums=best.sums[:, [place]])
-        generation.begin([self.family(one, Source.LABELS)], labels)
+        generation.begin([Family(one.sums, Source.LABELS, one)], labels)
         generation.learn(())
         return generation
 
