@@ -161,7 +161,7 @@ class Monitor:
         return read(path)
 
     def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Draw the bounds over time as one self-contained page; needs ``equirate[report]``."""
+        """Draw the bounds over time as one self-contained page, and return its path."""
         from .page import write_page
 
         return write_page(self, path, title)

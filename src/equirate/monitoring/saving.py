@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def _counts(follower: Follower, given: list[list[int]], rows: int) -> Counts:
 
 def _rises(moments: list[tuple[int, Counts]]) -> bool:
     """Whether rows, successes and failures never become fewer."""
-    for (rows, counts), (later_rows, later) in zip(moments, moments[1:], strict=False):
+    for (rows, counts), (later_rows, later) in pairwise(moments):
         more = later - counts
         if later_rows < rows or (more < 0).any() or (more[:, 0] > more[:, 1]).any():
             return False
