@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
+from ..data.alignment import check_indexes
 from ..data.examples import Examples, binary, fill_missing, same_length, to_numpy
 from ..data.slices import is_missing
 from ..judge.certify import check_confidence
@@ -124,12 +125,13 @@ class Monitor:
         late
             The rows were counted before, without labels: only constraints that need a label count them now.
         """
-        predicted, labels, known = self._decisions(y_pred, y)
         if late and y is None:
             raise DataError("late=True brings labels of rows that were counted before: give y")
+        check_indexes({"y_pred": y_pred, "y": y, "attributes": attributes, "sample_weight": sample_weight}, 3)
+        predicted, labels, known = self._decisions(y_pred, y)
         if not len(predicted):
             return self
-        columns = Examples.of(labels, attributes)
+        columns = Examples.of(labels, attributes, compared=True)
         examples = columns.with_columns(fill_missing(columns.columns)) if self._fills else columns
         there = _counted(sample_weight, len(predicted))
         marked = {}
