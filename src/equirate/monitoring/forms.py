@@ -179,6 +179,8 @@ def form_of(residual: Expression) -> Form:
     >>> type(form_of((eq.positive_rate(women) / eq.positive_rate(~women) >= 0.8).residual)).__name__
     'Share'
     """
+    if any(True for _ in residual.losses()):
+        raise EquirateError(f"a monitor follows decisions, and {residual!r} holds a loss of scores: leave it out")
     return _affine(residual) or _ratio(residual) or _general(residual)
 
 
@@ -324,8 +326,6 @@ def _general(residual: Expression) -> General:
         for child in part.children:
             visit(child)
 
-    if any(True for _ in residual.losses()):
-        raise EquirateError(f"a monitor follows decisions, and {residual!r} holds a loss of scores: leave it out")
     visit(residual)
     expr = with_leaves(residual, leaves)
     return General(expr, tuple(proportions), tuple(worths), -expr)

@@ -39,8 +39,8 @@ _EDGE = 1e-12
 """Values closer than this to 0 or 1 count as 0 or 1."""
 _FARTHEST = 60.0
 """Logarithm of the largest and smallest price of evidence that is tried."""
-_STEPS = 60
-"""Newton steps at most; half that many halvings of the bracket leave nothing either."""
+_STEPS = 100
+"""Newton steps at most; a third of that many halvings of the bracket leave nothing either."""
 
 
 def log_wealth(p: Array, successes: Array, trials: Array) -> Array:
@@ -102,7 +102,8 @@ def largest(coefficients: Array, successes: Array, trials: Array, limit: float) 
     def excess(log_price: float) -> float:
         nonlocal p
         slopes = steps * math.exp(log_price)
-        p = _at_slope(slopes, k, n, middle + slopes * spread)
+        # Next to 1 the slope is like 1 / (1 - p), and Newton's method would come back by doubling 1 - p only.
+        p = _at_slope(slopes, k, n, np.minimum(middle + slopes * spread, 1 - (1 - middle) / 8))
         return float(log_wealth(p, k, n).sum()) - limit
 
     low, high, width = guess, guess, 0.1

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,10 @@ class Plan:
     ----------
     streams, rows
         Streams at the boundary of each problem, and their rows.
-    moved, slow, most
-        Streams for each size of the move, at most so many for MAPIE's, which takes seconds for each, and the rows after
-        which a stream without an alarm is given up.
+    moved, most
+        Streams for each size of the move, and the rows after which a stream without an alarm is given up.
+    fewer
+        Methods that take so long that they get fewer of these streams, the first ones.
     day
         Rows between looks.
     before
@@ -45,13 +46,13 @@ class Plan:
     streams: int = 2000
     rows: int = 5000
     moved: int = 100
-    slow: int = 20
     most: int = 20_000
     day: int = 200
     moves: tuple[float, ...] = (0.02, 0.05, 0.1)
     before: int = 5000
     room: float = -0.02
     seed: int = 0
+    fewer: Mapping[str, int] = field(default_factory=lambda: {"all so far": 20, "day by day": 20, "MAPIE": 5})
 
 
 def _monitor(problem: Problem, stream: Rows, day: int) -> int | None:
@@ -122,8 +123,9 @@ def run(
 ) -> dict[str, Any]:
     """Measure what is not in the file yet: for every problem, move and method the rows until the alarm, or None."""
     done: dict[str, Any] = read_json(out) or {}
-    for problem in problems:
-        for key, method, number, stream in _wanted(problem, plan):
+    for chosen in METHODS:
+        wanted = [(problem, *each) for problem in problems for each in _wanted(problem, plan) if each[1] == chosen]
+        for problem, key, method, number, stream in wanted:
             if key in done and len(done[key]) >= number:
                 continue
             with warnings.catch_warnings():
@@ -159,7 +161,7 @@ def _wanted(problem: Problem, plan: Plan) -> list[tuple[str, str, int, Callable[
 
         for method in METHODS:
             if applies(method, problem):
-                number = min(plan.moved, plan.slow) if method == "MAPIE" else plan.moved
+                number = min(plan.moved, plan.fewer.get(method, plan.moved))
                 found.append((f"{problem.name}/{move}/{method}", method, number, moved))
                 found.append((f"{problem.name}/{move} later/{method}", method, number, later))
     return found

@@ -32,8 +32,8 @@ def make_tables(results: Mapping[str, Any], plan: Plan) -> list[Table]:
     )
     first = Table(
         "Rows until the alarm, broken from the first row on",
-        f"Median over {plan.moved} streams of up to {plan.most:,} rows, by how far the limit is overstepped; in "
-        "brackets the share without an alarm, where there are any. A dash where a method does not apply.",
+        f"Median over {_streams(results)} streams of up to {plan.most:,} rows, by how far the limit is overstepped; "
+        "in brackets the share without an alarm, where there are any. A dash where a method does not apply.",
         ("problem", *_header(plan)),
         tuple(_delays(results, plan, "", 0)),
     )
@@ -45,6 +45,15 @@ def make_tables(results: Mapping[str, Any], plan: Plan) -> list[Table]:
         tuple(_delays(results, plan, " later", plan.before)),
     )
     return [table for table in (alarms, first, later) if table.rows]
+
+
+def _streams(results: Mapping[str, Any]) -> str:
+    """How many streams each method had."""
+    numbers = {}
+    for method in METHODS:
+        found = [len(v) for key, v in results.items() if key.endswith(f"/{method}") and "/boundary/" not in key]
+        numbers[method] = max(found, default=0)
+    return ", ".join(f"{number} ({method})" for method, number in numbers.items() if number)
 
 
 def _header(plan: Plan) -> list[str]:
