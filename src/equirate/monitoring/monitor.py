@@ -206,7 +206,7 @@ class Monitor:
         unknown = values[~(found | np.asarray(values == negative))]
         if len(unknown):
             raise DataError(
-                f"{name} holds {unknown[0]!r}, which is no label of the classifier: they are {negative!r} and "
+                f"{name} holds {_plain(unknown[0])!r}, which is no label of the classifier: they are {negative!r} and "
                 f"{positive!r}"
             )
         return found.astype(np.int8)

@@ -105,8 +105,8 @@ def _problem(model: Model, how: Renewing) -> Problem | None:
     """The problem with the new constraints, not yet written out for groups; None where there are none."""
     if not how.subject_to:
         return None
-    check_names(how.subject_to, tuple(model.kinds), (*model.encoder.names, model.labels.column))
     constraints = [part for text in how.subject_to for part in parse_constraints(text)]
+    check_names(how.subject_to, tuple(model.kinds), (*model.encoder.names, model.labels.column))
     return Problem(model.trained.problem.objective, constraints)
 
 
