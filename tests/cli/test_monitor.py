@@ -193,6 +193,12 @@ def test_a_model_as_it_is_can_be_written_with_its_new_certificate(
     assert summary(capsys, "recertify", out, days / "day1.csv")[1]["previous"]["confidence"] == 0.95
 
 
+def test_limits_that_no_mixture_keeps_are_said(fitted: Path, people: Path, capsys: Capture) -> None:
+    strict = ["--subject-to", "precision() >= 0.999", "--subject-to", "recall() >= 0.9"]
+    assert main(["recertify", str(fitted), str(people), *strict]) == 3
+    assert "no mixture of the members keeps these limits" in " ".join(capsys.readouterr().err.split())
+
+
 def test_anybodys_summary_is_only_data(copied: Callable[[], Path], days: Path, capsys: Capture) -> None:
     folder = copied()
     for text in (

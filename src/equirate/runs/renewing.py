@@ -74,7 +74,9 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
     part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense)
     if wanted is not None:
         tell.stage("Mixing")
-        model, part = _mixed(model, wanted, part, how)
+        model, part, met = _mixed(model, wanted, part, how)
+        if not met:
+            tell.note("no mixture of the members keeps these limits on the rows that it is chosen on: train again")
     tell.stage("Certifying")
     achieved = model.trained.evaluate(part, how.confidence)
     old = read_summary(model_folder).get("test")
@@ -110,8 +112,8 @@ def _problem(model: Model, how: Renewing) -> Problem | None:
     return Problem(model.trained.problem.objective, constraints)
 
 
-def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Model, Part]:
-    """A new mixture, and the rows that it was not chosen on."""
+def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Model, Part, bool]:
+    """A new mixture, the rows that it was not chosen on, and whether it keeps the limits on the others."""
     examples = part.examples()
     problem = wanted.expanded(examples)
     refuse_empty(problem, examples)
@@ -119,25 +121,33 @@ def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Mo
     rows, rest = part.taken(chosen_on), part.taken(held)
     refuse_empty(problem, rest.examples())
     members = _members(model.trained)
-    weights = _weights(problem, members, model.trained.features(rows.X), rows)
+    weights, met = _weights(problem, members, model.trained.features(rows.X), rows)
     support = np.flatnonzero(weights > 0)
     classifier = Classifier(members.take(support.tolist()), weights[support], problem, "polish")
     old = model.trained
     salt = int(getattr(old.estimator, "salt_", None) or old.salt)
     trained = Trained(old.kind, None, classifier, problem, old.scorer, salt)
-    return Model(trained, model.labels, model.encoder, model.kinds, model.weight), rest
+    return Model(trained, model.labels, model.encoder, model.kinds, model.weight), rest, met
 
 
 def _members(trained: Trained) -> Members:
-    """Every member that the model has kept, and those that say the same to everybody, where its kind has them."""
+    """The members that the model has kept, and those that say the same to everybody, where its kind has them.
+
+    A derandomised output is no member of a mixture: only members of the mixture's own kind are taken.
+    """
     outputs = getattr(trained.estimator, "_outputs", None) or {"": trained.classifier}
-    parts = [output.members for output in outputs.values()]
-    same = constants(parts[0])
-    return joined(parts if same is None else [*parts, same])
+    mixed = outputs.get("stochastic", trained.classifier).members
+    parts = [mixed, *(each.members for each in outputs.values() if each.members is not mixed)]
+    alike = [part for part in parts if type(part) is type(mixed)]
+    same = constants(mixed)
+    return joined(alike if same is None else [*alike, same])
 
 
-def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> NDArray[np.float64]:
-    """The best mixture of members on some rows: their decisions there are a list of classifiers to choose from."""
+def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[NDArray[np.float64], bool]:
+    """The best mixture of members on some rows, and whether it keeps the constraints there.
+
+    Their decisions on these rows are a list of classifiers to choose from.
+    """
     decided = members.decide(X)
     distinct = np.unique(decided, axis=1, return_index=True)[1]
     columns = [decided[:, k].astype(np.int8) for k in distinct]
@@ -150,7 +160,7 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> NDArray[
     weights = np.zeros(len(members))
     for column, weight in zip(found.classifiers, mixture.weights, strict=True):
         weights[places[id(column)]] += weight
-    return weights
+    return weights, solution.status.feasible
 
 
 # -- telling --------------------------------------------------------------------------------------

@@ -62,7 +62,8 @@ class Problem:
         rates: Array = np.clip(plain + shift * np.array(self.change), 0.0, 1.0)
         return rates
 
-    def _violation(self, shift: float) -> float:
+    def violation_at(self, shift: float) -> float:
+        """The violation at a shift."""
         group, label = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
         weight = np.where(group == 1, SHARE, 1 - SHARE) * np.where(label == 1, BASE, 1 - BASE)
         p = self._at(shift)[group, label]
@@ -78,7 +79,7 @@ class Problem:
 
 @cache
 def _shift(problem: Problem, violation: float) -> float:
-    return float(brentq(lambda shift: problem._violation(shift) - violation, problem.least, 0.25))
+    return float(brentq(lambda shift: problem.violation_at(shift) - violation, problem.least, 0.25))
 
 
 _ALL, _POSITIVES = ((1.0, 1.0), (1.0, 1.0)), ((0.0, -1.0), (0.0, -1.0))
