@@ -37,7 +37,7 @@ def test_large_moves_are_found_by_every_method_that_applies(problem: Problem) ->
 
 def test_mapie_finds_a_large_move() -> None:
     pytest.importorskip("mapie")
-    rows = PROBLEMS[3].draw(np.random.default_rng(1), 1000, 0.2)
+    rows = PROBLEMS[3].draw(np.random.default_rng(1), 3000, 0.1)
     assert METHODS["MAPIE"](PROBLEMS[3], rows, 200) is not None
 
 
@@ -62,6 +62,12 @@ def test_the_command(tmp_path: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "2,000 rows for six constraints" in found.output
     assert "| rate | positive_rate() <= 0.4 | 2 |" in page.read_text("utf-8")
+
+
+def test_bounds_for_all_times_are_wider_than_those_for_one_look() -> None:
+    found = monitoring.widths((1000,))
+    assert len(found) == 8
+    assert all(1.4 < width < 5 for (width,) in found.values())
 
 
 @pytest.mark.slow

@@ -208,6 +208,15 @@ def test_a_fitted_classifier_brings_its_problem_and_labels() -> None:
     assert eq.Monitor(clf.classifier_).update(positive, attributes={"sex": sex}).status() == monitor.status()
 
 
+def test_baselines_may_be_labels() -> None:
+    class Fitted:
+        classes_ = np.array(["no", "yes"])
+        problem_ = eq.Problem(eq.maximize(eq.f1()), [eq.churn("old") <= 0.6])
+
+    monitor = eq.Monitor(Fitted()).update(["yes", "no", "no"], attributes={"old": ["yes", "yes", "no"]})
+    assert monitor.status()[0].estimate == pytest.approx(1 / 3 - 0.6)
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 

@@ -400,7 +400,7 @@ def monitor(
     except KeyboardInterrupt:
         typer.echo(f"\nInterrupted. What is done is in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    made = measured.make_tables(results, plan)
+    made = measured.make_tables(results, plan, measured.widths() if rows else None)
     show(made, sys.stdout)
     if rows:
         typer.echo(f"{rows:,} rows for six constraints: {measured.speed(rows):.1f} s")

@@ -131,8 +131,7 @@ class Monitor:
         predicted, labels, known = self._decisions(y_pred, y)
         if not len(predicted):
             return self
-        columns = Examples.of(labels, attributes, compared=True)
-        examples = columns.with_columns(fill_missing(columns.columns)) if self._fills else columns
+        examples = self._examples(labels, attributes)
         there = _counted(sample_weight, len(predicted))
         marked = {}
         for follower in self._followers:
@@ -173,6 +172,18 @@ class Monitor:
 
     def __repr__(self) -> str:
         return f"<Monitor: {len(self._followers)} constraints, {self.rows:,} rows, {len(self.alarms)} alarms>"
+
+    def _examples(self, labels: NDArray[np.int8], attributes: Any) -> Examples:
+        """Labels and attributes; missing ones and baselines are read as the fitted classifier does."""
+        examples = Examples.of(labels, attributes, compared=True)
+        columns = dict(fill_missing(examples.columns) if self._fills else examples.columns)
+        texts = [] if self.labels is None else [str(label) for label in self.labels]
+        for one in {one for follower in self._followers for one in follower.proportions}:
+            if texts and one.baseline is not None and one.baseline in columns:
+                column = columns[one.baseline].astype(str)
+                if set(np.unique(column)) <= set(texts):
+                    columns[one.baseline] = (column == texts[1]).astype(np.int8)
+        return examples.with_columns(columns)
 
     def _decisions(self, y_pred: Any, y: Any) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.bool_]]:
         """Decisions and labels as 0 and 1, and which labels are known (the others are 0)."""

@@ -1,4 +1,4 @@
-"""A million rows, and updates that are killed in the middle."""
+"""A million rows, how wide bounds are that hold at all times, and updates that are killed in the middle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import equirate as eq
 
-from .problems import PROBLEMS
+from .problems import PROBLEMS, WOMEN
 
 _SCRIPT = """
 import sys
@@ -44,6 +44,32 @@ def speed(rows: int = 1_000_000, day: int = 1000) -> float:
         monitor.update(part.predicted, part.label, attributes={"sex": part.sex})
     monitor.status()
     return time.perf_counter() - began
+
+
+WIDTHS = {
+    "positive_rate() <= 0.4": eq.positive_rate() <= 0.4,
+    "parity of positive rates": eq.positive_rate(WOMEN) >= eq.positive_rate(~WOMEN) - 0.05,
+    "parity of precisions": eq.precision(WOMEN) >= eq.precision(~WOMEN) - 0.05,
+    "ratio of positive rates": eq.positive_rate(WOMEN) / eq.positive_rate(~WOMEN) >= 0.8,
+    "parity of F1": eq.f1(WOMEN) >= eq.f1(~WOMEN) - 0.05,
+    "G-mean": eq.g_mean() >= 0.6,
+    "cost(fp=1, fn=5)": eq.cost(fp=1, fn=5) <= 1,
+    "a group against everybody": eq.positive_rate(WOMEN) <= eq.positive_rate() + 0.05,
+}
+
+
+def widths(sizes: tuple[int, ...] = (1000, 10_000, 100_000)) -> dict[str, list[float]]:
+    """Width of the bounds of a monitor over that of two-sided 95 % bounds of `equirate.certify`, on the same rows."""
+    found: dict[str, list[float]] = {name: [] for name in WIDTHS}
+    for size in sizes:
+        rng = np.random.default_rng(0)
+        sex, y = np.where(rng.random(size) < 0.5, "F", "M"), rng.random(size) < 0.4
+        predicted = np.where(y, rng.random(size) < 0.7, rng.random(size) < 0.2)
+        for name, constraint in WIDTHS.items():
+            (always,) = eq.Monitor(constraint).update(predicted, y, attributes={"sex": sex}).status()
+            (once,) = eq.certify(constraint, y, predicted, {"sex": sex}, confidence=0.975)
+            found[name].append((always.upper - always.lower) / (once.high - once.low))
+    return found
 
 
 def killed(folder: Path, kills: int = 20, rows: int = 400_000, day: int = 100) -> dict[str, int | bool]:

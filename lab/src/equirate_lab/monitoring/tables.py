@@ -14,8 +14,10 @@ from .runner import METHODS, Plan
 ABSENT = "–"
 
 
-def make_tables(results: Mapping[str, Any], plan: Plan) -> list[Table]:
-    """False alarms, and rows until the alarm from the first row on and after many good ones."""
+def make_tables(
+    results: Mapping[str, Any], plan: Plan, widths: Mapping[str, Sequence[float]] | None = None
+) -> list[Table]:
+    """False alarms, rows until the alarm from the first row on and after many good ones, and widths of bounds."""
     kinds = {problem.name: problem.kind for problem in PROBLEMS}
     rows = []
     for name, kind in kinds.items():
@@ -44,7 +46,14 @@ def make_tables(results: Mapping[str, Any], plan: Plan) -> list[Table]:
         ("problem", *_header(plan)),
         tuple(_delays(results, plan, " later", plan.before)),
     )
-    return [table for table in (alarms, first, later) if table.rows]
+    wide = Table(
+        "Width of the bounds",
+        "Width of a monitor's bounds, which hold at all times, over that of `eq.certify` at 97.5 % on each side, for "
+        "one look at the same rows; two groups of the same size.",
+        ("constraint", "1,000 rows", "10,000 rows", "100,000 rows"),
+        tuple((name, *(f"{width:.2f}" for width in found)) for name, found in (widths or {}).items()),
+    )
+    return [table for table in (alarms, first, later, wide) if table.rows]
 
 
 def _streams(results: Mapping[str, Any]) -> str:
