@@ -403,7 +403,7 @@ def monitor(
     made = measured.make_tables(results, plan, measured.widths() if rows else None)
     show(made, sys.stdout)
     if rows:
-        typer.echo(f"{rows:,} rows for six constraints: {measured.speed(rows):.1f} s")
+        typer.echo(f"{rows:,} rows for six constraints: {measured.speed(rows):.1f} s of one core")
     if kills:
         typer.echo(f"killed: {measured.killed(out.with_suffix('.killed'), kills)}")
     if docs is not None:
