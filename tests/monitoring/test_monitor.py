@@ -1,6 +1,7 @@
 """`Monitor`: what is counted when, verdicts, alarms, and what is refused."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -233,11 +234,19 @@ def test_probabilities_are_refused() -> None:
         eq.Monitor(eq.positive_rate() <= 0.3).update([0.0, 0.5])
 
 
-def test_families_need_groups() -> None:
-    with pytest.raises(eq.EquirateError, match="give the fitted classifier, which knows them, or slices"):
-        eq.Monitor(eq.demographic_parity("sex", tolerance=0.1))
-    slices = [WOMEN, eq.attr("sex") == "M"]
-    assert len(eq.Monitor(eq.demographic_parity(slices, tolerance=0.1)).constraints) == 1
+def test_ready_made_constraints_are_those_of_the_first_rows(tmp_path: Path) -> None:
+    predicted, y, people = rows(500)
+    monitor = eq.Monitor(eq.Problem(eq.maximize(eq.f1()), eq.demographic_parity("sex", tolerance=0.1)), floor=0.3)
+    assert monitor.constraints == monitor.status() == []
+    with pytest.raises(eq.FileError, match="the groups of ready-made constraints are not known"):
+        monitor.save(tmp_path / "state.json")
+    with pytest.raises(eq.DataError, match="needs at least two groups"):
+        monitor.update([1], [1], attributes={"sex": ["F"]})
+    monitor.update(predicted, y, attributes=people)
+    text = "abs(positive_rate(sex == 'F') - positive_rate(sex == 'M')) <= 0.1"
+    assert [repr(constraint) for constraint in monitor.constraints] == [text, "f1() >= 0.3"]
+    written = eq.Monitor(monitor.constraints).update(predicted, y, attributes=people)
+    assert monitor.status() == written.status()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from .._core.errors import DataError, EquirateError
 from ..data.alignment import check_indexes
 from ..data.examples import Examples, binary, fill_missing, same_length, to_numpy
 from ..data.slices import is_missing
+from ..judge.border import constraints_in
 from ..judge.certify import check_confidence
 from ..language.expressions import Constraint, number
 from ..language.parity import Family
@@ -49,8 +50,8 @@ class Monitor:
     ----------
     problem_or_fitted
         A `Problem`, a constraint or a list of them, or anything fitted that has one: `RateClassifier`,
-        `RatePostprocessor`, `Classifier`. Ready-made constraints over an attribute need something fitted, which knows
-        the groups.
+        `RatePostprocessor`, `Classifier`. Ready-made constraints over an attribute are those of the groups that the
+        classifier was fitted on; without one, of the groups among the first rows.
     confidence
         Of all bounds together.
     floor
@@ -78,17 +79,22 @@ class Monitor:
         for name in ("problem_", "problem"):
             problem = getattr(problem_or_fitted, name, None) or problem
         self._fills = getattr(problem_or_fitted, "missing", "refuse") == "group"
-        constraints = list(_constraints(problem))
+        asked = list(_constraints(problem))
         if floor is not None:
-            constraints.append(_above_floor(problem, floor))
-        if not constraints:
+            asked.append(_above_floor(problem, floor))
+        if not asked:
             raise EquirateError("there is nothing to follow: give a constraint, or a floor of the objective")
         self.confidence = float(confidence)
         self.rows = 0
         self.model: str | None = None
         self.sources: list[Source] = []
+        self._families = asked if any(isinstance(each, Family) for each in asked) else []
+        self._followers = [] if self._families else self._made([c for c in asked if isinstance(c, Constraint)])
+
+    def _made(self, constraints: list[Constraint]) -> list[Follower]:
+        """Followers at equal shares of what the confidence leaves."""
         alpha = (1 - self.confidence) / len(constraints)
-        self._followers = [Follower(constraint, alpha) for constraint in constraints]
+        return [Follower(constraint, alpha) for constraint in constraints]
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -133,12 +139,14 @@ class Monitor:
             return self
         examples = self._examples(labels, attributes)
         there = _counted(sample_weight, len(predicted))
+        followers = self._followers or self._made(constraints_in(self._families, examples))
         marked = {}
-        for follower in self._followers:
+        for follower in followers:
             if not (late and not follower.needs_label):
                 use = there & known if follower.needs_label else there
                 marks = [one.mark(examples, predicted) for one in follower.proportions]
                 marked[follower] = [(trials[use], successes[use]) for trials, successes in marks], int(use.sum())
+        self._followers, self._families = followers, []
         for follower, (marks, length) in marked.items():  # nothing is counted unless everything can be
             follower.add(marks, length)
         self.rows += 0 if late else int(there.sum())
@@ -238,17 +246,12 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _constraints(given: Any) -> Iterable[Constraint]:
-    """The constraints of whatever holds some; ready-made ones over an attribute are refused."""
-    if isinstance(given, Constraint):
+def _constraints(given: Any) -> Iterable[Constraint | Family]:
+    """The constraints of whatever holds some."""
+    if isinstance(given, (Constraint, Family)):
         yield given
     elif isinstance(given, Problem):
-        yield from (part for each in given.constraints for part in _constraints(each))
-    elif isinstance(given, Family):
-        raise EquirateError(
-            f"{given!r} is written out for the groups in the data, and a monitor has none yet: give the fitted "
-            "classifier, which knows them, or slices, as in demographic_parity([attr('sex') == 'F', ...])"
-        )
+        yield from given.constraints
     elif isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
         yield from (part for each in given for part in _constraints(each))
     else:

@@ -59,6 +59,8 @@ _FILE = Fields({"format": OneOf((FORMAT,)), "version": Whole(1), "sha256": Text(
 
 def write(monitor: Monitor, path: str | os.PathLike[str]) -> None:
     """Write a monitor; refuses what could not be read back, such as constraints with functions of one's own."""
+    if not monitor._followers:
+        raise FileError("nothing was counted yet, so that the groups of ready-made constraints are not known")
     content = {
         "confidence": monitor.confidence,
         "rows": monitor.rows,

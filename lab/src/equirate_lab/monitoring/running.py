@@ -35,7 +35,7 @@ print(monitor)
 
 
 def speed(rows: int = 1_000_000, day: int = 1000) -> float:
-    """Seconds of one core to count so many rows, a thousand at a time, for the six problems, and to say the verdicts."""
+    """Seconds of one core to count so many rows for the six problems, a thousand at a time, and to say the verdicts."""
     stream = PROBLEMS[0].draw(np.random.default_rng(0), rows, -0.05)
     monitor = eq.Monitor([problem.constraint for problem in PROBLEMS])
     began = time.process_time()
