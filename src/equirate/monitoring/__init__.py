@@ -5,7 +5,9 @@
 `proportions`
     What is counted: rows in a denominator, and successes among them.
 `forms`
-    A constraint's violation as a function of proportions, and its bounds.
+    Kinds of violations as functions of proportions, and their bounds.
+`residuals`
+    Which form a constraint's violation has.
 `enclosing`
     The range of any expression over a box.
 `following`

@@ -142,7 +142,7 @@ def largest_value(expr: Expression, box: Box) -> float:
     --------
     >>> from equirate import square
     >>> x = Leaf(0)
-    >>> round(largest_value(x - square(x), (UNIT,)), 2)  # interval arithmetic alone says 1
+    >>> round(largest_value(x - square(x), (Interval(0, 1),)), 2)  # interval arithmetic alone says 1
     0.25
     """
     tie = itertools.count()

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from ..judge.certify import opposed
 from ..language.expressions import Constraint
-from .forms import Form, form_of
+from .forms import Form
 from .proportions import Mask, Proportion
+from .residuals import form_of
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -47,7 +47,10 @@ def page(monitor: Monitor, title: str | None = None) -> str:
     statuses, followers = monitor.status(), monitor._followers
     heading = escape(title or "Are the constraints still kept?")
     style = (files("equirate.report") / "templates" / "style.css").read_text("utf-8")
-    worst = next((v for v in ("broken", "cannot tell") if v in {s.verdict for s in statuses}), "kept")
+    worst = next(
+        (v for v in ("broken", "cannot tell") if v in {s.verdict for s in statuses}),
+        "kept" if statuses else "cannot tell",
+    )
     charts = "\n".join(_constraint(status, follower) for status, follower in zip(statuses, followers, strict=True))
     return f"""<!doctype html>
 <html lang="en">
@@ -93,6 +96,8 @@ def sentence(monitor: Monitor) -> str:
     'After 0 rows: 1 constraint cannot be told yet.'
     """
     verdicts = [status.verdict for status in monitor.status()]
+    if not verdicts:
+        return "Nothing was counted yet."
     words = {"broken": "broken", "kept": "kept", "cannot tell": "cannot be told yet"}
     parts = [(verdicts.count(verdict), said) for verdict, said in words.items() if verdict in verdicts]
     told = [_part(count, said, first=not k) for k, (count, said) in enumerate(parts)]

@@ -31,12 +31,16 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Proportion:
-    """Successes among the rows of a slice that count; ``counted`` and ``success`` have one flag for each sort."""
+    """Successes among the rows of a slice that count; ``counted`` and ``success`` have one flag for each sort.
+
+    Where there is a ``part``, only rows of that slice are successes.
+    """
 
     slice: Slice
     baseline: str | None
     counted: Flags
     success: Flags
+    part: Slice | None = None
 
     @property
     def needs_label(self) -> bool:
@@ -50,7 +54,8 @@ class Proportion:
         other = 0 if self.baseline is None else 2 * examples.baseline(self.baseline)
         sorts = 4 * examples.labels + other + predicted
         trials = np.array(self.counted)[sorts] & examples.mask(self.slice)
-        return trials, trials & np.array(self.success)[sorts]
+        successes = trials & np.array(self.success)[sorts]
+        return trials, successes if self.part is None else successes & examples.mask(self.part)
 
 
 def oriented(slice_: Slice, baseline: str | None, counted: Any, success: Any) -> tuple[Proportion, bool]:
