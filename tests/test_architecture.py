@@ -25,6 +25,7 @@ ROOMS = [
     "game",
     "judge",
     "report",
+    "monitoring",
     "estimators",
     "torch",
     "distributed",
@@ -192,6 +193,7 @@ PUBLIC = [
     "load",
     "certify",
     "power",
+    "Monitor",
 ]
 
 

@@ -48,6 +48,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .game.solution import Solution, Status
     from .game.solving import solve
     from .judge.border import certify, power
+    from .monitoring.monitor import Monitor
 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
     from .language.functions import (
@@ -125,6 +126,7 @@ _NAMES = {
     "load": "estimators.loading",
     "certify": "judge.border",
     "power": "judge.border",
+    "Monitor": "monitoring.monitor",
 }
 """What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
 
@@ -168,6 +170,7 @@ __all__ = [
     # judging any classifier
     "certify",
     "power",
+    "Monitor",
     # errors and warnings
     "EquirateError",
     "DisciplineError",

@@ -1,7 +1,7 @@
 """The commands and their arguments. Each hands them to `runs`, prints what comes back, and returns the exit code.
 
-0: done; 3: a constraint is broken on held-out data, or a confidence that was asked for was not certified; 2: bad input,
-in one line; 130: interrupted, with what was reached saved.
+0: done; 3: a constraint is broken on held-out data or raised an alarm, or a confidence that was asked for was not
+certified; 2: bad input, in one line; 130: interrupted, with what was reached saved.
 """
 
 from __future__ import annotations
@@ -229,6 +229,55 @@ def audit(
         tuple(missing or ()),
     )
     return _told(lambda shown: judging.audited(data, how, shown, top), json, quiet)
+
+
+@app.command()
+def monitor(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    data: Annotated[Path, typer.Argument(help="New rows in the order of their decisions: a file or a folder.")],
+    state: Annotated[Path, typer.Option(help="File that keeps the counts; it is begun where there is none.")],
+    late: Annotated[
+        bool, typer.Option("--late", help="These rows were counted before; their labels have come now.")
+    ] = False,
+    prediction: Annotated[
+        str | None, typer.Option(help="Column of the decisions as they were served; else the model decides again.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Column that says who a row is about, as in predict.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="Of all bounds at all times together (0.95).")] = None,
+    floor: Annotated[float | None, typer.Option(help="Follow the objective, too: the value that it must keep.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Page with the bounds over time; by default beside the state, as .html.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Follow a model's constraints on rows that arrive: kept, broken (exit code 3) or cannot tell yet."""
+    from ..runs import monitoring
+
+    how = monitoring.Following(state, confidence, floor, late, prediction or "", key or "", page)
+    return _told(lambda shown: monitoring.monitor(model, data, how, shown), json, quiet)
+
+
+@app.command()
+def recertify(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    data: Annotated[Path, typer.Argument(help="Rows that the model has not seen.")],
+    subject_to: Annotated[
+        list[str] | None, typer.Option(help="A changed constraint; may be repeated. The members are mixed anew.")
+    ] = None,
+    split: Annotated[float, typer.Option(help="With --subject-to: share of the rows to certify on.")] = 0.5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that split.")] = 0,
+    confidence: Annotated[float, typer.Option(help="Confidence of intervals and verdicts.")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="Folder for the model and its certificate.")] = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Certify a model again on new rows, or a new mixture of its members for changed limits, without training."""
+    from ..runs import renewing
+
+    how = renewing.Renewing(confidence, tuple(subject_to or ()), split, seed)
+    return _told(lambda shown: renewing.recertify(model, data, how, out, shown, force), json, quiet)
 
 
 @app.command()

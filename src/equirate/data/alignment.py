@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from .._core.errors import DataError, EquirateWarning
 
@@ -50,6 +51,8 @@ def _indexes(name: str, values: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(values, Mapping):
         for key, column in values.items():
             yield from _indexes(f"attribute {str(key)!r}", column)
+        return
+    if values is None or isinstance(values, np.ndarray):  # asking narwhals takes longer than a small batch
         return
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)

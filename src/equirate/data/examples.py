@@ -310,6 +310,8 @@ def scores_of(values: Any) -> Array:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
+    if type(values) is np.ndarray:
+        return values
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
         if isinstance(native, (nw.Series, nw.DataFrame)):
@@ -385,6 +387,8 @@ def _categories(source: Any) -> frozenset[str]:
 
 
 def _is_categorical(values: Any) -> bool:
+    if isinstance(values, np.ndarray):
+        return False
     native = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         return isinstance(native.dtype, (nw.Categorical, nw.Enum))

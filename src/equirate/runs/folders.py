@@ -24,6 +24,7 @@ from .._core.errors import EquirateError, FileError
 from .._core.rules import check_arrays
 from ..estimators import files
 from ..estimators.loading import load
+from ..estimators.saving import plain_mixture
 from ..game.classifiers import Classifier
 from ..models.finite import FiniteMembers
 from ..models.forests import Boosted, Forest
@@ -120,8 +121,9 @@ def save(model: Model, folder: Path) -> None:
     """Write a model's two files."""
     trained = model.trained
     if trained.estimator is None:
-        raise FileError("trees of a folder that was written before 0.3 can be used, and not saved again")
-    trained.estimator.save(folder / CLASSIFIER)
+        files.write(folder / CLASSIFIER, *plain_mixture(trained.classifier))
+    else:
+        trained.estimator.save(folder / CLASSIFIER)
     scorer = trained.scorer
     described = {
         "format": FORMAT,
@@ -134,6 +136,8 @@ def save(model: Model, folder: Path) -> None:
         "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
         "columns": model.encoder.plain(),
     }
+    if trained.estimator is None:
+        described["salt"] = trained.salt
     write_text(folder / DESCRIPTION, as_json(described))
 
 
@@ -168,6 +172,15 @@ def open_model(path: Path) -> Model:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 
 
+def read_summary(path: Path) -> dict[str, Any]:
+    """What ``summary.json`` of a model's folder says, or nothing where there is none that can be read."""
+    try:
+        found = json.loads(_content(path / "summary.json").decode("utf-8"))
+    except (FileError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _described(path: Path) -> dict[str, Any]:
     try:
         described = json.loads(_content(path).decode("utf-8"))
@@ -197,22 +210,40 @@ def _content(path: Path) -> bytes:
 def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
     if kind == "trees" and files.read(path / CLASSIFIER)[0].get("kind") == "Forests":
         return _read_trees(path / CLASSIFIER, width)
-    estimator = load(path / CLASSIFIER)
+    found = load(path / CLASSIFIER)
+    if isinstance(found, Classifier):
+        return _mixture(found, kind, described, width)
+    estimator = found
     if (
         set(map(str, estimator.classes_)) != {labels.positive, labels.negative}
         or str(estimator.pos_label) != labels.positive
     ):
         raise FileError("the labels of the classifier are not those of the table")
-    scorer = None
-    if kind == "thresholds":
-        found = _dict(described.get("scorer"))
-        weights = np.array([_number(weight) for weight in found.get("weights", [])])
-        if len(weights) != width:
-            raise FileError("there is not one weight for each feature")
-        scorer = Scorer(weights, _number(found.get("intercept")))
-    elif estimator.n_features_in_ != width:
+    scorer = _scorer(described, width) if kind == "thresholds" else None
+    if scorer is None and estimator.n_features_in_ != width:
         raise FileError("the classifier has another number of features than the table")
     return Trained(kind, estimator, estimator.classifier_, estimator.problem_, scorer)
+
+
+def _mixture(classifier: Classifier, kind: str, described: dict[str, Any], width: int) -> Trained:
+    """A new mixture of a classifier's members, which has no estimator."""
+    if classifier.problem is None:
+        raise FileError("the mixture does not say which problem it is for")
+    scorer = _scorer(described, width) if kind == "thresholds" else None
+    if scorer is None and classifier.members.width not in (None, width):
+        raise FileError("the classifier has another number of features than the table")
+    salt = described.get("salt", 0)
+    if isinstance(salt, bool) or not isinstance(salt, int) or not 0 <= salt < 2**63:
+        raise FileError("the salt is not a whole number below 2^63")
+    return Trained(kind, None, classifier, classifier.problem, scorer, salt)
+
+
+def _scorer(described: dict[str, Any], width: int) -> Scorer:
+    found = _dict(described.get("scorer"))
+    weights = np.array([_number(weight) for weight in found.get("weights", [])])
+    if len(weights) != width:
+        raise FileError("there is not one weight for each feature")
+    return Scorer(weights, _number(found.get("intercept")))
 
 
 def _read_trees(path: Path, width: int) -> Trained:

@@ -27,7 +27,7 @@ from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_r
 from .folders import Model, open_model, output_folder
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, labels_of, people_of, read_part, weights_of
+from .preparing import Labels, Teller, labels_of, people_of, read_part, weights_of
 
 
 def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool) -> Outcome:
@@ -108,7 +108,7 @@ def _decided(
             continue
         table = dict(zip(batch.schema.names, batch.columns, strict=True))
         X = model.encoder.features_of(table, None, dense)
-        key = _key(how.key, table[how.key]) if how.key else None
+        key = key_of(how.key, table[how.key]) if how.key else None
         columns: dict[str, Any] = {name: table[name] for name in copied}
         columns["prediction"] = model.trained.decide(X, model.labels, key)
         if how.probability:
@@ -116,7 +116,8 @@ def _decided(
         yield columns
 
 
-def _key(name: str, column: Any) -> NDArray[Any]:
+def key_of(name: str, column: Any) -> NDArray[Any]:
+    """The values of a key's column, none of them missing."""
     found, values = text_of(column)
     if (found < 0).any():
         raise DataError(f"the key {name!r} is missing in {int((found < 0).sum()):,} rows")
@@ -155,7 +156,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
     labels, positive = labels_of(how.label, how.positive, table[how.label])
-    decided = _decisions(how, table[how.prediction], labels.positive, labels.negative)
+    decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
     weights = weights_of(how.weight, table)
@@ -163,21 +164,20 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     return Outcome(_told(found, most), {"equirate": eq.__version__, **found.as_dict()}, Exit.DONE)
 
 
-def _decisions(how: Auditing, column: Any, positive: str, negative: str) -> NDArray[np.bool_]:
+def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
     """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold."""
-    name = how.prediction
-    if how.threshold is not None:
+    if threshold is not None:
         kind = kind_of(name, column)
         if kind is not Kind.NUMBER:
             raise DataError(f"--threshold needs scores, but {name!r} holds no numbers")
         scores = numbers(name, column, kind)
         if np.isnan(scores).any():
             raise DataError(f"the prediction {name!r} is missing in {int(np.isnan(scores).sum()):,} rows")
-        return np.asarray(scores >= how.threshold)
+        return np.asarray(scores >= threshold)
     found, values = text_of(column)
     if (found < 0).any():
         raise DataError(f"the prediction {name!r} is missing in {int((found < 0).sum()):,} rows")
-    for yes, no in ((positive, negative), ("1", "0"), ("true", "false")):
+    for yes, no in ((labels.positive, labels.negative), ("1", "0"), ("true", "false")):
         if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
             return np.array([value.casefold() == yes.casefold() for value in values])[found]
     raise DataError(

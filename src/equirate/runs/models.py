@@ -50,13 +50,16 @@ class Trained:
     kind
         ``"linear"``, ``"trees"`` or ``"thresholds"``.
     estimator
-        The `RateClassifier` or `RatePostprocessor`; None for trees of a folder that was written before 0.3.
+        The `RateClassifier` or `RatePostprocessor`; None for a new mixture of its members (``recertify``), and for
+        trees of a folder that was written before 0.3.
     classifier
         The mixture that decides.
     problem
         What it was trained for, with ready-made constraints written out for the groups of the training rows.
     scorer
         What makes the features of ``thresholds``.
+    salt
+        Of the hashed decisions, where there is no estimator to know it.
     """
 
     kind: str
@@ -64,6 +67,7 @@ class Trained:
     classifier: Classifier
     problem: Problem
     scorer: Scorer | None = None
+    salt: int = 0
 
     def features(self, X: Any) -> Any:
         """What the estimator is given."""
@@ -78,7 +82,7 @@ class Trained:
         features = self.features(X)
         if self.estimator is not None:
             return np.asarray(self.estimator.predict(features, key=key))
-        return labels.named(self.classifier.predict_hashed(features, key=key).astype(bool))
+        return labels.named(self.classifier.predict_hashed(features, salt=self.salt, key=key).astype(bool))
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""

@@ -167,13 +167,15 @@ def read_part(
     table = source.table(list(known), known)
     found, values = text_of(table[labels.column])
     _no_missing(found, labels.column)
-    unknown = [value for value in values if not (_same(value, labels.positive) or _same(value, labels.negative))]
+    unknown = [
+        value for value in values if not (same_label(value, labels.positive) or same_label(value, labels.negative))
+    ]
     if unknown:
         raise DataError(
             f"the label {labels.column!r} holds {unknown[0]!r}, which was not in training: there it held "
             f"{labels.negative!r} and {labels.positive!r}"
         )
-    positive = np.array([_same(value, labels.positive) for value in values], dtype=bool)[found]
+    positive = np.array([same_label(value, labels.positive) for value in values], dtype=bool)[found]
     return Part(encoder.features_of(table, None, dense), positive, people_of(table, kinds), weights_of(weight, table))
 
 
@@ -227,7 +229,7 @@ def labels_of(name: str, wanted: str, column: Any) -> tuple[Labels, NDArray[np.b
         fix = "a classifier needs two" if len(values) < 2 else "a label must have two: leave rows out, or join values"
         raise DataError(f"the label {name!r} has {len(values):,} value{'s' * (len(values) != 1)}, {shown}: {fix}")
     if wanted:
-        which = [k for k, value in enumerate(values) if _same(value, wanted)]
+        which = [k for k, value in enumerate(values) if same_label(value, wanted)]
         if not which:
             raise DataError(f"--positive is {wanted!r}, but the label {name!r} holds {shown}")
     else:
@@ -244,7 +246,7 @@ def _no_missing(found: NDArray[np.int64], name: str) -> None:
         raise DataError(f"the label {name!r} is missing in {missing:,} rows: fill it or leave those rows out")
 
 
-def _same(value: str, other: str) -> bool:
+def same_label(value: str, other: str) -> bool:
     """Whether two labels are the same: as text, as numbers, or as truth values."""
     if value == other or (value.casefold() == other.casefold() and value.casefold() in ("true", "false")):
         return True
