@@ -12,6 +12,8 @@ from typing import Any
 
 # Before anything imports matplotlib: tests draw to files, never to a screen.
 os.environ.setdefault("MPLBACKEND", "agg")
+# Before anything loads OpenMP: threads that wait leave the cores to others, as on the command line.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 from hypothesis import HealthCheck, settings

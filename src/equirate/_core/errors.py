@@ -50,7 +50,7 @@ class FileError(EquirateError):
 
 
 class ProcessError(EquirateError):
-    """A process that shares the rows of a fit with this one has died, has failed or does not answer."""
+    """A process that cannot do its part of a fit: one that shares its rows does not answer, or one that was forked."""
 
 
 class EquirateWarning(UserWarning):

@@ -298,8 +298,8 @@ def _settings(options: dict[str, Any]) -> Any:
     """The options of a command and of its configuration, checked; written to a file if asked for."""
     from dataclasses import fields
 
+    from .._core.atomic import write_whole
     from ..runs import settings as file
-    from ..runs.folders import write_text
 
     names = {field.name for field in fields(file.Settings)}
     given = {name: value for name, value in options.items() if name in names}
@@ -308,11 +308,7 @@ def _settings(options: dict[str, Any]) -> Any:
     settings = file.Settings.of(given, {} if options["config"] is None else file.read(options["config"]))
     path: Path | None = options["save_config"]
     if path is not None:
-        try:
-            path.unlink(missing_ok=True)
-            write_text(path, settings.as_toml())
-        except OSError as error:
-            raise EquirateError(f"cannot write to {path}: {error.strerror}") from None
+        write_whole(path, [settings.as_toml().encode()])
     return settings
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
+from .._core.forking import before_fit
 from ..data.sample import taken
 from .forests import Boosted, as_boosted, chances
 
@@ -120,6 +121,7 @@ class Trainer:
         if len(present) == 1:
             model: Any = Certain(present, classes)
         else:
+            before_fit(self.estimator)
             model = clone(self.estimator).fit(taken(self.X, train), target[train], **given)
         return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
 

@@ -26,6 +26,8 @@ Whole = NDArray[np.int32]
 
 VISIT = 20.0
 """Multiplications that a row's way down one tree is worth, to decide whether to compile."""
+TREE = 20_000.0
+"""Multiplications that one tree is worth without a compiler, however few the rows are: some 15 microseconds."""
 _LOT = 16384
 """Rows that one thread takes at a time."""
 _NONE = np.zeros(0, np.int32)
@@ -187,7 +189,8 @@ class Forest:
         scores = np.repeat(self.offset[None], len(X), axis=0)
         if not len(self.roots) or not len(X):
             return scores
-        if kernels.ready(VISIT * len(X) * len(self.roots)):
+        # The same sums in the same order either way, so that what was loaded before may decide.
+        if kernels.ready_by_now((TREE + VISIT * len(X)) * len(self.roots)):
             descend = importlib.import_module("equirate._core.kernels.descents").descend
             arrays = [getattr(self, name) for name in _PASSED]
             lots = [(X, *arrays, scores, a, min(a + _LOT, len(X))) for a in range(0, len(X), _LOT)]

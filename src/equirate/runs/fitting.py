@@ -16,9 +16,11 @@ import equirate as eq
 
 from .._core.errors import EquirateError
 from ..boosting.libraries import installed
-from .folders import Model, as_json, output_folder, save, write_text
-from .models import estimator_of, needs_dense, train
+from .folders import Model, as_json, save_classifier, save_description, write_text
+from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped
+from .models import Training, estimator_of, needs_dense, train
 from .preparing import Prepared, Teller, prepare
+from .publishing import output_folder
 from .settings import Settings
 
 
@@ -52,8 +54,11 @@ class Outcome:
 
 
 def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Outcome:
-    """Train on a table, judge on held-out rows, and write model, report and summary into a folder."""
-    with output_folder(out, force) as folder:
+    """Train on a table, judge on held-out rows, and write model, report and summary into a folder.
+
+    An interruption while judging ends the judging: the model is written with what was found until then.
+    """
+    with output_folder(out, force, RUN) as folder:
         prepared = prepare(settings, tell, needs_dense(settings.model))
         if settings.model == "trees" and not installed("lightgbm"):
             tell.note(
@@ -61,46 +66,110 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
                 "pip install 'equirate[boosting]' for faster ones"
             )
         training = train(prepared, tell)
-        tell.stage("Judging")
-        confidence = settings.confidence or 0.95
-        model, test = training.model, prepared.test
-        achieved = model.evaluate(test, confidence)
-        code = verdict_code(achieved, training.certified, model.interrupted)
-        notes = list(training.notes)
-        if training.certified is False:
-            notes.append(f"not certified: the constraints could not be shown to hold at {confidence:.0%} confidence")
-        if model.interrupted:
-            notes.append("interrupted: this is what was reached")
-        summary = {
-            "equirate": eq.__version__,
-            "code": int(code),
-            "verdict": sentence(achieved),
-            "problem": {
-                "objective": repr(model.problem.objective),
-                "constraints": [row["constraint"] for row in achieved["constraints"]],
-            },
-            "options": settings.changed(),
-            "model": {
-                "kind": model.kind,
-                "members": len(model.classifier.weights),
-                "weights": model.classifier.weights.tolist(),
-            },
-            "rows": {"train": len(prepared.train), "test": len(test)},
-            "columns": [asdict(role) for role in prepared.roles],
-            "features": list(prepared.encoder.features),
-            "train": model.evaluate(prepared.train, confidence),
-            "test": achieved,
-            "certified": training.certified,
-            "notes": notes,
-        }
-        text = told(achieved, len(test), notes)
-        save(Model(model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight), folder)
-        write_text(folder / "summary.json", as_json(summary))
-        write_text(folder / "problem.toml", settings.as_toml())
-        report = model.report(test, prepared.labels, confidence)
-        page = write_report(report, folder, text, settings.command(), tell)
+        judged = Judgement(training.notes)
+        try:
+            _judge(judged, training, prepared, folder, tell)
+        except KeyboardInterrupt:
+            judged.stopped = True
+            for name in REPORTS if not judged.page else ():
+                (folder / name).unlink(missing_ok=True)  # it may be half of one
+        summary = _summary(judged, training, prepared)
+        model = Model(training.model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight)
+        _write(model, summary, settings, folder)
         tell.stage(f"Writing {out}")
-    return Outcome(f"{text}\n\nmodel, summary and report: {out / page}", summary, code)
+    written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
+    return Outcome(f"{judged.text}\n\n{written}", summary, Exit(summary["code"]))
+
+
+@dataclass
+class Judgement:
+    """What judging a model came to, as far as it got.
+
+    Attributes
+    ----------
+    notes
+        What a user should know.
+    test, train
+        What is achieved on held-out and on training rows; None before that is known.
+    page
+        Name of the report's file; empty before it is written.
+    stopped
+        Whether judging was interrupted.
+    """
+
+    notes: tuple[str, ...]
+    test: dict[str, Any] | None = None
+    train: dict[str, Any] | None = None
+    page: str = ""
+    text: str = ""
+    stopped: bool = False
+
+
+def _judge(judged: Judgement, training: Training, prepared: Prepared, folder: Path, tell: Teller) -> None:
+    """Judge a model on the held-out rows, and write the report."""
+    settings, model, test = prepared.settings, training.model, prepared.test
+    confidence = settings.confidence or 0.95
+    tell.stage("Judging")
+    if training.certified is False:
+        judged.notes += (f"not certified: the constraints could not be shown to hold at {confidence:.0%} confidence",)
+    if model.interrupted:
+        judged.notes += ("interrupted: this is what was reached",)
+    judged.test = model.evaluate(test, confidence)
+    judged.train = model.evaluate(prepared.train, confidence)
+    judged.text = told(judged.test, len(test), judged.notes)
+    report = model.report(test, prepared.labels, confidence)
+    judged.page = write_report(report, folder, judged.text, settings.command(), tell)
+
+
+def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[str, Any]:
+    """Everything that a run came to, as plain data."""
+    settings, model = prepared.settings, training.model
+    if judged.stopped:
+        judged.notes += ("interrupted while judging: the model is complete, the judgement is not",)
+        again = "equirate evaluate judges it on a table"
+        judged.text = f"{judged.text or 'Not judged.'}\n! {judged.notes[-1]}: {again}"
+    if judged.test is None:
+        code, verdict = Exit.INTERRUPTED, "Not judged."
+    else:
+        stopped = judged.stopped or model.interrupted
+        code, verdict = verdict_code(judged.test, training.certified, stopped), sentence(judged.test)
+    return {
+        "equirate": eq.__version__,
+        "code": int(code),
+        "verdict": verdict,
+        "problem": {
+            "objective": repr(model.problem.objective),
+            "constraints": [repr(constraint) for constraint in model.problem.constraints],
+        },
+        "options": settings.changed(),
+        "model": {
+            "kind": model.kind,
+            "members": len(model.classifier.weights),
+            "weights": model.classifier.weights.tolist(),
+        },
+        "rows": {"train": len(prepared.train), "test": len(prepared.test)},
+        "columns": [asdict(role) for role in prepared.roles],
+        "features": list(prepared.encoder.features),
+        "train": judged.train,
+        "test": judged.test,
+        "certified": training.certified,
+        "notes": list(judged.notes),
+    }
+
+
+def _write(model: Model, summary: dict[str, Any], settings: Settings, folder: Path) -> None:
+    """Write the files of a run beside its report, each with the run's id."""
+    classifier = save_classifier(model, folder)
+    run = id_of(classifier, settings.as_toml().encode(), as_json(summary).encode())
+    summary["run"] = run
+    save_description(model, folder, classifier, run)
+    write_text(folder / SUMMARY, as_json(summary))
+    write_text(folder / OPTIONS, stamped(OPTIONS, settings.as_toml(), run))
+    for name in REPORTS:
+        if (folder / name).exists():
+            text = (folder / name).read_text("utf-8")
+            (folder / name).unlink()
+            write_text(folder / name, stamped(name, text, run))
 
 
 def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
@@ -111,7 +180,7 @@ def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Te
         raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
     if out is None:
         return _frontier(prepare(settings, tell), levels, tell)
-    with output_folder(out, force) as folder:
+    with output_folder(out, force, ("frontier.json",)) as folder:
         outcome = _frontier(prepare(settings, tell), levels, tell)
         write_text(folder / "frontier.json", as_json(outcome.summary))
     return outcome

@@ -1,8 +1,9 @@
-"""A model's folder: plain data only, written completely or not at all, and read with the suspicion that strangers earn.
+"""A model's folder: plain data only, and read with the suspicion that strangers earn.
 
 ``model.equirate`` is the classifier (`equirate.load` opens it by itself), ``model.json`` says how a table becomes its
 features: label, attributes, columns. Beside them stand ``summary.json``, ``problem.toml`` and the report. Equal runs
-write equal bytes: there are no times, places or random names in them.
+write equal bytes: there are no times, places or random names in them. `publishing` puts a folder in its place, and
+`identity` says which run a file is of.
 """
 
 from __future__ import annotations
@@ -11,9 +12,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .._core.errors import EquirateError, FileError
+from .._core.publishing import set_aside
 from .._core.rules import check_arrays
 from ..estimators import files
 from ..estimators.loading import load
@@ -32,17 +31,16 @@ from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
+from .identity import CLASSIFIER, DESCRIPTION, refuse_mixed
 from .models import Scorer, Trained
 from .preparing import Labels
 from .settings import MODELS
 
 FORMAT, VERSION = "equirate table model", 1
-CLASSIFIER, DESCRIPTION = "model.equirate", "model.json"
-REPORTS = ("report.html", "report.txt")
 _MOST_BYTES = 1 << 26
 _MOST_NAMES = 10_000
 _LONGEST = 1000
-_PART = ".part"
+_MOST_TRIES = 1000  # of reading a folder that is replaced again and again meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,41 +55,6 @@ class Model:
 
 
 # -- writing --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def output_folder(path: Path, force: bool) -> Iterator[Path]:
-    """A folder to write into, whose files appear in ``path`` when all are written; nothing is left after a failure.
-
-    A folder that holds something is refused unless ``force``; then the files of an earlier run are replaced.
-    """
-    part, made = path / _PART, not path.exists()
-    if path.exists() and not path.is_dir():
-        raise FileError(f"{path} is a file: --out names a folder")
-    if not made and not force and any(each.name != _PART for each in path.iterdir()):
-        raise FileError(f"the folder {path} is not empty: give another one, or --force to replace what is there")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        yield part
-        _publish(part, path)
-    except OSError as error:
-        raise FileError(f"cannot write to {path}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        if made and path.is_dir() and not any(path.iterdir()):
-            path.rmdir()
-
-
-def _publish(part: Path, path: Path) -> None:
-    """Move the files to where they belong; a report of an earlier run that has another form goes."""
-    names = sorted(each.name for each in part.iterdir())
-    for name in names:
-        os.replace(part / name, path / name)
-    if set(REPORTS) & set(names):
-        for name in set(REPORTS) - set(names):
-            (path / name).unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -117,27 +80,32 @@ def _finite(plain: Any) -> Any:
     return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
-def save(model: Model, folder: Path) -> None:
-    """Write a model's two files."""
-    trained = model.trained
-    if trained.estimator is None:
-        files.write(folder / CLASSIFIER, *plain_mixture(trained.classifier))
+def save_classifier(model: Model, folder: Path) -> bytes:
+    """Write the classifier, and return the bytes of its file."""
+    if model.trained.estimator is None:
+        files.write(folder / CLASSIFIER, *plain_mixture(model.trained.classifier))
     else:
-        trained.estimator.save(folder / CLASSIFIER)
-    scorer = trained.scorer
+        model.trained.estimator.save(folder / CLASSIFIER)
+    return (folder / CLASSIFIER).read_bytes()
+
+
+def save_description(model: Model, folder: Path, classifier: bytes, run: str) -> None:
+    """Write how a table becomes features, for a classifier that is written."""
+    scorer = model.trained.scorer
     described = {
         "format": FORMAT,
         "version": VERSION,
-        "kind": trained.kind,
+        "run": run,
+        "kind": model.trained.kind,
         "label": dict(model.labels.__dict__),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
-        "classifier": hashlib.sha256((folder / CLASSIFIER).read_bytes()).hexdigest(),
+        "classifier": hashlib.sha256(classifier).hexdigest(),
         "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
         "columns": model.encoder.plain(),
     }
-    if trained.estimator is None:
-        described["salt"] = trained.salt
+    if model.trained.estimator is None:
+        described["salt"] = model.trained.salt
     write_text(folder / DESCRIPTION, as_json(described))
 
 
@@ -145,7 +113,39 @@ def save(model: Model, folder: Path) -> None:
 
 
 def open_model(path: Path) -> Model:
-    """Open a model's folder; nothing in it is executed, and what is damaged, newer or not a model is refused."""
+    """Open a model's folder; nothing in it is executed, and what is damaged, newer or not a model is refused.
+
+    A folder that is replaced by another run while it is read is read again: what is returned is one run's.
+    """
+    for _ in range(_MOST_TRIES):
+        before = _version_of(path)
+        try:
+            model = _opened(path if path.exists() else _waiting(path))
+        except FileError:
+            if _version_of(path) == before:
+                raise
+        else:
+            if _version_of(path) == before:
+                return model
+    raise FileError(f"the folder {path} is replaced again and again while it is read")
+
+
+def _version_of(path: Path) -> tuple[int, ...] | None:
+    """What changes when another folder takes a folder's place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_ctime_ns, found.st_mtime_ns)
+
+
+def _waiting(path: Path) -> Path:
+    """The folder that was renamed to make way for a new one, where there is one; else the path itself."""
+    previous = set_aside(Path(os.path.realpath(path)))
+    return previous if previous.is_dir() else path
+
+
+def _opened(path: Path) -> Model:
     if not path.is_dir():
         raise FileError(
             f"there is no model folder {path}" if not path.exists() else f"{path} is a file, not a model folder"
@@ -167,6 +167,8 @@ def open_model(path: Path) -> Model:
         content = _content(path / CLASSIFIER)
         if hashlib.sha256(content).hexdigest() != described.get("classifier"):
             raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
+        if "run" in described:  # folders of earlier versions have none
+            refuse_mixed(path, _text(described["run"]))
         return Model(_trained(path, kind, described, len(encoder.features), labels), labels, encoder, kinds, weight)
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None

@@ -24,10 +24,11 @@ from ..tables.kinds import Kind, kind_of, numbers, text_of
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
-from .folders import Model, open_model, output_folder
+from .folders import Model, open_model
 from .models import needs_dense
 from .names import attributes_of
 from .preparing import Labels, Teller, labels_of, people_of, read_part, weights_of
+from .publishing import output_folder
 
 
 def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool) -> Outcome:

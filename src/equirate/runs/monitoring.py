@@ -24,7 +24,8 @@ from ..monitoring.page import sentence, write_page
 from ..tables.kinds import Kind, text_of
 from ..tables.reading import open_source
 from .fitting import Exit, Outcome
-from .folders import CLASSIFIER, Model, open_model
+from .folders import Model, open_model
+from .identity import CLASSIFIER
 from .judging import decisions, key_of
 from .models import needs_dense
 from .names import attributes_of

@@ -29,10 +29,12 @@ from ..problem.table import problem_cells
 from ..problem.text import parse_constraints
 from ..tables.reading import open_source
 from .fitting import GIVEN, Exit, Outcome, sentence, verdict_code
-from .folders import CLASSIFIER, DESCRIPTION, Model, as_json, open_model, output_folder, read_summary, save, write_text
+from .folders import Model, as_json, open_model, read_summary, save_classifier, save_description, write_text
+from .identity import CLASSIFIER, SUMMARY, id_of
 from .models import Trained, needs_dense
 from .names import attributes_of, check_names
 from .preparing import Part, Teller, read_part
+from .publishing import output_folder
 
 _FIELDS = ("violation", "low", "high")
 
@@ -94,11 +96,13 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
     if out is not None:
         with output_folder(out, force) as folder:
             if wanted is None:
-                for name in (CLASSIFIER, DESCRIPTION):
-                    shutil.copyfile(model_folder / name, folder / name)
+                shutil.copyfile(model_folder / CLASSIFIER, folder / CLASSIFIER)
+                classifier = (folder / CLASSIFIER).read_bytes()
             else:
-                save(model, folder)
-            write_text(folder / "summary.json", as_json(summary))
+                classifier = save_classifier(model, folder)
+            summary["run"] = run = id_of(classifier, as_json(summary).encode())
+            save_description(model, folder, classifier, run)
+            write_text(folder / SUMMARY, as_json(summary))
         text = f"{text}\n\nmodel and certificate: {out}"
     return Outcome(text, summary, Exit(code))
 
