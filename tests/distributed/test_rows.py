@@ -59,7 +59,9 @@ def numbers(evaluation):
     return np.array(flat + [s["predicted"] for s in evaluation["slices"]])
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+@pytest.mark.parametrize(
+    "kind", ["float32", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("float64", "sparse"))]
+)
 def test_any_number_of_processes_comes_to_the_same_classifier(together, kind):
     features = sp.csr_array(X) if kind == "sparse" else X.astype(kind)
     (reference, value), *_ = fitted(together, 1, features)
@@ -99,9 +101,9 @@ def test_the_same_number_of_processes_twice_gives_the_same_bits(together):
     "settings",
     [
         {"two_sets": True},
-        {"confidence": 0.9},
+        pytest.param({"confidence": 0.9}, marks=pytest.mark.slow),
         {"validation": 0},
-        {"finish": True, "n_rounds": 30},
+        pytest.param({"finish": True, "n_rounds": 30}, marks=pytest.mark.slow),
         {"model": eq.models.Linear(penalty=0.01), "algorithm": "biconvex"},
     ],
     ids=str,
