@@ -14,6 +14,9 @@ from typing import Any
 os.environ.setdefault("MPLBACKEND", "agg")
 # Before anything loads OpenMP: threads that wait leave the cores to others, as on the command line.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Before anything imports numpy: tests run in one process per core, so each uses one thread. Tests of threads set more.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -53,6 +53,7 @@ def test_the_three_problems_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Where to go next" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::equirate.NotSolvedWarning")  # so few rows and rounds may not do
 def test_the_demonstration_tells_one_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas")

@@ -360,7 +360,7 @@ def histograms_classifier() -> Any:
     [
         lightgbm_classifier,
         xgboost_classifier,
-        histograms_classifier,
+        pytest.param(histograms_classifier, marks=pytest.mark.slow),
         lambda: RandomForestClassifier(20, min_samples_leaf=10, random_state=0),
     ],
     ids=["lightgbm", "xgboost", "histograms", "forest"],

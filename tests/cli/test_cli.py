@@ -302,6 +302,7 @@ sys.exit(main({arguments!r}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals as shells send them")
 def test_interrupted_fit_saves_what_was_reached(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"

@@ -56,11 +56,12 @@ EXPECTED = {
     [
         ({}, EXPECTED),
         ({**GAME, "n_rounds": 60}, EXPECTED),
-        ({"output": "deterministic"}, EXPECTED),
-        ({"output": "deterministic", "validation": 0.0}, EXPECTED),
-        (
+        pytest.param({"output": "deterministic"}, EXPECTED, marks=pytest.mark.slow),
+        pytest.param({"output": "deterministic", "validation": 0.0}, EXPECTED, marks=pytest.mark.slow),
+        pytest.param(
             {"output": "stochastic"},
             EXPECTED | {"check_methods_sample_order_invariance": DRAWN, "check_methods_subset_invariance": DRAWN},
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["hashed", "a game", "deterministic", "nothing held out", "stochastic"],
@@ -106,14 +107,19 @@ def test_fit_does_not_touch_its_parameters_and_repeats_itself() -> None:
 # -- inputs -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def predicted_0_and_1() -> np.ndarray:
+    X, y, _ = people(400)
+    return classifier(n_rounds=60).fit(X, y).predict(X)
+
+
 @pytest.mark.parametrize("labels", [("no", "yes"), (False, True), (-1, 1), (2.0, 5.0)])
-def test_any_two_labels(labels: tuple[object, object]) -> None:
+def test_any_two_labels(labels: tuple[object, object], predicted_0_and_1: np.ndarray) -> None:
     X, y, _ = people(400)
     named = np.array(labels)[y]
-    plain = classifier().fit(X, y)
-    fitted = classifier().fit(X, named)
+    fitted = classifier(n_rounds=60).fit(X, named)
     assert list(fitted.classes_) == sorted(labels)
-    np.testing.assert_array_equal(fitted.predict(X), np.array(labels)[plain.predict(X)])
+    np.testing.assert_array_equal(fitted.predict(X), np.array(labels)[predicted_0_and_1])
     np.testing.assert_allclose(fitted.predict_pmf(X).sum(1), 1.0)
 
 
@@ -129,7 +135,7 @@ def test_pos_label_turns_the_problem_round() -> None:
 
 def test_frames_sparse_and_attribute_containers_agree() -> None:
     X, y, attributes = people(500)
-    make = lambda: classifier(constraints=[eq.tpr(A) >= eq.tpr(B) - 0.05], output="deterministic")  # noqa: E731
+    make = lambda: classifier(constraints=[eq.tpr(A) >= eq.tpr(B) - 0.05], output="deterministic", n_rounds=30)  # noqa: E731
     expected = make().fit(X, y, sensitive_features=attributes).predict(X)
     frame = pd.DataFrame(X, columns=list("pqrs"))
     for features in (frame, pl.DataFrame(X, schema=list("pqrs"))):

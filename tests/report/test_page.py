@@ -191,6 +191,7 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
 DRAWN = "document.documentElement.dataset.drawn"
 
 
+@pytest.mark.slow
 def test_no_script_error_and_no_request(browser: Any, written: Path) -> None:
     browser.open(written, wait_for=DRAWN)
     assert browser.logs("browser") == []  # no error, no warning, nothing refused by the page's own policy
@@ -200,6 +201,7 @@ def test_no_script_error_and_no_request(browser: Any, written: Path) -> None:
     assert [url for url in asked if not url.startswith(("data:", written.as_uri()))] == []
 
 
+@pytest.mark.slow
 def test_charts_are_drawn(browser: Any, written: Path) -> None:
     browser.open(written, wait_for=DRAWN)
     drawn = browser.run(
@@ -216,6 +218,7 @@ def test_charts_are_drawn(browser: Any, written: Path) -> None:
     assert browser.logs("browser") == []
 
 
+@pytest.mark.slow
 def test_hostile_names_are_shown_as_text(browser: Any, written: Path) -> None:
     browser.open(written, wait_for=DRAWN)
     shown = browser.run("return document.body.innerText")
@@ -230,6 +233,7 @@ def test_hostile_names_are_shown_as_text(browser: Any, written: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_slider_moves_every_number(browser: Any, written: Path) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -269,6 +273,7 @@ def test_the_slider_moves_every_number(browser: Any, written: Path) -> None:
 UNFOLD = "document.querySelectorAll('details').forEach(d => { d.open = true; })"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_no_sideways_scrolling(width: int, browser: Any, written: Path) -> None:
     browser.open(written, width, wait_for=DRAWN)
@@ -277,6 +282,7 @@ def test_no_sideways_scrolling(width: int, browser: Any, written: Path) -> None:
     assert browser.outside() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(1100, False), (1100, True), (390, False), (390, True)])
 def test_accessible(width: int, dark: bool, browser: Any, written: Path) -> None:
     browser.open(written, width, dark, wait_for=DRAWN)
@@ -284,6 +290,7 @@ def test_accessible(width: int, dark: bool, browser: Any, written: Path) -> None
     assert browser.findings() == []
 
 
+@pytest.mark.slow
 def test_light_dark_and_paper(browser: Any, written: Path) -> None:
     colour = (
         "return [getComputedStyle(document.body).backgroundColor, "
@@ -304,6 +311,7 @@ def test_light_dark_and_paper(browser: Any, written: Path) -> None:
     assert len(printed["data"]) > 10_000
 
 
+@pytest.mark.slow
 def test_without_scripts_every_number_is_there(browser: Any, written: Path) -> None:
     browser.command("Emulation.setScriptExecutionDisabled", value=True)
     try:
