@@ -25,6 +25,8 @@ ROOMS = [
     "game",
     "judge",
     "report",
+    "explanations",
+    "export",
     "estimators",
     "torch",
     "distributed",

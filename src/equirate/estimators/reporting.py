@@ -69,7 +69,10 @@ def of_data(
 
     ours = estimator.classifier_.positive_probability(features, examples.columns)
     beside = None
-    found = estimator._unconstrained(sample) if baseline is None else _given(estimator, X, baseline, len(ours))
+    if baseline is None:
+        found = estimator._unconstrained(features, examples.columns)
+    else:
+        found = _given(estimator, X, baseline, len(ours))
     if found is not None:
         name, note, theirs = found
         moved = changes(problem, examples, ours, theirs)
