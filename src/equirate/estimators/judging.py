@@ -6,6 +6,7 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 
 from __future__ import annotations
 
+import copyreg
 import os
 import secrets
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.errors import DataError, EquirateError
+from .._core.errors import DataError, EquirateError, FileError
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
@@ -32,7 +33,7 @@ from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
 from ..report.report import Report
-from . import explaining, exporting, files, reporting
+from . import explaining, exporting, files, reporting, state
 from .scope import sides
 
 Array = NDArray[np.float64]
@@ -93,6 +94,23 @@ class Judged(ClassifierMixin, BaseEstimator):
     def _export(self) -> Export:
         """What an ONNX model is made of."""
         raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        """What skops keeps: of a fitted estimator the content of a file."""
+        return state.as_file(self) if hasattr(self, "problem_") else super().__getstate__()
+
+    def __setstate__(self, given: Any) -> None:
+        if not state.is_file(given):
+            super().__setstate__(given)
+            return
+        found = state.restored(given)
+        if type(found) is not type(self):
+            raise FileError(f"the state is that of a {type(found).__name__}, not of a {type(self).__name__}")
+        self.__dict__.update(found.__dict__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What pickle and ``copy`` keep: everything, also what no file holds."""
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
 
     # -- the border ------------------------------------------------------------------------------
 
