@@ -43,6 +43,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .estimators.postprocessor import RatePostprocessor
     from .estimators.rate_classifier import RateClassifier
     from .estimators.scoring import scorer
+    from .estimators.state import SKOPS_TRUSTED
     from .game import algorithms, baselines
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
@@ -124,6 +125,7 @@ _NAMES = {
     "RatePostprocessor": "estimators.postprocessor",
     "scorer": "estimators.scoring",
     "load": "estimators.loading",
+    "SKOPS_TRUSTED": "estimators.state",
     "certify": "judge.border",
     "power": "judge.border",
     "Monitor": "monitoring.monitor",
@@ -167,6 +169,7 @@ __all__ = [
     "RatePostprocessor",
     "scorer",
     "load",
+    "SKOPS_TRUSTED",
     # judging any classifier
     "certify",
     "power",

@@ -178,12 +178,15 @@ def predict(
     probability: Annotated[
         bool, typer.Option("--probability", help="Add the probability of a positive decision.")
     ] = False,
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="Add why: what was chance, what the constraints changed, and a sentence.")
+    ] = False,
     quiet: Quiet = False,
 ) -> int:
     """Decide on every row of a file, in constant memory."""
     from ..runs import judging
 
-    how = judging.Predicting(key or "", _listed(keep), probability)
+    how = judging.Predicting(key or "", _listed(keep), probability, reasons)
     shown = Shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
@@ -196,6 +199,25 @@ def predict(
     if out is not None and not quiet:
         typer.echo(f"{rows:,} rows decided: {out}")
     return 0
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write an ONNX model, for services that are not Python.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default model.onnx in the folder.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Table on whose rows the decisions are compared, too.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Write a model for services that are not Python, if it decides every checked row as Python does."""
+    from ..runs import exporting
+
+    if not onnx:
+        raise EquirateError("export to what? --onnx writes an ONNX model")
+    return _told(lambda shown: exporting.export(model, out, check, shown), json, quiet)
 
 
 @app.command()

@@ -6,6 +6,7 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 
 from __future__ import annotations
 
+import copyreg
 import os
 import secrets
 from collections.abc import Iterable, Sequence
@@ -17,20 +18,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.errors import DataError, EquirateError
+from .._core.errors import DataError, EquirateError, FileError
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
+from ..explanations import Explanations
+from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
 from ..report.report import Report
-from . import files, reporting
+from . import explaining, exporting, files, reporting, state
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -62,8 +65,20 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What it achieves on the parts of the training data."""
         raise NotImplementedError
 
+    def _uniform(self, X: Any, key: Any = None) -> Array:
+        """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
+        raise NotImplementedError
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
+        classifier = self.classifier_
+        decided = classifier.members.decide(X, attributes)
+        if classifier.is_deterministic:
+            return decided[:, 0].astype(int)
+        return classifier._pick(decided, self._uniform(X, key))
+
+    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
+        """Attributes to predict with, where they are looked up."""
         raise NotImplementedError
 
     def _features(self, X: Any) -> Any:
@@ -73,6 +88,27 @@ class Judged(ClassifierMixin, BaseEstimator):
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything to save, as JSON-ready data and arrays."""
         raise NotImplementedError
+
+    def _export(self) -> Export:
+        """What an ONNX model is made of."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        """What skops keeps: of a fitted estimator the content of a file."""
+        return state.as_file(self) if hasattr(self, "problem_") else super().__getstate__()
+
+    def __setstate__(self, given: Any) -> None:
+        if not state.is_file(given):
+            super().__setstate__(given)
+            return
+        found = state.restored(given)
+        if type(found) is not type(self):
+            raise FileError(f"the state is that of a {type(found).__name__}, not of a {type(self).__name__}")
+        self.__dict__.update(found.__dict__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What pickle and ``copy`` keep: everything, also what no file holds."""
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
 
     # -- the border ------------------------------------------------------------------------------
 
@@ -245,9 +281,67 @@ class Judged(ClassifierMixin, BaseEstimator):
         sample = self._judged(X, y, sensitive_features, sample_weight)
         return reporting.of_data(self, X, sample, confidence, baseline, frontier)
 
-    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
-        """A baseline to report beside it: its name, what it is, and its predictions; None where there is none."""
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
+        """A baseline to set beside it: its name, what it is, and its predictions; None where there is none."""
         return None
+
+    def explain(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> Explanations:
+        """Say for each row why it is decided as it is.
+
+        That is: the probability of each label, what each member decides and with which weight, how much was chance,
+        what each feature adds to the score that decides, and whether the constraints changed the decision.
+        Contributions are exact: they add up to the score, which is above 0 where the positive label is predicted. For
+        linear members they are features times weights, in the units given; for trees they are path contributions; for
+        plug-in rules they are about the log-odds of the label. Other members tell none.
+
+        Parameters
+        ----------
+        X
+            Features, as in `predict`.
+        key
+            As in `predict`, for a hashed output.
+        sensitive_features
+            Attributes, where they are looked up.
+
+        Returns
+        -------
+        Explanations
+            A sequence with an object for each row, which prints as a sentence; ``to_frame()`` has all rows.
+
+        Examples
+        --------
+        >>> import numpy as np, equirate as eq
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 2))
+        >>> y = (X[:, 0] + rng.normal(size=500) > 0.8).astype(int)
+        >>> clf = eq.RateClassifier(eq.maximize(eq.f1()), n_rounds=50, random_state=0, output="deterministic")
+        >>> first = clf.fit(X, y).explain(X)[0]
+        >>> bool(np.isclose(first.base + sum(reason.contribution for reason in first.reasons), first.score))
+        True
+        """
+        check_is_fitted(self, "classifier_")
+        attributes, features = self._attributes(X, sensitive_features), self._features(X)
+        hashed = getattr(self, "output", "") == "hashed" and not self.classifier_.is_deterministic
+        return explaining.explained(self, X, features, attributes, self._uniform(features, key) if hashed else None)
+
+    def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
+        """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.
+
+        Its outputs are ``pmf``, the probability of predicting each class; ``members``, what each member decides; and
+        ``label``, where the output is a single classifier. The decisions are compared with Python's before anything is
+        written, on generated rows and on ``X``; a model that decides one of them otherwise is refused, and so is what
+        cannot be exported: networks, lists of classifiers and whatever looks attributes up.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        X
+            Further rows to compare on.
+        """
+        check_is_fitted(self, "classifier_")
+        export = self._export()
+        export.write(path, None if X is None else exporting.inputs_of(export, X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""

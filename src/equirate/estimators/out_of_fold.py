@@ -21,8 +21,11 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from .._core.errors import DataError, EquirateError
+from .._core.errors import DataError, EquirateError, FileError
 from .._core.seeds import stream
+from ..data.features import features
+from ..models.contributions import Contributions, linear_contributions, tree_contributions
+from ..models.forests import as_boosted
 from ..models.scikit import Line
 
 Array = NDArray[np.float64]
@@ -57,6 +60,22 @@ class Scorer:
         if hasattr(self.estimator, "decision_function"):
             return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
         return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+
+    def contributions(self, X: Any) -> Contributions | None:
+        """What each feature adds to the score, for linear classifiers and trees with a decision function."""
+        if not hasattr(self.estimator, "decision_function"):
+            return None
+        try:
+            boosted = as_boosted(unfrozen(self.estimator))
+            line = Line.of(unfrozen(self.estimator)) if boosted is None else None
+        except FileError:
+            return None
+        if line is not None:
+            weights = np.append(line.coef_, line.intercept_)[:, None]
+            return linear_contributions(features(X), self.sign * weights)
+        assert boosted is not None
+        base, found = tree_contributions(boosted.forest, X)
+        return Contributions.of(self.sign * base, self.sign * found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,8 @@ from .._core.seeds import stream
 from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
-from ..game.classifiers import Classifier
+from ..export.model import Export
+from ..game.classifiers import Classifier, hashed_uniform
 from ..game.options import Options
 from ..game.solution import Status
 from ..game.solving import solve_on
@@ -33,6 +34,7 @@ from ..language.parity import attributes_in, groups_of
 from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
+from . import exporting
 from .confidence import METHODS
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
@@ -279,11 +281,11 @@ class RatePostprocessor(Judged):
         """What it achieves on the data given to `fit`."""
         return {"train": self.train_}
 
-    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         if self.estimator_ is None:
             return None
         note = "The classifier with the threshold that it was trained with."
-        return name_of(self.estimator_), note, self._labels(self.estimator_.predict(sample.X)).astype(float)
+        return name_of(self.estimator_), note, self._labels(self.estimator_.predict(X)).astype(float)
 
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
@@ -309,12 +311,10 @@ class RatePostprocessor(Judged):
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
         return self._named(classifier.predict(X, attributes, random_state=self._draws))
 
-    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        classifier = self.classifier_
+    def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is not None:
-            return classifier.predict_hashed(X, attributes, salt=self.salt_, key=key)
-        draws = uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
-        return classifier._pick(classifier.members.decide(X, attributes), draws)
+            return hashed_uniform(X, self.salt_, key)
+        return uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, missing ones treated as when fitting."""
@@ -334,6 +334,9 @@ class RatePostprocessor(Judged):
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_postprocessor(self)
+
+    def _export(self) -> Export:
+        return exporting.of_postprocessor(self)
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:

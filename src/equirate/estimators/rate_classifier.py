@@ -24,6 +24,7 @@ from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
+from ..export.model import Export
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
@@ -31,6 +32,7 @@ from ..judge.evaluation import Evaluation
 from ..models import make_model
 from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
+from . import exporting
 from .absent import Absent, told_if_absent
 from .categories import Categories
 from .confidence import METHODS, refuse_inexact
@@ -404,13 +406,11 @@ class RateClassifier(Judged):
             )
         return self._named(classifier.predict(X, attributes, random_state=self._draws))
 
-    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        classifier, salt = self.classifier_, getattr(self, "salt_", None)
+    def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
             # the bits of NaN differ: it is hashed as a number that nothing else is
-            draws = hashed_uniform(np.where(np.isnan(X), np.float32(-3.4e38), X), salt)
-            return classifier._pick(classifier.members.decide(X, attributes), draws)
-        return classifier.predict_hashed(X, attributes, salt=salt, key=key)
+            X = np.where(np.isnan(X), np.float32(-3.4e38), X)
+        return hashed_uniform(X, getattr(self, "salt_", None), key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""
@@ -449,11 +449,9 @@ class RateClassifier(Judged):
 
     # -- telling ---------------------------------------------------------------------------------
 
-    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         free = self._outputs.get("unconstrained")
-        if free is None:
-            return None
-        return *UNCONSTRAINED, free.positive_probability(sample.X, sample.examples.columns)
+        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes))
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
@@ -488,6 +486,9 @@ class RateClassifier(Judged):
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)
+
+    def _export(self) -> Export:
+        return exporting.of_classifier(self)
 
 
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:

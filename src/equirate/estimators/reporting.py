@@ -21,6 +21,7 @@ from ..data.examples import Examples, to_numpy
 from ..data.sample import Sample
 from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
+from ..report.card import DRAWS
 from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
 from ..report.report import Report
 from .keys import row_keys
@@ -67,7 +68,10 @@ def of_data(
 
     ours = estimator.classifier_.positive_probability(features, examples.columns)
     beside = None
-    found = estimator._unconstrained(sample) if baseline is None else _given(estimator, X, baseline, len(ours))
+    if baseline is None:
+        found = estimator._unconstrained(features, examples.columns)
+    else:
+        found = _given(estimator, X, baseline, len(ours))
     if found is not None:
         name, note, theirs = found
         moved = changes(problem, examples, ours, theirs)
@@ -171,12 +175,22 @@ def _decisions(estimator: Judged, predictions: Any, length: int) -> Array:
     return estimator._labels(values).astype(float)
 
 
+def _how_drawn(estimator: Judged) -> str:
+    """How a row comes to its decision."""
+    if estimator.classifier_.is_deterministic:
+        return "without a draw: one classifier decides every row"
+    if getattr(estimator, "output", "") == "hashed":
+        return "by a salted hash of the row, or of the key given to predict: the same row is always decided alike"
+    return "for each row by its place in the batch, repeatably for a random_state"
+
+
 def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
     weights = estimator.classifier_.weights
     members = tuple(Member(float(weight), shares[k] if shares else float("nan")) for k, weight in enumerate(weights))
     written = BaseEstimator.__repr__(estimator, N_CHAR_MAX=100_000)
     attributes = sorted({name for rate in estimator.problem_.rates() for name in rate.slice.attributes})
     facts = {"attributes that groups are made of": ", ".join(attributes) or "none"}
+    facts[DRAWS] = _how_drawn(estimator)
     if hasattr(estimator, "n_features_in_"):
         facts["features"] = f"{estimator.n_features_in_:,}"
     if hasattr(estimator, "n_rounds_"):

@@ -31,6 +31,7 @@ from ..mixtures import Source
 from ..players.losses import LOSSES, signs
 from ..players.steps import StepRule
 from ..players.surrogates import HINGE, Surrogate
+from .contributions import Contributions
 
 Array = NDArray[np.float64]
 Scores = NDArray[Any]
@@ -269,6 +270,10 @@ class Members:
     def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
         """Weighted mean of the scores, where there are any: one number per example, whatever the other examples."""
         return np.asarray(self.scores(X, attributes) @ weights, dtype=float)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """What each feature adds to the scores; None where the classifiers cannot tell."""
+        return None
 
     def take(self, indices: Sequence[int]) -> Members:
         """Return some of the classifiers."""

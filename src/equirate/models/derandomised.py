@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError, FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
 from .contract import Array, Members, Written
+from .contributions import Contributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,17 @@ class Derandomised(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Ask the member of each row's bin."""
         decided = self.base.decide(X, attributes)
+        return decided[np.arange(len(decided)), self.deciding(X, attributes)][:, None]
+
+    def deciding(self, X: Any, attributes: Any = None) -> NDArray[np.int64]:
+        """The member that decides each row: that of its bin."""
         bins = np.searchsorted(self.edges, self.base.mean_score(X, self.weights, attributes), side="right")
-        return decided[np.arange(len(decided)), self.choice[bins]][:, None]
+        return np.asarray(self.choice[bins])
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """Those of the member that decides."""
+        found = self.base.contributions(X, attributes)
+        return None if found is None else found.picked(self.deciding(X, attributes))
 
     def take(self, indices: Sequence[int]) -> Members:
         """The one there is."""

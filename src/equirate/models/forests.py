@@ -20,6 +20,7 @@ from scipy.special import expit, softmax
 from .._core import kernels, threads
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Rule
+from .contributions import node_means
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int32]
@@ -42,7 +43,7 @@ class Forest:
     feature, threshold, left, right, value, default_left, category
         One entry for each node. A row goes left where its feature is at most the threshold or, for a node with a
         ``category`` (a number of a set; -1 for none), where its code is in the set. ``default_left`` is 1 where a
-        missing value goes left.
+        missing value goes left. The value of a node that is no leaf is the mean of the leaves below, for explanations.
     starts, words
         The sets of codes as bits: those of set k are ``words[starts[k]:starts[k + 1]]``, 32 codes a word.
     roots, column
@@ -118,10 +119,10 @@ class Forest:
         return replace(
             bare,
             feature=np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
-            threshold=np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -_LARGE, _LARGE)),
+            threshold=np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -LARGE, LARGE)),
             left=left.astype(np.int32),
             right=right.astype(np.int32),
-            value=np.where(leaf, nodes["value"], 0.0),
+            value=node_means(left, right, np.where(leaf, nodes["value"], 0.0), nodes["count"].astype(float)),
             default_left=nodes["missing_go_to_left"].astype(np.uint8),
             category=np.full(len(nodes), -1, np.int32),
             roots=starts.astype(np.int32),
@@ -219,13 +220,16 @@ class Forest:
             if left == node:
                 scores[rows] += self.value[node]
                 continue
-            value = columns[self.feature[node]][rows]
-            category = int(self.category[node])
-            goes_left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
-            if self.default_left[node]:
-                goes_left = goes_left | np.isnan(value)
+            goes_left = self.goes_left(columns, node, rows)
             below = ((left, rows[goes_left]), (int(self.right[node]), rows[~goes_left]))
             ways += [(child, some) for child, some in below if len(some)]
+
+    def goes_left(self, columns: Array, node: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of some rows go left at a node; ``columns`` are the features, one row each."""
+        value = columns[self.feature[node]][rows]
+        category = int(self.category[node])
+        left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
+        return np.asarray(left | np.isnan(value) if self.default_left[node] else left)
 
     def _inside(self, value: Array, category: int) -> NDArray[np.bool_]:
         """Whether codes are in a set; those that are no code of it are not."""
@@ -288,7 +292,7 @@ class Forest:
         return cls(**a, single=single, width=width)
 
 
-_LARGE = float(np.finfo(float).max)
+LARGE = float(np.finfo(float).max)
 """Stands for infinity, which a file may not hold: no finite feature is above it."""
 _PASSED = (
     *("feature", "threshold", "left", "right", "value", "default_left"),

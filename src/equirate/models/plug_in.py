@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from .._core.errors import AlgorithmError
 from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
@@ -25,6 +26,7 @@ from ..data.features import features
 from ..data.sample import Sample
 from ..players.steps import StepRule
 from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
+from .contributions import Contributions
 from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted
 from .posterior import Handed, Posterior, Signatures
@@ -296,10 +298,33 @@ class PlugInMembers(Members):
         return -self._expected(X, attributes)
 
     def _expected(self, X: Any, attributes: Any) -> Array:
+        return expected(self._handed(X, attributes), self.k)
+
+    def _handed(self, X: Any, attributes: Any) -> Array:
+        """Probabilities of label 1 and of each signature."""
         examples = None
         if self.needs_attributes and attributes is not None:
             examples = Examples.of(np.zeros(X.shape[0]), attributes)
-        return expected(self.posterior(X, examples), self.k)
+        return self.posterior(X, examples)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """How far the label's log-odds are above those that the costs of the row's groups ask for."""
+        posterior = self.posterior
+        label = posterior.label_contributions(X) if isinstance(posterior, Posterior) else None
+        if label is None:
+            return None
+        handed, half = self._handed(X, attributes), len(self.k) // 2
+        without = handed[:, 1:] @ self.k[:half]
+        difference = handed[:, 1:] @ self.k[half:] - without
+        # 1 where p * difference < -without: where p is above (or, for a positive difference, below) a chance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            asked = logit(np.clip(-without / difference, 0, 1))
+        asked = np.where(difference == 0, np.where(without < 0, -np.inf, np.inf), asked)
+        sign = np.where(difference > 0, -1.0, 1.0)
+        features = sign[:, :, None] * label.features
+        if half == 1:  # everybody is in the same group: the threshold is one for all
+            return Contributions.of(sign * (label.base - asked), features)
+        return Contributions.of(sign * label.base, features, -sign * asked)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""

@@ -147,12 +147,41 @@ class Report:
         """
         from .page import page
 
-        written = page(self, title, command)
-        try:
-            with open(path, "w", encoding="utf-8", newline="\n") as file:
-                file.write(written)
-        except OSError as error:
-            raise EquirateError(f"the report cannot be written to {os.fspath(path)}: {error.strerror}") from error
+        _write(path, page(self, title, command))
+
+    def to_card(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str = "equirate classifier",
+        data: str = "a table of one's own",
+        license: str | None = None,
+    ) -> None:
+        """Write a model card: Markdown with the YAML header that model hubs read, as ``README.md``.
+
+        It has the problem, the data, what was asked and achieved with intervals for each group, the certificate and
+        its method, how decisions are drawn, and the versions. Intended use and limits are to be filled in by hand.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        name, data
+            What the model and the data are called.
+        license
+            The model's licence, as the hub names it.
+        """
+        from .card import card
+
+        _write(path, card(self, name, data, license))
+
+
+def _write(path: str | os.PathLike[str], text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise EquirateError(f"the report cannot be written to {os.fspath(path)}: {error.strerror}") from error
 
 
 _ROW = ("classifier", "part", "kind", "name", "slice", "value", "low", "high", "left", "right", "verdict")

@@ -23,6 +23,7 @@ from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
 from ..tables.reading import open_source
 from ..tables.writing import Sink
+from . import reasons
 from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
 from .folders import Model, open_model
 from .models import needs_dense
@@ -64,11 +65,18 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
 
 @dataclass(frozen=True)
 class Predicting:
-    """How to predict: by which key, with which columns copied, with or without the probability of each decision."""
+    """How to predict: by which key, with which columns copied, with or without probabilities and reasons."""
 
     key: str = ""
     keep: tuple[str, ...] = ()
     probability: bool = False
+    reasons: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are written."""
+        probability = ("probability",) if self.probability else ()
+        return ("prediction", *probability, *(reasons.COLUMNS if self.reasons else ()))
 
 
 def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
@@ -81,7 +89,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
     source.require(copied, "--key or --keep")
-    for name in ("prediction", *(["probability"] if how.probability else [])):
+    for name in how.columns:
         if name in copied:
             raise EquirateError(f"the column {name!r} cannot be kept: the predictions have that name")
     kinds = {**dict.fromkeys(copied, Kind.CATEGORY), **model.encoder.kinds}
@@ -114,6 +122,8 @@ def _decided(
         columns["prediction"] = model.trained.decide(X, model.labels, key)
         if how.probability:
             columns["probability"] = model.trained.probabilities(X)
+        if how.reasons:
+            columns |= reasons.reasons(model, table, X, key)
         yield columns
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from .._core.errors import EquirateError, EquirateWarning
 from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
+from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
+from ..models.contributions import Contributions, linear_contributions
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .preparing import Labels, Part, Prepared, Teller
@@ -83,6 +85,21 @@ class Trained:
         if self.estimator is not None:
             return np.asarray(self.estimator.predict(features, key=key))
         return labels.named(self.classifier.predict_hashed(features, salt=self.salt, key=key).astype(bool))
+
+    def explain(self, X: Any, key: NDArray[Any] | None = None) -> Explanations:
+        """Why each example is decided as it is, in the features of the table."""
+        if self.estimator is None:
+            raise EquirateError("trees of a folder that was written before 0.3 give no reasons: fit them again")
+        found: Explanations = self.estimator.explain(self.features(X), key=key)
+        if self.scorer is None or found.contributions is None:
+            return found
+        # the score that thresholds cut is made of features itself
+        sign = 1.0 if self.estimator.classes_[1] == self.estimator.pos_label else -1.0
+        weights = sign * np.append(self.scorer.weights, self.scorer.intercept)
+        score = linear_contributions(X, weights[:, None])
+        features = np.broadcast_to(score.features, (len(found), len(found.weights), len(self.scorer.weights)))
+        parts = Contributions.of(found.contributions.base + score.base, features)
+        return replace(found, contributions=parts, unconstrained=(score.scores[:, 0] > 0).astype(float))
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""

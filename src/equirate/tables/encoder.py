@@ -29,10 +29,11 @@ Rows = NDArray[np.intp]
 
 MOST_VALUES = 1000
 """Distinct values of a category at most; a column with more is taken for an identifier or free text."""
+FARTHEST = 1e6
+"""Scaled values end here, so that one slip of the pen cannot overflow."""
 _FEW_VALUES = 20  # up to here a column of nearly as many values as rows is still a category
 _LONGEST = 1000  # characters of a value or a name
 _MOST_COLUMNS = 100_000
-_FARTHEST = 1e6  # scaled values end here, so that one slip of the pen cannot overflow
 _SPARSE = 4  # features per column from which on zeros are left out
 
 
@@ -55,7 +56,7 @@ class Scaled:
         """Place (-1 for none) and value of what a row has in this column's features, (rows, 1 or 2)."""
         values = numbers(self.name, column, self.kind)
         absent = np.isnan(values)
-        scaled = np.clip((values - self.mean) / self.scale, -_FARTHEST, _FARTHEST)
+        scaled = np.clip((values - self.mean) / self.scale, -FARTHEST, FARTHEST)
         scaled[absent] = 0.0
         places = np.zeros((len(values), len(self.features)), dtype=np.int32)
         found = np.zeros(places.shape, dtype=np.float32)
