@@ -29,7 +29,7 @@ from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Objective, Problem
-from ..report.report import Report
+from ..reports.report import Report
 from . import files, reporting
 from .scope import sides
 

@@ -21,8 +21,8 @@ from ..data.examples import Examples, to_numpy
 from ..data.sample import Sample
 from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
-from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
-from ..report.report import Report
+from ..reports.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
+from ..reports.report import Report
 from .keys import row_keys
 from .scope import sides
 

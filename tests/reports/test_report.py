@@ -17,10 +17,10 @@ from equirate.game.classifiers import Classifier
 from equirate.judge.certify import estimate
 from equirate.judge.evaluation import ConstraintValue, Evaluation, SliceSize
 from equirate.models.linear import LinearMembers
-from equirate.report import words
-from equirate.report.facts import SHOWN, Baseline, Change, changes, rates_by_slice
-from equirate.report.report import Report
-from equirate.report.text import WIDTH, aligned
+from equirate.reports import words
+from equirate.reports.facts import SHOWN, Baseline, Change, changes, rates_by_slice
+from equirate.reports.report import Report
+from equirate.reports.text import WIDTH, aligned
 
 mpl.use("Agg")
 
