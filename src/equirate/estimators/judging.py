@@ -24,13 +24,16 @@ from ..data.alignment import check_indexes
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
+from ..data.slices import Attribute
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
+from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem
 from ..reports.report import Report
 from . import files, reporting
+from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
 from .scope import sides
 
 Array = NDArray[np.float64]
@@ -71,6 +74,11 @@ class Judged(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any) -> Any:
         """New features, checked where the classifier itself does not do that."""
         return X
+
+    def _looked_up(self) -> tuple[str, ...]:
+        """Names of the attributes that predicting looks up."""
+        groups = attributes_in(getattr(self, "groups", None) or ())
+        return tuple(sorted({name for part in groups for name in _names_in(part)}))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything to save, as JSON-ready data and arrays."""
@@ -127,7 +135,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None,
     ) -> Examples:
         """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
+        sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
+        refuse_whole(sensitive_features, len(labels))
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True)
+        refuse_unrouted(problem, examples)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
@@ -256,6 +267,11 @@ class Judged(ClassifierMixin, BaseEstimator):
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
         check_is_fitted(self, "classifier_")
         files.write(path, *self._plain())
+
+
+def _names_in(part: Any) -> Iterable[str]:
+    """Names of the attributes in an attribute or a slice; none in anything else, which is refused elsewhere."""
+    return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
 
 
 def read_like_labels(

@@ -33,6 +33,7 @@ from ..language.parity import attributes_in, groups_of
 from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
+from .attributes import named
 from .confidence import METHODS
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
@@ -318,6 +319,7 @@ class RatePostprocessor(Judged):
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, missing ones treated as when fitting."""
+        sensitive_features = named(sensitive_features, self._looked_up(), X)
         if self.missing == "refuse":
             return sensitive_features
         compare_indexes(X, None, sensitive_features, None)

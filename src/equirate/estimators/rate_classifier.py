@@ -32,6 +32,7 @@ from ..models import make_model
 from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
 from .absent import Absent, told_if_absent
+from .attributes import named
 from .categories import Categories
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
@@ -429,7 +430,7 @@ class RateClassifier(Judged):
         if not self.classifier_.members.needs_attributes:
             return None
         compare_indexes(X, None, sensitive_features, None)
-        columns = columns_of(sensitive_features, X)
+        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
         return columns if self.missing == "refuse" else fill_missing(columns)
 
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
