@@ -6,10 +6,11 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 
 from __future__ import annotations
 
+import inspect
 import os
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,7 @@ from ..reports.report import Report
 from . import files, reporting
 from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
 from .scope import sides
+from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -67,6 +69,22 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What it achieves on the parts of the training data."""
         raise NotImplementedError
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = _without_self(cls.__init__)  # `__new__` would hide it
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Refuse parameters of other classifiers, and say what to use instead."""
+        refuse_unknown(cls, parameters)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, as in scikit-learn; refuses those of other classifiers, and says what to use instead."""
+        refuse_unknown(type(self), parameters)
+        super().set_params(**parameters)
+        return self
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
         raise NotImplementedError
@@ -77,8 +95,9 @@ class Judged(ClassifierMixin, BaseEstimator):
 
     def _looked_up(self) -> tuple[str, ...]:
         """Names of the attributes that predicting looks up."""
-        groups = attributes_in(getattr(self, "groups", None) or ())
-        return tuple(sorted({name for part in groups for name in _names_in(part)}))
+        groups = getattr(self, "groups", None)
+        parts = () if groups is None else attributes_in(groups)
+        return tuple(sorted({name for part in parts for name in _names_in(part)}))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything to save, as JSON-ready data and arrays."""
@@ -267,6 +286,11 @@ class Judged(ClassifierMixin, BaseEstimator):
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
         check_is_fitted(self, "classifier_")
         files.write(path, *self._plain())
+
+
+def _without_self(function: Any) -> inspect.Signature:
+    found = inspect.signature(function)
+    return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 def _names_in(part: Any) -> Iterable[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ from ..language.parity import attributes_in, groups_of
 from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
+from .absent import Absent, told_if_absent
 from .attributes import named
 from .confidence import METHODS
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
@@ -47,6 +49,17 @@ SERVED = (
     "certified are the thresholds on scores of classifiers that had not seen the row; the classifier that serves is "
     "trained on all rows, so its scores are slightly different ones"
 )
+
+
+NOT_OFFERED = (
+    "this RatePostprocessor has no {0}: it hands on its estimator's, which has none. predict_pmf(X) is the probability "
+    "with which each label is predicted"
+)
+
+
+def _offers(method: str) -> Callable[[Any], bool]:
+    """Whether the estimator behind a postprocessor, fitted or not, has a method."""
+    return lambda post: hasattr(getattr(post, "estimator_", post.estimator), method)
 
 
 class RatePostprocessor(Judged):
@@ -324,6 +337,31 @@ class RatePostprocessor(Judged):
             return sensitive_features
         compare_indexes(X, None, sensitive_features, None)
         return fill_missing(columns_of(sensitive_features, X))
+
+    @told_if_absent(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """The estimator's probabilities of ``classes_``. They rank and explain; thresholds on them decide."""
+        return np.asarray(self._behind().predict_proba(X))
+
+    @told_if_absent(_offers("predict_log_proba"), NOT_OFFERED.format("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the estimator's probabilities."""
+        return np.asarray(self._behind().predict_log_proba(X))
+
+    @told_if_absent(_offers("decision_function"), NOT_OFFERED.format("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """The estimator's scores of ``classes_[1]``; other thresholds than 0 on them decide."""
+        return np.asarray(self._behind().decision_function(X))
+
+    partial_fit = Absent(
+        "a RatePostprocessor has no partial_fit: thresholds are chosen on all rows at once. Train the estimator in "
+        "parts, wrap it in sklearn.frozen.FrozenEstimator, and fit the thresholds on new rows"
+    )
+
+    def _behind(self) -> Any:
+        """The fitted estimator whose scores are thresholded."""
+        check_is_fitted(self, "_classifier")
+        return self.estimator_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, executing nothing.

@@ -29,9 +29,9 @@ from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
 from ..models import make_model
-from ..models.linear import LinearMembers
+from ..models.derandomised import moved_across
 from ..problem.problem import Objective, Problem
-from .absent import Absent, told_if_absent
+from .absent import Absent, property_if, told_if_absent
 from .attributes import named
 from .categories import Categories
 from .confidence import METHODS, refuse_inexact
@@ -42,30 +42,40 @@ from .promises import promised
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scope import SCOPES, sides
+from .scores import (
+    NO_COEFFICIENTS,
+    NO_IMPORTANCES,
+    NO_LOG_PROBABILITY,
+    NO_PARTIAL_FIT,
+    NO_PROBABILITY,
+    NO_SCORE,
+    has_importances,
+    has_score,
+    importances,
+    is_line,
+    score,
+)
 from .validating import validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
 _APART = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are told in another way, or that may differ between processes."""
-NO_PROBABILITY = (
-    "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. "
-    "predict_pmf(X) is the probability with which each label is predicted"
-)
-NO_SCORE = (
-    "this RateClassifier has no decision_function: its decisions have no single score. predict_pmf(X) is the "
-    'probability with which each label is predicted; with output="deterministic", or after to_deterministic(), there '
-    "is a decision_function where one linear member decides"
-)
 
 
-def _is_single(estimator: RateClassifier) -> bool:
-    """Whether one linear member decides, so that there is a score."""
-    outputs = getattr(estimator, "_outputs", None)
-    if outputs is None:
-        return estimator.output == "deterministic" and is_linear(estimator.model)
-    members = estimator.classifier_.members
-    return len(members) == 1 and isinstance(members, LinearMembers)
+def _has_score(estimator: RateClassifier) -> bool:
+    """Whether there is a score; before `fit`, whether the output will have one."""
+    if getattr(estimator, "_outputs", None) is None:
+        return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
+    return has_score(estimator.classifier_.members)
+
+
+def _is_line(estimator: RateClassifier) -> bool:
+    return getattr(estimator, "_outputs", None) is not None and is_line(estimator.classifier_.members)
+
+
+def _has_importances(estimator: RateClassifier) -> bool:
+    return getattr(estimator, "_outputs", None) is not None and has_importances(estimator.classifier_.members)
 
 
 class RateClassifier(Judged):
@@ -439,12 +449,42 @@ class RateClassifier(Judged):
         return self._by_class(self.classifier_.positive_probability(self._features(X), attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
+    predict_log_proba = Absent(NO_LOG_PROBABILITY)
+    partial_fit = Absent(NO_PARTIAL_FIT)
 
-    @told_if_absent(_is_single, NO_SCORE)
-    def decision_function(self, X: Any) -> Array:
-        """Score of ``classes_[1]``, above 0 where it is predicted; where the output is a single linear member."""
-        scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)
-        return -scores if self.classes_[0] == self._positive() else scores
+    @told_if_absent(_has_score, NO_SCORE)
+    def decision_function(self, X: Any, sensitive_features: Any = None) -> Array:
+        """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
+
+        A mixture made deterministic has the mean score of its members, moved just across 0 where the member that
+        decides says otherwise.
+        """
+        attributes = self._attributes(X, sensitive_features)
+        found = score(self.classifier_.members, self._features(X), attributes)
+        return moved_across(-found, ~(found > 0)) if self._first_is_positive else found
+
+    @property
+    def _first_is_positive(self) -> bool:
+        return bool(self.classes_[0] == self._positive())
+
+    @property_if(_is_line, NO_COEFFICIENTS)
+    def coef_(self) -> Array:
+        """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
+        members: Any = self.classifier_.members
+        weights: Array = members.with_intercept[:-1].T.astype(float)
+        return -weights if self._first_is_positive else weights
+
+    @property_if(_is_line, NO_COEFFICIENTS)
+    def intercept_(self) -> Array:
+        """The intercept of `decision_function`, (1,), where one linear classifier decides."""
+        members: Any = self.classifier_.members
+        intercept: Array = members.with_intercept[-1].astype(float)
+        return -intercept if self._first_is_positive else intercept
+
+    @property_if(_has_importances, NO_IMPORTANCES)
+    def feature_importances_(self) -> Array:
+        """Share of the trees' splits that each feature has, for trees."""
+        return importances(self.classifier_.members)
 
     def to_deterministic(self) -> RateClassifier:
         """Return a fitted copy that predicts with the deterministic output."""

@@ -104,6 +104,10 @@ class ForestMembers(Members):
                 pieces[:, k] += pieces[:, begin]
         return np.asarray(pieces[:, self.place] - self.cuts)
 
+    def split_counts(self) -> Array:
+        """How often the trees split by each feature."""
+        return self.forest.split_counts()
+
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and the trees that they need."""
         place = self.place[list(indices)]

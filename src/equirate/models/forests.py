@@ -234,6 +234,12 @@ class Forest:
             inside = (words[code >> 5].astype(np.int64) >> (code & 31)) & 1 == 1
         return np.asarray(known & inside)
 
+    def split_counts(self) -> Array:
+        """How often the trees split by each feature."""
+        whole = self.compact()
+        splits = whole.left != np.arange(len(whole.left))
+        return np.bincount(whole.feature[splits], minlength=self.width).astype(float)
+
     # -- writing -------------------------------------------------------------------------------------
 
     def compact(self) -> Forest:
@@ -341,3 +347,17 @@ def as_boosted(classifier: Any) -> Boosted | None:
             raise FileError("trees of HistGradientBoostingClassifier over categories cannot be saved as plain arrays")
         return Boosted(Forest.of_histograms(classifier), np.asarray(classifier.classes_))
     return None
+
+
+def counted_splits(classifiers: Sequence[Any]) -> Array | None:
+    """How often the trees of some classifiers split by each feature; None where one is no ensemble known here."""
+    found = []
+    for classifier in classifiers:
+        try:
+            boosted = as_boosted(classifier)
+        except FileError:  # trees over categories that arrays do not tell
+            return None
+        if boosted is None:
+            return None
+        found.append(boosted.forest.split_counts())
+    return np.asarray(np.sum(found, axis=0), dtype=float) if found else None

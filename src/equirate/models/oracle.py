@@ -28,7 +28,7 @@ from ..players.steps import StepRule
 from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
 from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
 from .forest_members import ForestMembers
-from .forests import as_boosted
+from .forests import as_boosted, counted_splits
 from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
 from .posterior import Posterior, Signatures
 from .side_by_side import together
@@ -380,6 +380,16 @@ class ScoredMembers(Members):
         else:
             found = _scores([each.classifier for each in self.fitted], X)
         return np.asarray(found[:, self.place] - self.cuts)
+
+    def split_counts(self) -> Array | None:
+        """How often the trees split by each feature; None where there are others than trees."""
+        rules = {id(each.posterior): each.posterior for each in self._learned(Rule)}
+        learned = [each for each in self._learned() if not isinstance(each, (Always, Rule))]
+        both = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
+        return counted_splits([*learned, *both])
+
+    def _learned(self, kind: type = object) -> list[Any]:
+        return [each.classifier for each in self.fitted if isinstance(each.classifier, kind)]
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and the classifiers that they need."""

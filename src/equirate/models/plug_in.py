@@ -26,7 +26,7 @@ from ..data.sample import Sample
 from ..players.steps import StepRule
 from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
 from .cross_fitting import Trainer, fold_count, make_folds
-from .forests import Boosted
+from .forests import Boosted, counted_splits
 from .posterior import Handed, Posterior, Signatures
 
 MOST_SIGNATURES = 128
@@ -305,6 +305,11 @@ class PlugInMembers(Members):
         if self.needs_attributes and attributes is not None:
             examples = Examples.of(np.zeros(X.shape[0]), attributes)
         return expected(self.posterior(X, examples), self.k)
+
+    def split_counts(self) -> Array | None:
+        """How often the trees for label and groups split by each feature; None where there are others than trees."""
+        learners = [getattr(self.posterior, name, None) for name in ("label", "groups")]
+        return counted_splits([each for each in learners if each is not None])
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
