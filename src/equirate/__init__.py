@@ -39,6 +39,7 @@ from .problem.text import parse
 
 if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `_CATALOGUE` says what there is
     from . import mixtures, models
+    from .estimators.any_report import report
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
     from .estimators.rate_classifier import RateClassifier
@@ -47,7 +48,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
-    from .judge.border import certify, power
+    from .judge.border import audit, certify, power
 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
     from .language.functions import (
@@ -123,6 +124,8 @@ _NAMES = {
     "RatePostprocessor": "estimators.postprocessor",
     "scorer": "estimators.scoring",
     "load": "estimators.loading",
+    "report": "estimators.any_report",
+    "audit": "judge.border",
     "certify": "judge.border",
     "power": "judge.border",
 }
@@ -166,6 +169,8 @@ __all__ = [
     "scorer",
     "load",
     # judging any classifier
+    "report",
+    "audit",
     "certify",
     "power",
     # errors and warnings

@@ -261,9 +261,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         confidence
             Level of the intervals and verdicts on these data.
         baseline
-            What to set beside it, so that the price of the constraints is seen: a fitted classifier, its predictions on
-            X, or a dict with one of these under a name of its own. By default what the estimator has kept: the best
-            classifier of the same training whatever the constraints, or the classifier whose thresholds were moved.
+            What to set beside it, so that the price of the constraints is seen: a fitted classifier (fairlearn's
+            randomised ones count by their expected decisions), its predictions on X, or a dict with one of these under
+            a name of its own. By default what the estimator has kept: the best classifier of the same training
+            whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
         """
@@ -276,7 +277,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         if y is None:
             raise DataError("report needs y with X")
         sample = self._judged(X, y, sensitive_features, sample_weight)
-        return reporting.of_data(self, X, sample, confidence, baseline, frontier)
+        return reporting.of_data(self, X, sample, confidence, baseline, frontier, sensitive_features)
 
     def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
         """A baseline to report beside it: its name, what it is, and its predictions; None where there is none."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError, FileError
 from ..data.sample import taken
 from .forests import Boosted, as_boosted, chances
+from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -115,12 +116,12 @@ class Trainer:
         """Train on some rows, and say the probabilities of the classes of others. ``fold`` names the part."""
         from sklearn.base import clone  # takes a second: only where it is used
 
-        given = {} if weights is None else {"sample_weight": weights[train]}
         present = np.unique(target[train])
         if len(present) == 1:
             model: Any = Certain(present, classes)
         else:
-            model = clone(self.estimator).fit(taken(self.X, train), target[train], **given)
+            weighed = None if weights is None else weights[train]
+            model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
         return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
 
 

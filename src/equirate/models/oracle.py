@@ -33,6 +33,7 @@ from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected,
 from .posterior import Posterior, Signatures
 from .side_by_side import together
 from .weighing import check_weights
+from .weighted_fit import weight_parameter
 
 FITS = 8
 """Fits of an oracle that was not told how many."""
@@ -51,7 +52,8 @@ class Oracle(Model):
     Parameters
     ----------
     estimator
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight``. It is cloned, never changed.
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends with one. It is
+        cloned, never changed.
     fits
         How often it is fitted at most; answers after that come from thresholds on what was fitted.
     folds
@@ -64,9 +66,7 @@ class Oracle(Model):
     folds: int | None = None
 
     def __post_init__(self) -> None:
-        from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
-
-        if not has_fit_parameter(self.estimator, "sample_weight"):
+        if weight_parameter(self.estimator) is None:
             raise AlgorithmError(
                 f"the oracle {self.estimator!r} does not take sample_weight in fit, so it cannot weigh costs: "
                 "choose one that does, such as LogisticRegression, or a plug-in"

@@ -28,6 +28,7 @@ from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, R
 from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
 from .posterior import Handed, Posterior, Signatures
+from .weighted_fit import weight_parameter
 
 MOST_SIGNATURES = 128
 """Combinations of slices up to which the probability of each is estimated."""
@@ -155,10 +156,8 @@ class PlugIn(Model):
         return Posterior(label, groups, signatures, int(X.shape[1])), handed
 
     def _refuse_unweighted(self) -> None:
-        from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
-
         for estimator in (self.estimator, self.group_estimator):
-            if hasattr(estimator, "fit") and not has_fit_parameter(estimator, "sample_weight"):
+            if hasattr(estimator, "fit") and weight_parameter(estimator) is None:
                 raise AlgorithmError(
                     f"the plug-in's {estimator!r} does not take sample_weight in fit, and the examples have weights: "
                     "choose one that does, or leave the weights out"
