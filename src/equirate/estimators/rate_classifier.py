@@ -55,7 +55,7 @@ from .scores import (
     is_line,
     score,
 )
-from .validating import validated
+from .validating import is_valid, validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
@@ -374,7 +374,8 @@ class RateClassifier(Judged):
 
     @property
     def _kind(self) -> str:
-        check_is_fitted(self, "_outputs")
+        if "_outputs" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
+            check_is_fitted(self, "_outputs")
         return "deterministic" if self.output == "deterministic" else "stochastic"
 
     @property
@@ -497,6 +498,8 @@ class RateClassifier(Judged):
         return copy
 
     def _features(self, X: Any) -> Any:
+        if not hasattr(self, "categories_") and is_valid(self, X):
+            return X
         known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
         return validated(self, Categories(known).coded(X), reset=False, missing=make_model(self.model).takes_missing)
 

@@ -17,6 +17,26 @@ from ..data.examples import refuse_missing, shared_names, to_numpy
 from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_infinite
 
 
+def is_valid(estimator: Any, X: Any) -> bool:
+    """Whether features are a plain array that every check would pass as it is: what serving one row should cost.
+
+    Everything else, and an array that some check would refuse or warn of, goes through `validated`.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in _FLOATS or not X.dtype.isnative:
+        return False
+    if (
+        not len(X)
+        or X.shape[1] != getattr(estimator, "n_features_in_", None)
+        or hasattr(estimator, "feature_names_in_")
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.einsum("ij,ij->", X, X, dtype=np.float64)))
+
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
 def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = False) -> Any:
     """Validate features, or features and labels, as scikit-learn does; ``reset`` learns the names of the columns.
 
