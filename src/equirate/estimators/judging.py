@@ -85,6 +85,12 @@ class Judged(ClassifierMixin, BaseEstimator):
         super().set_params(**parameters)
         return self
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # as scikit-learn names it
+        """The parameters and, of a fitted estimator, what was reached."""
+        written = str(super().__repr__(N_CHAR_MAX))
+        status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
+        return written if status is None else "\n  # ".join([written, *status.summary()])
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
         raise NotImplementedError
@@ -127,6 +133,11 @@ class Judged(ClassifierMixin, BaseEstimator):
         if self.pos_label not in self.classes_:
             raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
         return self.pos_label
+
+    def _taken_label(self) -> str:
+        """The label that is positive because nobody said otherwise, where labels are text; empty for others."""
+        text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
+        return reporting.shown_label(self._positive()) if text and self.pos_label is None else ""
 
     def _negative(self) -> Any:
         return self.classes_[0] if self.classes_[1] == self._positive() else self.classes_[1]

@@ -237,7 +237,8 @@ class RatePostprocessor(Judged):
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         model = Thresholds(Given(self._sign), self._slices(examples))
-        mixture, self.status_ = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        mixture, status = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
         decided = mixture.positive_probability(scores, chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]

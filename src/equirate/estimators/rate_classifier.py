@@ -382,7 +382,7 @@ class RateClassifier(Judged):
     def status_(self) -> Status:
         """What was reached on the data that the output was chosen on."""
         kind = self._kind
-        return self._statuses[kind]
+        return replace(self._statuses[kind], positive_label=self._taken_label())
 
     @property
     def parts_(self) -> dict[str, Evaluation]:
