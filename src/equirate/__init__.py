@@ -40,6 +40,7 @@ from .problem.text import parse
 if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `_CATALOGUE` says what there is
     from . import mixtures, models
     from .estimators.any_report import report
+    from .estimators.displays import FrontierDisplay, RateDisplay
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
     from .estimators.rate_classifier import RateClassifier
@@ -124,6 +125,8 @@ _NAMES = {
     "RatePostprocessor": "estimators.postprocessor",
     "scorer": "estimators.scoring",
     "load": "estimators.loading",
+    "RateDisplay": "estimators.displays",
+    "FrontierDisplay": "estimators.displays",
     "report": "estimators.any_report",
     "audit": "judge.border",
     "certify": "judge.border",
@@ -172,6 +175,8 @@ __all__ = [
     "report",
     "audit",
     "certify",
+    "RateDisplay",
+    "FrontierDisplay",
     "power",
     # errors and warnings
     "EquirateError",

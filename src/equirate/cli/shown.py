@@ -90,11 +90,11 @@ class Rounds(ProgressLine):
     def __call__(self, moment: Moment) -> None:
         """Show where the game stands, a few times a second."""
         now = time.monotonic()
-        left = self.seconds_left(moment, now)
+        seconds = self.seconds_left(moment, now)
         if now - self.last < 0.2 and moment.round < moment.n_rounds:
             return
         if not self.console.is_terminal:
-            self._written(moment, now, left)
+            self._written(moment, now, seconds)
             return
         self.last = now
         if self._bar is None:
