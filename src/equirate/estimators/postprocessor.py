@@ -166,6 +166,7 @@ class RatePostprocessor(Judged):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
             inner = self.estimator.__sklearn_tags__()
             tags.input_tags = inner.input_tags

@@ -33,11 +33,12 @@ from ..models.derandomised import moved_across
 from ..problem.problem import Objective, Problem
 from .absent import Absent, property_if, told_if_absent
 from .attributes import named
-from .categories import Categories
+from .categories import Categories, dates_as_numbers, few_rows_each
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .merging import merged
 from .promises import promised
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
@@ -241,6 +242,7 @@ class RateClassifier(Judged):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = isinstance(self.model, str) and self.model == "trees"
+        tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         return tags
 
     # -- fitting ---------------------------------------------------------------------------------
@@ -274,8 +276,9 @@ class RateClassifier(Judged):
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
                 began = time.monotonic()
-                solution, chooser = training.play(start=self._continued(training.width))
-                outcome = training.choose(chooser)
+                played = merged(training)
+                solution, chooser = played.play(start=self._continued(training.width))
+                outcome = played.choose(chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, solution, chooser, outcome, time.monotonic() - began)
                 self._keep(training, solution, outcome)
@@ -305,10 +308,13 @@ class RateClassifier(Judged):
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Codes in the place of categories, for a model that splits them, and the model that is told."""
         self.__dict__.pop("categories_", None)
-        found = Categories.of(X) if settings.made.takes_missing else Categories({})
+        if not settings.made.takes_missing:
+            return settings, X
+        found = Categories.of(X)
         told = settings.made.with_categories(found.places(X)) if found.columns else None
         if told is None:
-            return settings, X
+            return settings, dates_as_numbers(X)
+        found.refuse_many(settings.made.most_categories)
         self.categories_ = {name: list(values) for name, values in found.columns.items()}
         return replace(settings, model=told), found.coded(X)
 
@@ -357,6 +363,8 @@ class RateClassifier(Judged):
                 f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
                 "leave nothing else, or the model has too little to go by"
             )
+        rows = sum(part.slices[0].examples for part in self.parts_.values())
+        notes += few_rows_each(getattr(self, "categories_", {}), rows)
         return tuple(dict.fromkeys(notes))
 
     def _tell(self) -> None:
@@ -500,8 +508,9 @@ class RateClassifier(Judged):
     def _features(self, X: Any) -> Any:
         if not hasattr(self, "categories_") and is_valid(self, X):
             return X
+        missing = make_model(self.model).takes_missing
         known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
-        return validated(self, Categories(known).coded(X), reset=False, missing=make_model(self.model).takes_missing)
+        return validated(self, Categories(known).coded(X) if missing else X, reset=False, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .._core.errors import DataError
-from ..data.examples import refuse_missing, shared_names, to_numpy
+from ..data.examples import refuse_lazy, refuse_missing, shared_names, to_numpy
 from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_infinite
 
 
@@ -44,6 +44,8 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
     """
     if sp.issparse(X):
         refuse_corrupt(X)
+    elif feature_names(X) is not None:
+        refuse_lazy(X, "X")
     shared = shared_names(X)
     if shared:  # scikit-learn tells features by their names
         raise DataError(f"X has several columns called {', '.join(map(repr, sorted(shared)))}: rename them")

@@ -566,6 +566,11 @@ class Model:
         return None
 
     @property
+    def most_categories(self) -> int | None:
+        """How many different values a column of categories may have; None where it does not matter."""
+        return None
+
+    @property
     def wants_referee(self) -> bool:
         """Whether multipliers should see rows that the model is not trained on, unless users say otherwise."""
         return False

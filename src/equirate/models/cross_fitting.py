@@ -172,14 +172,14 @@ def joined(models: Sequence[Any]) -> Any:
     """One classifier whose scores (trees) or probabilities (others) are the mean of those of several."""
     if len(models) == 1:
         return models[0]
-    boosted = [each for each in map(_trees_of, models) if each is not None]
+    boosted = [each for each in map(trees_of, models) if each is not None]
     if len(boosted) == len(models) and all(np.array_equal(each.classes_, boosted[0].classes_) for each in boosted):
         return Boosted.mean(boosted)
     count = 1 + max(int(np.max(classes_of(model))) for model in models)
     return Averaged(tuple(models), max(count, 2))
 
 
-def _trees_of(model: Any) -> Boosted | None:
+def trees_of(model: Any) -> Boosted | None:
     """A classifier as a forest; None for one that is none, or whose trees arrays do not tell."""
     try:
         return as_boosted(model)

@@ -25,8 +25,9 @@ from ..data.cells import Cells
 from ..data.examples import to_numpy
 from ..data.sample import Sample
 from ..players.steps import StepRule
+from .categorical import most_categories, with_categories
 from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
-from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
+from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread, trees_of
 from .forest_members import ForestMembers
 from .forests import as_boosted, counted_splits
 from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
@@ -80,6 +81,16 @@ class Oracle(Model):
     def takes_missing(self) -> bool:
         """Whether the classifier takes features that are missing."""
         return takes_missing(self.estimator)
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """Tell the classifier, where it is one that can be told."""
+        told = with_categories(self.estimator, columns)
+        return None if told is None else replace(self, estimator=told)
+
+    @property
+    def most_categories(self) -> int | None:
+        """Different values of one column that the classifier takes."""
+        return most_categories(self.estimator)
 
     @property
     def honest(self) -> bool:
@@ -485,7 +496,7 @@ def log_odds(classifier: Any, X: Any) -> Array:
     """Log-odds of the second class, or the decision function of a classifier without probabilities."""
     if isinstance(classifier, Always):
         return classifier.decision_function(X)
-    boosted = as_boosted(classifier)
+    boosted = trees_of(classifier)
     if boosted is not None:
         return boosted.decision_function(X)
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)

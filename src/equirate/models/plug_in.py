@@ -24,6 +24,7 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.sample import Sample
 from ..players.steps import StepRule
+from .categorical import most_categories, with_categories
 from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
 from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
@@ -87,12 +88,15 @@ class PlugIn(Model):
 
     def with_categories(self, columns: tuple[int, ...]) -> Model | None:
         """Tell the classifiers, where they are ones that can be told."""
-        told = {
-            name: each.with_categories(columns)
-            for name, each in (("estimator", self.estimator), ("group_estimator", self.group_estimator))
-            if hasattr(each, "with_categories")
-        }
-        return replace(self, **told) if "estimator" in told else None
+        both = {"estimator": self.estimator, "group_estimator": self.group_estimator}
+        told = {name: with_categories(each, columns) for name, each in both.items() if each is not None}
+        return replace(self, **told) if all(each is not None for each in told.values()) else None
+
+    @property
+    def most_categories(self) -> int | None:
+        """Different values of one column that both classifiers take."""
+        limits = [most_categories(each) for each in (self.estimator, self.group_estimator)]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Fit the probabilities, once."""
