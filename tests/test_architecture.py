@@ -24,7 +24,7 @@ ROOMS = [
     "boosting",
     "game",
     "judge",
-    "report",
+    "reports",
     "monitoring",
     "explanations",
     "export",

@@ -39,6 +39,8 @@ from .problem.text import parse
 
 if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `_CATALOGUE` says what there is
     from . import mixtures, models
+    from .estimators.any_report import report
+    from .estimators.displays import FrontierDisplay, RateDisplay
     from .estimators.loading import load
     from .estimators.postprocessor import RatePostprocessor
     from .estimators.rate_classifier import RateClassifier
@@ -48,7 +50,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .game.classifiers import Classifier
     from .game.solution import Solution, Status
     from .game.solving import solve
-    from .judge.border import certify, power
+    from .judge.border import audit, certify, power
     from .monitoring.monitor import Monitor
 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
@@ -126,6 +128,10 @@ _NAMES = {
     "scorer": "estimators.scoring",
     "load": "estimators.loading",
     "SKOPS_TRUSTED": "estimators.state",
+    "RateDisplay": "estimators.displays",
+    "FrontierDisplay": "estimators.displays",
+    "report": "estimators.any_report",
+    "audit": "judge.border",
     "certify": "judge.border",
     "power": "judge.border",
     "Monitor": "monitoring.monitor",
@@ -171,7 +177,11 @@ __all__ = [
     "load",
     "SKOPS_TRUSTED",
     # judging any classifier
+    "report",
+    "audit",
     "certify",
+    "RateDisplay",
+    "FrontierDisplay",
     "power",
     "Monitor",
     # errors and warnings

@@ -310,18 +310,28 @@ def scores_of(values: Any) -> Array:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
-    if type(values) is np.ndarray:
+    if type(values) is np.ndarray:  # nothing to be found out, which would take a tenth of a millisecond
         return values
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
         if isinstance(native, (nw.Series, nw.DataFrame)):
             return np.asarray(native.to_numpy())
+        refuse_lazy(values, "the data")
     except nw.exceptions.DuplicateError:  # features may share a name: they are told apart by their place
         pass
     try:
         return np.asarray(values)
     except ValueError as error:
         raise DataError(f"cannot make an array of a {type(values).__name__}: {error}") from None
+
+
+def refuse_lazy(values: Any, name: str) -> None:
+    """Refuse a frame whose rows are still to be computed."""
+    if isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.LazyFrame):
+        method = "collect" if hasattr(values, "collect") else "compute"
+        raise DataError(
+            f"{name} is a {type(values).__name__}, whose rows are not there yet: call .{method}() on it first"
+        )
 
 
 def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[Any]]:
@@ -347,6 +357,8 @@ def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
         return {}
     if isinstance(attributes, Mapping):
         return {str(name): _column(values, str(name)) for name, values in attributes.items()}
+    if type(attributes) is not np.ndarray:
+        refuse_lazy(attributes, "sensitive_features (attributes)")
     try:
         columns = _frame_columns(attributes)
     except nw.exceptions.DuplicateError:

@@ -7,10 +7,11 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 from __future__ import annotations
 
 import copyreg
+import inspect
 import os
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,15 +26,19 @@ from ..data.alignment import check_indexes
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
+from ..data.slices import Attribute
 from ..explanations import Explanations
 from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
+from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem
-from ..report.report import Report
+from ..reports.report import Report
 from . import explaining, exporting, files, reporting, state
+from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -69,6 +74,28 @@ class Judged(ClassifierMixin, BaseEstimator):
         """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
         raise NotImplementedError
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = _without_self(cls.__init__)  # `__new__` would hide it
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Refuse parameters of other classifiers, and say what to use instead."""
+        refuse_unknown(cls, parameters)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, as in scikit-learn; refuses those of other classifiers, and says what to use instead."""
+        refuse_unknown(type(self), parameters)
+        super().set_params(**parameters)
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # as scikit-learn names it
+        """The parameters and, of a fitted estimator, what was reached."""
+        written = str(super().__repr__(N_CHAR_MAX))
+        status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
+        return written if status is None else "\n  # ".join([written, *status.summary()])
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
         classifier = self.classifier_
@@ -84,6 +111,12 @@ class Judged(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any) -> Any:
         """New features, checked where the classifier itself does not do that."""
         return X
+
+    def _looked_up(self) -> tuple[str, ...]:
+        """Names of the attributes that predicting looks up."""
+        groups = getattr(self, "groups", None)
+        parts = () if groups is None else attributes_in(groups)
+        return tuple(sorted({name for part in parts for name in _names_in(part)}))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything to save, as JSON-ready data and arrays."""
@@ -135,6 +168,11 @@ class Judged(ClassifierMixin, BaseEstimator):
             raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
         return self.pos_label
 
+    def _taken_label(self) -> str:
+        """The label that is positive because nobody said otherwise, where labels are text; empty for others."""
+        text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
+        return reporting.shown_label(self._positive()) if text and self.pos_label is None else ""
+
     def _negative(self) -> Any:
         return self.classes_[0] if self.classes_[1] == self._positive() else self.classes_[1]
 
@@ -161,7 +199,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None,
     ) -> Examples:
         """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
+        sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
+        refuse_whole(sensitive_features, len(labels))
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True)
+        refuse_unrouted(problem, examples)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
@@ -264,9 +305,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         confidence
             Level of the intervals and verdicts on these data.
         baseline
-            What to set beside it, so that the price of the constraints is seen: a fitted classifier, its predictions on
-            X, or a dict with one of these under a name of its own. By default what the estimator has kept: the best
-            classifier of the same training whatever the constraints, or the classifier whose thresholds were moved.
+            What to set beside it, so that the price of the constraints is seen: a fitted classifier (fairlearn's
+            randomised ones count by their expected decisions), its predictions on X, or a dict with one of these under
+            a name of its own. By default what the estimator has kept: the best classifier of the same training
+            whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
         """
@@ -279,7 +321,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         if y is None:
             raise DataError("report needs y with X")
         sample = self._judged(X, y, sensitive_features, sample_weight)
-        return reporting.of_data(self, X, sample, confidence, baseline, frontier)
+        return reporting.of_data(self, X, sample, confidence, baseline, frontier, sensitive_features)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         """A baseline to set beside it: its name, what it is, and its predictions; None where there is none."""
@@ -347,6 +389,16 @@ class Judged(ClassifierMixin, BaseEstimator):
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
         check_is_fitted(self, "classifier_")
         files.write(path, *self._plain())
+
+
+def _without_self(function: Any) -> inspect.Signature:
+    found = inspect.signature(function)
+    return found.replace(parameters=list(found.parameters.values())[1:])
+
+
+def _names_in(part: Any) -> Iterable[str]:
+    """Names of the attributes in an attribute or a slice; none in anything else, which is refused elsewhere."""
+    return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
 
 
 def read_like_labels(

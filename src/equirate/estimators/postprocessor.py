@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -35,6 +36,8 @@ from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
 from . import exporting
+from .absent import Absent, told_if_absent
+from .attributes import named
 from .confidence import METHODS
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
@@ -48,6 +51,17 @@ SERVED = (
     "certified are the thresholds on scores of classifiers that had not seen the row; the classifier that serves is "
     "trained on all rows, so its scores are slightly different ones"
 )
+
+
+NOT_OFFERED = (
+    "this RatePostprocessor has no {0}: it hands on its estimator's, which has none. predict_pmf(X) is the probability "
+    "with which each label is predicted"
+)
+
+
+def _offers(method: str) -> Callable[[Any], bool]:
+    """Whether the estimator behind a postprocessor, fitted or not, has a method."""
+    return lambda post: hasattr(getattr(post, "estimator_", post.estimator), method)
 
 
 class RatePostprocessor(Judged):
@@ -154,6 +168,7 @@ class RatePostprocessor(Judged):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
             inner = self.estimator.__sklearn_tags__()
             tags.input_tags = inner.input_tags
@@ -225,7 +240,8 @@ class RatePostprocessor(Judged):
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         model = Thresholds(Given(self._sign), self._slices(examples))
-        mixture, self.status_ = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        mixture, status = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
         decided = mixture.positive_probability(scores, chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
@@ -318,10 +334,36 @@ class RatePostprocessor(Judged):
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, missing ones treated as when fitting."""
+        sensitive_features = named(sensitive_features, self._looked_up(), X)
         if self.missing == "refuse":
             return sensitive_features
         compare_indexes(X, None, sensitive_features, None)
         return fill_missing(columns_of(sensitive_features, X))
+
+    @told_if_absent(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """The estimator's probabilities of ``classes_``. They rank and explain; thresholds on them decide."""
+        return np.asarray(self._behind().predict_proba(X))
+
+    @told_if_absent(_offers("predict_log_proba"), NOT_OFFERED.format("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the estimator's probabilities."""
+        return np.asarray(self._behind().predict_log_proba(X))
+
+    @told_if_absent(_offers("decision_function"), NOT_OFFERED.format("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """The estimator's scores of ``classes_[1]``; other thresholds than 0 on them decide."""
+        return np.asarray(self._behind().decision_function(X))
+
+    partial_fit = Absent(
+        "a RatePostprocessor has no partial_fit: thresholds are chosen on all rows at once. Train the estimator in "
+        "parts, wrap it in sklearn.frozen.FrozenEstimator, and fit the thresholds on new rows"
+    )
+
+    def _behind(self) -> Any:
+        """The fitted estimator whose scores are thresholded."""
+        check_is_fitted(self, "_classifier")
+        return self.estimator_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, executing nothing.

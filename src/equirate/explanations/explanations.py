@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..game.classifiers import snapped
 from ..models.contributions import Contributions
-from ..report.report import FRAMES
+from ..reports.report import FRAMES
 from . import sentences
 
 Array = NDArray[np.float64]

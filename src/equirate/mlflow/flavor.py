@@ -16,7 +16,7 @@ from typing import Any
 import equirate as eq
 
 from .._core.errors import EquirateError
-from ..report.report import Report
+from ..reports.report import Report
 
 FLAVOR, FILE = "equirate", "model.equirate"
 _ENVIRONMENT = "python: {python}\nbuild_dependencies:\n- pip\ndependencies:\n- -r requirements.txt\n"

@@ -78,6 +78,20 @@ class Derandomised(Members):
         found = self.base.contributions(X, attributes)
         return None if found is None else found.picked(self.deciding(X, attributes))
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether the members have scores, and so a mean score."""
+        return self.base.has_scores
+
+    def scores(self, X: Any, attributes: Any = None) -> Array:
+        """The members' mean score, moved just across 0 where the member that decides says otherwise."""
+        mean = self.base.mean_score(X, self.weights, attributes)
+        return moved_across(mean, self.decide(X, attributes)[:, 0])[:, None]
+
+    def split_counts(self) -> Array | None:
+        """Those of the members."""
+        return self.base.split_counts()
+
     def take(self, indices: Sequence[int]) -> Members:
         """The one there is."""
         if list(indices) != [0]:
@@ -107,6 +121,22 @@ class Derandomised(Members):
         if not fit or choice.min() < 0 or choice.max() >= len(base):
             raise FileError("the bins of a derandomised classifier do not fit together")
         return cls(base, weights, edges, choice.astype(np.int64))
+
+
+NEAR = 1e-9
+"""How far from 0 scores are moved: below what any model's scores tell apart, and above rounding of scores near 1."""
+
+
+def moved_across(scores: Array, decided: NDArray[np.bool_]) -> Array:
+    """Scores that are above 0 exactly where the decision is 1; those on the wrong side keep their order next to 0.
+
+    Examples
+    --------
+    >>> moved_across(np.array([2.0, -1.0, -3.0, 0.5]), np.array([True, True, True, False])).round(12).tolist()
+    [2.0, 5e-10, 2.5e-10, -6.67e-10]
+    """
+    side = np.where(decided, NEAR, -NEAR)
+    return np.where((scores > 0) == decided, scores, side / (1 + np.abs(scores)))
 
 
 def _prefixed(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

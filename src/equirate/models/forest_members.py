@@ -114,6 +114,10 @@ class ForestMembers(Members):
                 features[:, k] += features[:, begin]
         return Contributions.of(base[self.place] - self.cuts, features[:, self.place])
 
+    def split_counts(self) -> Array:
+        """How often the trees split by each feature."""
+        return self.forest.split_counts()
+
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and the trees that they need."""
         place = self.place[list(indices)]

@@ -31,6 +31,8 @@ TREE = 20_000.0
 """Multiplications that one tree is worth without a compiler, however few the rows are: some 15 microseconds."""
 _LOT = 16384
 """Rows that one thread takes at a time."""
+_FEW = 1 << 14
+"""Rows times trees up to which all trees are gone down at once: nodes of that many ways stay in a processor's cache."""
 _NONE = np.zeros(0, np.int32)
 
 
@@ -197,10 +199,42 @@ class Forest:
             lots = [(X, *arrays, scores, a, min(a + _LOT, len(X))) for a in range(0, len(X), _LOT)]
             threads.each(descend, lots)
             return scores
+        if len(X) * len(self.roots) <= _FEW:
+            return self._few_scores(X, scores)
         columns = np.ascontiguousarray(X.T)
         for root, column in zip(self.roots.tolist(), self.column.tolist(), strict=True):
             self._descend(columns, root, scores[:, column])
         return scores
+
+    def _few_scores(self, X: Array, scores: Array) -> Array:
+        """Take few rows down all trees at once, a level at a time; values are added up tree by tree, as elsewhere."""
+        rows, at = np.arange(len(X))[:, None], np.repeat(self.roots[None], len(X), axis=0)
+        holes = bool(np.isnan(X).any())
+        while True:
+            value = X[rows, self.feature[at]]
+            goes_left = value <= self.threshold[at]
+            if len(self.starts) > 1:
+                category = self.category[at]
+                goes_left = np.where(category < 0, goes_left, self._inside_each(value, np.maximum(category, 0)))
+            if holes:
+                goes_left |= np.isnan(value) & (self.default_left[at] == 1)
+            below = np.where(goes_left, self.left[at], self.right[at])
+            if np.array_equal(below, at):
+                break
+            at = below
+        for column in range(len(self.offset)):
+            own = self.value[at[:, self.column == column]]
+            scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], own]), axis=1)[:, -1]
+        return scores
+
+    def _inside_each(self, value: Array, category: Whole) -> NDArray[np.bool_]:
+        """Whether each code is in its own set."""
+        start = self.starts[category]
+        known = (value >= 0) & (value < 32.0 * (self.starts[category + 1] - start))
+        code = np.where(known, value, 0).astype(np.int64)
+        words = np.append(self.words, np.uint32(0))  # a place to look for what is in no set
+        place = np.where(known, start + (code >> 5), len(self.words))
+        return np.asarray((words[place].astype(np.int64) >> (code & 31)) & 1 == 1)
 
     def _features(self, X: Any) -> Array:
         X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
@@ -240,6 +274,12 @@ class Forest:
         if len(words):
             inside = (words[code >> 5].astype(np.int64) >> (code & 31)) & 1 == 1
         return np.asarray(known & inside)
+
+    def split_counts(self) -> Array:
+        """How often the trees split by each feature."""
+        whole = self.compact()
+        splits = whole.left != np.arange(len(whole.left))
+        return np.bincount(whole.feature[splits], minlength=self.width).astype(float)
 
     # -- writing -------------------------------------------------------------------------------------
 
@@ -348,3 +388,17 @@ def as_boosted(classifier: Any) -> Boosted | None:
             raise FileError("trees of HistGradientBoostingClassifier over categories cannot be saved as plain arrays")
         return Boosted(Forest.of_histograms(classifier), np.asarray(classifier.classes_))
     return None
+
+
+def counted_splits(classifiers: Sequence[Any]) -> Array | None:
+    """How often the trees of some classifiers split by each feature; None where one is no ensemble known here."""
+    found = []
+    for classifier in classifiers:
+        try:
+            boosted = as_boosted(classifier)
+        except FileError:  # trees over categories that arrays do not tell
+            return None
+        if boosted is None:
+            return None
+        found.append(boosted.forest.split_counts())
+    return np.asarray(np.sum(found, axis=0), dtype=float) if found else None

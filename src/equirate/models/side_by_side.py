@@ -69,6 +69,17 @@ class SideBySide(Members):
         """As the parts score."""
         return np.hstack([part.scores(X, attributes) for part in self.parts])[:, self.order]
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether all parts have scores."""
+        return all(part.has_scores for part in self.parts)
+
+    def split_counts(self) -> Array | None:
+        """Sum of those of the parts, where all are trees."""
+        found = [part.split_counts() for part in self.parts]
+        counts = [each for each in found if each is not None]
+        return None if len(counts) < len(found) else np.asarray(np.sum(counts, axis=0), dtype=float)
+
     def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
         """Sum of the parts' mean scores, each with the weights of its own classifiers."""
         ends = np.cumsum([0, *map(len, self.parts)])

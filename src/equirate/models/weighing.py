@@ -16,6 +16,7 @@ from .._core.forking import before_fit
 from ..data.cells import Cells
 from ..data.sample import taken
 from .cross_fitting import spread
+from .weighted_fit import fit_weighted
 
 _MOST, _FEWEST = 200, 4
 """Rows of each label that are tried, and below which nothing can be told."""
@@ -59,5 +60,5 @@ def _said(
     if "random_state" in trial.get_params(deep=False):
         trial.set_params(random_state=0)
     before_fit(trial)
-    trial.fit(taken(X, fitted), target, sample_weight=np.where(target == heavy, _TIMES, 1.0))
+    fit_weighted(trial, taken(X, fitted), target, np.where(target == heavy, _TIMES, 1.0))
     return spread(trial, taken(X, judged), 2, len(judged))

@@ -46,7 +46,7 @@ def page(monitor: Monitor, title: str | None = None) -> str:
     """The page as text."""
     statuses, followers = monitor.status(), monitor._followers
     heading = escape(title or "Are the constraints still kept?")
-    style = (files("equirate.report") / "templates" / "style.css").read_text("utf-8")
+    style = (files("equirate.reports") / "templates" / "style.css").read_text("utf-8")
     worst = next(
         (v for v in ("broken", "cannot tell") if v in {s.verdict for s in statuses}),
         "kept" if statuses else "cannot tell",

@@ -30,7 +30,8 @@ STYLE = """
 def tables(report: Report) -> str:
     """Verdict, price, and the tables of objective, constraints and slices."""
     kind = words.outcome(report.last).replace(" ", "-")
-    sentences = (*words.certificate(report), words.price(report), words.affected(report), words.caution(report))
+    about = (words.price(report), words.affected(report), words.positive(report), words.caution(report))
+    sentences = (*words.certificate(report), *about)
     told = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences if sentence)
     shown = [objective_rows(report), _constraints(report), slice_rows(report)]
     drawn = "".join(_table(rows) for rows in shown if len(rows) > 1)

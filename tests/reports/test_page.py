@@ -14,8 +14,8 @@ import pytest
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.judge.evaluation import Evaluation
-from equirate.report.facts import SHOWN, Baseline, Course, Member, Origin, Point, changes, rates_by_slice
-from equirate.report.report import Report
+from equirate.reports.facts import SHOWN, Baseline, Course, Member, Origin, Point, changes, rates_by_slice
+from equirate.reports.report import Report
 
 HOSTILE = "<script>alert(1)</script>"
 VALUE = "\"'><img src=x onerror=alert(2)>{{ 7 * 7 }}${at}"
@@ -171,7 +171,7 @@ def test_little_to_tell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["jinja2", "altair", "vl_convert"])
 def test_a_missing_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from equirate.report import page
+    from equirate.reports import page
 
     monkeypatch.setattr(page, "_bundle", page._bundle.__wrapped__)  # which would otherwise be remembered
     monkeypatch.setitem(sys.modules, name, None)

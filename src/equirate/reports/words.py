@@ -25,6 +25,10 @@ MEANS = {
 """What a verdict means, in a word or two."""
 
 
+LIMIT = 5e-5
+"""Violations up to this size show as 0.0000: a constraint that is kept up to rounding holds, at its limit."""
+
+
 def number(value: float) -> str:
     """A number with four decimals, or three digits where it is large."""
     return f"{value:.4f}" if not abs(value) >= 100 else f"{value:.3g}"
@@ -86,6 +90,10 @@ def _one(row: ConstraintValue, where: str, sure: str) -> str:
     if row.verdict == "not measured":
         return f"The constraint cannot be measured {where}: nobody is in one of its groups."
     kept = "holds" if row.violation <= 0 else f"is missed by {number(row.violation)}"
+    if abs(row.violation) <= LIMIT:
+        kept = "holds, at its limit,"
+        if row.high <= LIMIT:  # no chance in it
+            return f"The constraint {kept} {where}."
     unsure = f"but they are too few to be sure: at {sure} it may be missed by {number(row.high)}"
     return f"The constraint {kept} {where}, {unsure}."
 
@@ -103,7 +111,7 @@ def price(report: Report) -> str:
         return ""
     better = (ours - theirs) * (1 if report.maximising else -1)
     name, beside = report.objective, f"{report.baseline.name} has {number(theirs)}"
-    broken = [row.violation for row in report.baseline.evaluation.constraints if row.violation > 0]
+    broken = [row.violation for row in report.baseline.evaluation.constraints if row.violation > LIMIT]
     breaks = " and keeps every constraint here too"
     if broken:
         worst = f"{'by' if len(broken) == 1 else 'the worst by'} {number(max(broken))}"
@@ -132,6 +140,11 @@ def certificate(report: Report) -> tuple[str, ...]:
     if found is None:
         return ()
     return tuple(part for part in (found.sentence, found.price) if part)
+
+
+def positive(report: Report) -> str:
+    """Which label is the positive one, where labels are text."""
+    return f"The positive label is {report.positive_label}." if report.positive_label[:1] in "'\"" else ""
 
 
 def fresh(report: Report) -> bool:

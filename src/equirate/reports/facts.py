@@ -146,14 +146,18 @@ def rates_by_slice(
     A rate of a slice is that of everybody among the examples inside, and so is its interval: nothing is spent on those
     outside, however many slices there are.
     """
-    found = {}
-    for slice_ in slices_of(problem):
-        rows = examples.mask(slice_)
-        inside = Examples(examples.labels[rows], examples.weights[rows], {})
-        for shown in SHOWN:
-            value, (low, high) = _measured(shown.of(EVERYBODY), inside, predictions[rows], confidence)
-            found[shown.name, slice_] = RateValue(shown.name, repr(slice_), value, low, high)
-    return tuple(found[shown.name, slice_] for shown in SHOWN for slice_ in slices_of(problem))
+    slices = slices_of(problem)
+    return tuple(measured_rate(shown, each, examples, predictions, confidence) for shown in SHOWN for each in slices)
+
+
+def measured_rate(
+    shown: RateName, slice_: Slice, examples: Examples, predictions: Array, confidence: float
+) -> RateValue:
+    """One rate of one slice, with its interval."""
+    rows = examples.mask(slice_)
+    inside = Examples(examples.labels[rows], examples.weights[rows], {})
+    value, (low, high) = _measured(shown.of(EVERYBODY), inside, predictions[rows], confidence)
+    return RateValue(shown.name, repr(slice_), value, low, high)
 
 
 def _measured(

@@ -17,10 +17,10 @@ from equirate.game.classifiers import Classifier
 from equirate.judge.certify import estimate
 from equirate.judge.evaluation import ConstraintValue, Evaluation, SliceSize
 from equirate.models.linear import LinearMembers
-from equirate.report import words
-from equirate.report.facts import SHOWN, Baseline, Change, changes, rates_by_slice
-from equirate.report.report import Report
-from equirate.report.text import WIDTH, aligned
+from equirate.reports import words
+from equirate.reports.facts import SHOWN, Baseline, Change, changes, rates_by_slice
+from equirate.reports.report import Report
+from equirate.reports.text import WIDTH, aligned
 
 mpl.use("Agg")
 
@@ -236,6 +236,8 @@ PASS, FAIL, UNSURE, ABSENT = (-0.1, "pass"), (0.05, "fail"), (-0.001, "cannot te
         ([FAIL], "The constraint is broken on .*: by 0.0500, and by 0.0400 or more at 90% confidence."),
         ([UNSURE], "The constraint holds on .*, but they are too few .* at 90% confidence it may be missed by 0.0090."),
         ([(0.001, "cannot tell")], "The constraint is missed by 0.0010 on .* may be missed by 0.0110."),
+        ([(1e-12, "cannot tell")], "The constraint holds, at its limit, on .* it may be missed by 0.0100."),
+        ([(-1e-12, "cannot tell")], "The constraint holds, at its limit, on .* it may be missed by 0.0100."),
         ([ABSENT], "The constraint cannot be measured on .*: nobody is in one of its groups."),
         ([PASS, PASS], "Both constraints hold on .*, each at 90% confidence."),
         ([PASS, PASS, PASS], "All 3 constraints hold on .*, each at 90% confidence."),

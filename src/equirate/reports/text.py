@@ -19,7 +19,7 @@ WIDTH = 100
 
 def text(report: Report) -> str:
     """Everything that fits a terminal: verdict, price, tables, notes."""
-    about = (words.price(report), words.affected(report), words.caution(report))
+    about = (words.price(report), words.affected(report), words.positive(report), words.caution(report))
     sentences = (words.verdict(report), *words.certificate(report), *about)
     blocks = ["\n".join(textwrap.fill(sentence, WIDTH) for sentence in sentences if sentence)]
     blocks += [
