@@ -31,6 +31,7 @@ from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
 from ..models import make_model
 from ..models.derandomised import moved_across
+from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
 from . import exporting
 from .absent import Absent, property_if, told_if_absent
