@@ -73,17 +73,24 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name in {hidden!r} else found(name, package)
 from equirate.cli import main
-sys.exit(main(["explain", "f1()"]))
+sys.exit(main({arguments!r}))
 """
 
 
 @pytest.mark.parametrize("hidden", [("pyarrow",), ("typer", "rich", "pyarrow")])
 def test_after_a_plain_install_the_extra_is_named_in_one_line(hidden: tuple[str, ...]) -> None:
-    code = HIDING.format(hidden=hidden)
+    code = HIDING.format(hidden=hidden, arguments=["--version"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     said = f"equirate: the command line needs {', '.join(hidden)}: pip install 'equirate[cli]'\n"
     assert done.stderr == said
+
+
+def test_explain_needs_no_extra() -> None:
+    code = HIDING.format(hidden=("typer", "rich", "pyarrow"), arguments=["explain", "f1()"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "in words    the F1 score" in done.stdout
 
 
 def test_fit_writes_model_summary_and_report(fitted: Path) -> None:

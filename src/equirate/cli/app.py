@@ -10,14 +10,17 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import equirate as eq
 
-from .._core.errors import EquirateError, ParseError
-from .shown import Shown
+from .._core.errors import EquirateError
+from .refusals import interrupted, refused, shown_error
+
+if TYPE_CHECKING:
+    from .shown import Shown
 
 app = typer.Typer(
     name="equirate",
@@ -27,7 +30,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-BAD_INPUT, INTERRUPTED = 2, 130
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -184,11 +186,11 @@ def predict(
     from ..runs import judging
 
     how = judging.Predicting(key or "", _listed(keep), probability)
-    shown = Shown(quiet)
+    shown = _shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
     except KeyboardInterrupt:
-        return _interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
+        return interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
     except BrokenPipeError:
         return _enough()
     finally:
@@ -237,12 +239,9 @@ def explain(
     json: Json = False,
 ) -> int:
     """Say how an expression reads, what kind of function it is, and what would solve it."""
-    from ..runs.explaining import explain as explained
-    from ..runs.folders import as_json
+    from .explaining import explain as explained
 
-    found = explained(expression)
-    sys.stdout.write(as_json(found.as_dict()) if json else f"{found}\n")
-    return 0 if found.possible else BAD_INPUT
+    return explained(expression, json)
 
 
 def _settings(options: dict[str, Any]) -> Any:
@@ -267,6 +266,12 @@ def _settings(options: dict[str, Any]) -> Any:
     return settings
 
 
+def _shown(quiet: bool) -> Shown:
+    from .shown import Shown
+
+    return Shown(quiet)
+
+
 def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
     """Names that were repeated, or that have commas between them."""
     return tuple(dict.fromkeys(name.strip() for each in given or () for name in each.split(",") if name.strip()))
@@ -274,13 +279,13 @@ def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
 
 def _told(run: Any, json: bool, quiet: bool) -> int:
     """Run something, print its outcome and return its code."""
-    from ..runs.folders import as_json
+    from ..runs.jsons import as_json
 
-    shown = Shown(quiet)
+    shown = _shown(quiet)
     try:
         outcome = run(shown)
     except KeyboardInterrupt:
-        return _interrupted(": nothing was reached yet")
+        return interrupted(": nothing was reached yet")
     finally:
         shown.done()
     try:
@@ -291,47 +296,26 @@ def _told(run: Any, json: bool, quiet: bool) -> int:
     return int(outcome.code)
 
 
-# -- errors ---------------------------------------------------------------------------------------
-
-_USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
-
-
-def run(arguments: list[str]) -> int:
-    """Run a command; whatever is wrong with the input is one line on standard error and exit code 2."""
-    try:
-        code = app(arguments, prog_name="equirate", standalone_mode=False)
-    except ParseError as error:
-        return _refused(_pointed(error))
-    except (EquirateError, _USAGE) as error:
-        said = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _refused(" ".join(line.strip(" └─") for line in said.splitlines()))
-    except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
-    except MemoryError:
-        return _refused("there is not enough memory for this table")
-    return code if isinstance(code, int) else 0
-
-
-def _interrupted(said: str = "") -> int:
-    sys.stderr.write(f"equirate: interrupted{said}\n")
-    return INTERRUPTED
-
-
 def _enough() -> int:
     """Whoever read the output has enough of it: leave nothing that would be written when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _refused(said: str) -> int:
-    sys.stderr.write(f"equirate: {said}\n")
-    return BAD_INPUT
+_USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
 
 
-def _pointed(error: ParseError) -> str:
-    """A refusal, and below it the text with a caret at the place."""
-    if error.column is None or not error.text:
-        return str(error)
-    start = error.text.rfind("\n", 0, error.column) + 1
-    line = error.text[start:].partition("\n")[0].replace("\t", " ")
-    return f"{error.reason}\n  {line}\n  {' ' * (error.column - start)}^"
+def run(arguments: list[str]) -> int:
+    """Run a command; whatever is wrong with the input is said on standard error, with exit code 2."""
+    try:
+        code = app(arguments or ["--help"], prog_name="equirate", standalone_mode=False)
+    except EquirateError as error:
+        return refused(shown_error(error))
+    except _USAGE as error:
+        said = error.format_message() if hasattr(error, "format_message") else str(error)
+        return refused(" ".join(said.split()))
+    except (KeyboardInterrupt, typer.Abort):
+        return interrupted()
+    except MemoryError:
+        return refused("there is not enough memory for this table")
+    return code if isinstance(code, int) else 0

@@ -9,11 +9,15 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
-
-import narwhals as nw
+from typing import TYPE_CHECKING, Any
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.late import Late
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = Late("narwhals")
 
 
 def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:

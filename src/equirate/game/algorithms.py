@@ -33,13 +33,13 @@ from enum import Enum
 from typing import Any
 
 from .._core.errors import AlgorithmError, EquirateError
-from ..language.curvature import Curvature
 from ..players.corrective import Corrective
 from ..players.model import Descend, ModelPlayer, Respond
 from ..players.multipliers import Ascent, Following, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem
+from .automatic import automatic
 from .loop import Players
 
 __all__ = [  # noqa: RUF022  (in the order of the table)
@@ -187,9 +187,9 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
     elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
-        convex = surrogate if descends else oracle if problem.has_black_boxes else corrective
-        ratios = linearized if batches and _takes(linearized, problem) else slack_ratios
-        chosen = ratios if problem.curvature is Curvature.RATIO else convex
+        chosen = ALGORITHMS[automatic(problem, descends)]
+        if batches and chosen is slack_ratios and _takes(linearized, problem):
+            chosen = linearized
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._core.errors import DisciplineError
 from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, Joined, Membership, Slice
-from ..game.algorithms import choose
+from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
 from ..language.nodes import BlackBox, Loss, Named, Rate
@@ -182,7 +182,7 @@ def _uses(problems: dict[str, Any]) -> Uses:
         except DisciplineError as error:
             refused[use] = str(error)
         else:
-            first, second = (choose("auto", made, descends).name for descends in (True, False))
+            first, second = (automatic(made, descends) for descends in (True, False))
             others = "no loss of scores with trees or thresholds" if made.losses() else f"{second} (trees, thresholds)"
             by[use] = f"{first} (linear), {others}"
     return by, refused

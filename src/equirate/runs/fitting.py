@@ -16,7 +16,8 @@ import equirate as eq
 
 from .._core.errors import EquirateError
 from ..boosting.libraries import installed
-from .folders import Model, as_json, output_folder, save, write_text
+from .folders import Model, output_folder, save, write_text
+from .jsons import as_json
 from .models import estimator_of, needs_dense, train
 from .preparing import Prepared, Teller, prepare
 from .settings import Settings

@@ -31,6 +31,7 @@ from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
+from .jsons import as_json
 from .models import Scorer, Trained
 from .preparing import Labels
 from .settings import MODELS
@@ -99,21 +100,6 @@ def write_text(path: Path, text: str) -> None:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def as_json(plain: Any) -> str:
-    """Plain data as JSON; numbers that JSON does not have are null."""
-    return json.dumps(_finite(plain), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(plain: Any) -> Any:
-    if isinstance(plain, np.generic):
-        plain = plain.item()
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return None
-    if isinstance(plain, dict):
-        return {str(name): _finite(value) for name, value in plain.items()}
-    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
 def save(model: Model, folder: Path) -> None:
