@@ -6,6 +6,7 @@ in one line; 130: interrupted, with what was reached saved.
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 from collections.abc import Sequence
@@ -34,9 +35,10 @@ app = typer.Typer(
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
-Label = Annotated[str | None, typer.Option(help="Column of the label, which has two values.")]
+Label = Annotated[str | None, typer.Option(help="Column of the label.")]
 Positive = Annotated[
-    str | None, typer.Option(help="The value of the label that is positive; 1 and true by themselves.")
+    str | None,
+    typer.Option(help='What is positive: a value, all others being negative, or a bound as in ">= 150"; 1 and true.'),
 ]
 Attributes = Annotated[
     list[str] | None, typer.Option(help="Columns that slices may name and that are not features: a,b or repeated.")
@@ -44,6 +46,21 @@ Attributes = Annotated[
 Also = Annotated[list[str] | None, typer.Option(help="An attribute that is a feature too.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are not used at all.")]
 Missing = Annotated[list[str] | None, typer.Option(help="Text that stands for a missing value, besides NA, null, ...")]
+Category = Annotated[list[str] | None, typer.Option(help="Columns that hold categories, such as codes of digits.")]
+Date = Annotated[
+    list[str] | None, typer.Option(help="Columns of text that hold dates: NAME, or NAME=FORMAT as in opened=%d.%m.%Y.")
+]
+Number = Annotated[list[str] | None, typer.Option(help="Columns of text that hold numbers such as 12% or 1.234,5.")]
+Decimal = Annotated[str | None, typer.Option(help="What stands before the decimals in a CSV file: . or ,")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; recognised if not given.")]
+DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a label.")]
+MissingAttributes = Annotated[
+    str | None, typer.Option(help="Empty cells of attributes: group (a group of their own), refuse or drop.")
+]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(help="An algorithm by name, such as surrogate, SPADE+ or Frank-Wolfe."),
+]
 Maximize = Annotated[str | None, typer.Option(help='What to maximise, as in "f1()".')]
 Minimize = Annotated[str | None, typer.Option(help='What to minimise, as in "error_rate()".')]
 SubjectTo = Annotated[list[str] | None, typer.Option(help='A constraint, as in "fpr() <= 0.1"; may be repeated.')]
@@ -85,6 +102,13 @@ def fit(
     also_feature: Also = None,
     ignore: Ignore = None,
     missing: Missing = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    drop_unlabelled: DropUnlabelled = False,
+    missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
     subject_to: SubjectTo = None,
@@ -93,6 +117,7 @@ def fit(
     test: Test = None,
     weight: Weight = None,
     model: ModelName = None,
+    algorithm: Algorithm = None,
     output: Output = None,
     confidence: Confidence = None,
     rounds: Rounds = None,
@@ -113,6 +138,39 @@ def fit(
 
 
 @app.command()
+def check(
+    data: Annotated[str | None, typer.Argument(help="CSV, Parquet or Feather, or a folder of Parquet.")] = None,
+    label: Label = None,
+    positive: Positive = None,
+    attributes: Attributes = None,
+    also_feature: Also = None,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    drop_unlabelled: DropUnlabelled = False,
+    missing_attributes: MissingAttributes = None,
+    maximize: Maximize = None,
+    minimize: Minimize = None,
+    subject_to: SubjectTo = None,
+    time_column: TimeColumn = None,
+    weight: Weight = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Look at a table before training: everything to decide at once, with the options that mend it."""
+    from ..runs import examining
+
+    settings = _settings(locals())
+    return _told(lambda shown: examining.check_table(settings, shown), json, quiet)
+
+
+@app.command()
 def frontier(
     data: Annotated[str | None, typer.Argument(help="CSV, Parquet or Feather, or a folder of Parquet.")] = None,
     levels: Annotated[
@@ -125,6 +183,13 @@ def frontier(
     also_feature: Also = None,
     ignore: Ignore = None,
     missing: Missing = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    drop_unlabelled: DropUnlabelled = False,
+    missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
     subject_to: SubjectTo = None,
@@ -132,6 +197,7 @@ def frontier(
     time_column: TimeColumn = None,
     test: Test = None,
     weight: Weight = None,
+    algorithm: Algorithm = None,
     rounds: Rounds = None,
     seed: Seed = None,
     config: Config = None,
@@ -253,8 +319,9 @@ def _settings(options: dict[str, Any]) -> Any:
 
     names = {field.name for field in fields(file.Settings)}
     given = {name: value for name, value in options.items() if name in names}
-    for name in ("attributes", "also_feature", "ignore"):
+    for name in ("attributes", "also_feature", "ignore", "category", "date", "number"):
         given[name] = _listed(given[name])
+    given["drop_unlabelled"] = given["drop_unlabelled"] or None
     settings = file.Settings.of(given, {} if options["config"] is None else file.read(options["config"]))
     path: Path | None = options["save_config"]
     if path is not None:
@@ -273,8 +340,9 @@ def _shown(quiet: bool) -> Shown:
 
 
 def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names that were repeated, or that have commas between them."""
-    return tuple(dict.fromkeys(name.strip() for each in given or () for name in each.split(",") if name.strip()))
+    """Names that were repeated, or that have commas between them; one with a comma in it is put in double quotes."""
+    whole = [[each] if "=%" in each else next(csv.reader([each], skipinitialspace=True), []) for each in given or ()]
+    return tuple(dict.fromkeys(name.strip() for names in whole for name in names if name.strip()))
 
 
 def _told(run: Any, json: bool, quiet: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .._core.errors import EquirateError, ParseError
+from .._core.errors import EquirateError, ParseError, TableError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -22,7 +22,12 @@ def interrupted(said: str = "") -> int:
 
 
 def shown_error(error: EquirateError) -> str:
-    """An error in one line; one of the language with the text below it, and a caret at the place."""
+    """An error in one line, with two exceptions.
+
+    One of a table has a line for each decision; one of the language has the text below it, and a caret at the place.
+    """
+    if isinstance(error, TableError):
+        return str(error)
     if not isinstance(error, ParseError):
         return " ".join(line.strip(" └─") for line in str(error).splitlines())
     if error.column is None or not error.text:

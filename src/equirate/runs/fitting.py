@@ -16,6 +16,7 @@ import equirate as eq
 
 from .._core.errors import EquirateError
 from ..boosting.libraries import installed
+from .checking import RowRules
 from .folders import Model, output_folder, save, write_text
 from .jsons import as_json
 from .models import estimator_of, needs_dense, train
@@ -55,7 +56,7 @@ class Outcome:
 def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Outcome:
     """Train on a table, judge on held-out rows, and write model, report and summary into a folder."""
     with output_folder(out, force) as folder:
-        prepared = prepare(settings, tell, needs_dense(settings.model))
+        prepared = prepare(settings, tell, needs_dense(settings.model), str(out))
         if settings.model == "trees" and not installed("lightgbm"):
             tell.note(
                 "lightgbm is not installed, so trees are scikit-learn's HistGradientBoostingClassifier: "
@@ -95,7 +96,9 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
             "notes": notes,
         }
         text = told(achieved, len(test), notes)
-        save(Model(model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight), folder)
+        rules = RowRules.of(settings)
+        described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading, rules)
+        save(Model(model, *described), folder)
         write_text(folder / "summary.json", as_json(summary))
         write_text(folder / "problem.toml", settings.as_toml())
         report = model.report(test, prepared.labels, confidence)

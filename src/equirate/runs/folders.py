@@ -31,12 +31,14 @@ from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
+from ..tables.options import AS_WRITTEN, ReadOptions
+from .checking import ALL_ROWS, RowRules
 from .jsons import as_json
+from .labels import RULES, Labels
 from .models import Scorer, Trained
-from .preparing import Labels
-from .settings import MODELS
+from .settings import MISSING_ATTRIBUTES, MODELS
 
-FORMAT, VERSION = "equirate table model", 1
+FORMAT, VERSION = "equirate table model", 2
 CLASSIFIER, DESCRIPTION = "model.equirate", "model.json"
 REPORTS = ("report.html", "report.txt")
 _MOST_BYTES = 1 << 26
@@ -54,6 +56,8 @@ class Model:
     encoder: Encoder
     kinds: dict[str, Kind | None]
     weight: str
+    reading: ReadOptions = AS_WRITTEN
+    rules: RowRules = ALL_ROWS
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -116,6 +120,8 @@ def save(model: Model, folder: Path) -> None:
         "label": dict(model.labels.__dict__),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
+        "reading": model.reading.plain(),
+        "rows": dict(model.rules.__dict__),
         "classifier": hashlib.sha256((folder / CLASSIFIER).read_bytes()).hexdigest(),
         "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
         "columns": model.encoder.plain(),
@@ -138,9 +144,10 @@ def open_model(path: Path) -> Model:
         kind = described.get("kind")
         if kind not in MODELS:
             raise FileError(f"there is no kind of model {kind!r}")
-        labels = Labels(
-            **{name: _text(_dict(described.get("label")).get(name)) for name in ("column", "positive", "negative")}
-        )
+        label = {"rule": RULES[0], **_dict(described.get("label"))}
+        labels = Labels(*(_text(label.get(name)) for name in ("column", "positive", "negative", "rule")))
+        if labels.rule not in RULES:
+            raise FileError(f"there is no rule of labels {labels.rule!r}")
         kinds = {
             _text(name): None if value is None else Kind(value)
             for name, value in _dict(described.get("attributes")).items()
@@ -149,9 +156,20 @@ def open_model(path: Path) -> Model:
         content = _content(path / CLASSIFIER)
         if hashlib.sha256(content).hexdigest() != described.get("classifier"):
             raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
-        return Model(_trained(path, kind, described, len(encoder.features), labels), labels, encoder, kinds, weight)
+        trained = _trained(path, kind, described, len(encoder.features), labels)
+        return Model(trained, labels, encoder, kinds, weight, *_reading(described))
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
+
+
+def _reading(described: dict[str, Any]) -> tuple[ReadOptions, RowRules]:
+    """How tables are read, and which rows are left out; folders of version 1 say nothing of it."""
+    if described["version"] == 1:
+        return AS_WRITTEN, ALL_ROWS
+    rules = RowRules(**_dict(described.get("rows")))
+    if not isinstance(rules.drop_unlabelled, bool) or rules.missing_attributes not in MISSING_ATTRIBUTES:
+        raise FileError("it is not described which rows are left out")
+    return ReadOptions.read(described.get("reading")), rules
 
 
 def _described(path: Path) -> dict[str, Any]:

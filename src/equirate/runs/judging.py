@@ -21,13 +21,15 @@ from .._core.errors import DataError, EquirateError
 from ..judge.audit import Audit, audit
 from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
+from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
 from .folders import Model, open_model, output_folder
+from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, labels_of, people_of, read_part, weights_of
+from .preparing import Teller, people_of, read_part, weights_of
 
 
 def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool) -> Outcome:
@@ -38,7 +40,8 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     kinds = {name: kind for name, kind in model.kinds.items() if name in needed}
     tell.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
-    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense)
+    source = open_source(data, model.reading)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules)
     tell.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
     summary = {
@@ -76,7 +79,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
     """
     model = open_model(model_folder)
-    source = open_source(data)
+    source = open_source(data, model.reading)
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
     source.require(copied, "--key or --keep")
@@ -146,7 +149,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
-    source = open_source(data, how.missing)
+    source = open_source(data, ReadOptions(how.missing))
     source.require([how.label], "--label")
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
@@ -154,7 +157,8 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     tell.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    labels, positive = labels_of(how.label, how.positive, table[how.label])
+    labels = Labels.of(how.label, how.positive, table[how.label])
+    positive = labels.positives(table[how.label])
     decided = _decisions(how, table[how.prediction], labels.positive, labels.negative)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
