@@ -83,7 +83,7 @@ def test_what_is_no_text_is_not_taken_for_utf_16() -> None:
 
 def test_the_first_line_may_name_the_separator(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_bytes("sep=;\r\n\"a, b\";c\r\n1;2\r\n".encode("utf-16"))
+    path.write_bytes('sep=;\r\n"a, b";c\r\n1;2\r\n'.encode("utf-16"))
     source = open_source(path)
     assert source.names == ("a, b", "c")
     assert source.table(["c"], {})["c"].to_pylist() == [2]

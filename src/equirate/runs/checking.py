@@ -7,7 +7,6 @@ must be decided first, and shows the others as notes.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,14 +17,14 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, TableError
-from ..tables.findings import Finding, Option, about_column, as_plain_numbers
+from ..tables.findings import Finding, Option, Written, about_column, as_plain_numbers
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import Form, Source
 from .labels import Labels, distinct, some
 from .likeness import says_label, twins
 from .names import mentioned
-from .settings import Settings, option_text
+from .settings import Settings, option_text, shell
 
 _MOST_GROUPS = 50
 """Values of an attribute of text from which on a remark is made: every constraint over it would be so many."""
@@ -67,8 +66,14 @@ class Checked:
 
     @property
     def proposed(self) -> tuple[Option, ...]:
-        """The options to paste."""
-        return tuple(dict.fromkeys(option for each in self.findings if each.proposed for option in each.options))
+        """The options to paste; what is left out needs no other."""
+        options = dict.fromkeys(option for each in self.findings if each.proposed for option in each.options)
+        ignored = {value for name, value in options if name == "ignore"}
+        return tuple(
+            (name, value)
+            for name, value in options
+            if name not in ("date", "number", "category") or value.partition("=%")[0] not in ignored
+        )
 
 
 def check(settings: Settings, source: Source, features: Sequence[str]) -> Checked:
@@ -93,7 +98,7 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
     findings += _about_label(settings, table[settings.label], options)
     findings += _about_attributes(settings, table)
     looked_at = [name for name in dict.fromkeys([*settings.attributes, *features]) if name not in _named(findings)]
-    comma = source.form is Form.CSV and source.delimiter == ","
+    how = Written(options, source.form is Form.CSV, _ambiguous(source, written))
     for name in looked_at:
         try:
             kind = kind_of(name, table[name])
@@ -102,10 +107,11 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
                 Finding(name, str(error).removeprefix(f"column {name!r} "), (("ignore", name),), stops=True)
             )
             continue
-        about = about_column(name, table[name], kind, options, comma)
+        about = about_column(name, table[name], kind, how)
         findings += about if name in features else [each for each in about if ("ignore", name) not in each.options]
     unread = {finding.column for finding in findings if finding.options[:1] == (("ignore", finding.column),)}
-    findings += _about_columns(settings, table, [name for name in features if name not in unread])
+    decided = settings.with_options(option for each in findings for option in each.options if option[0] == "positive")
+    findings += _about_columns(decided, table, [name for name in features if name not in unread], options)
     return Checked(table, options, tuple(findings), facts, dropped)
 
 
@@ -113,7 +119,7 @@ def refuse(settings: Settings, found: Checked, out: str = "") -> None:
     """Stop where something must be decided first: say all of it, and the command that decides it."""
     if not found.stops:
         return
-    if len(found.stops) == 1:
+    if len(found.stops) == 1 and not any(each.options and each.proposed for each in found.remarks):
         raise DataError(f"{_sentence(found.stops[0])}{_mended(found.stops[0])}")
     lines = [f"{settings.data} cannot be trained on yet:"]
     lines += table_of([*found.stops, *found.remarks])
@@ -125,7 +131,7 @@ def command(settings: Settings, found: Checked, out: str = "") -> str:
     whole = settings.with_options(found.proposed)
     if not (whole.maximize or whole.minimize):
         whole = replace(whole, maximize="f1()")
-    return f"{whole.command()} --out {shlex.quote(out or 'model')}"
+    return f"{whole.command()} --out {shell([out or 'model'])}"
 
 
 def table_of(findings: Iterable[Finding]) -> list[str]:
@@ -145,7 +151,7 @@ def note(finding: Finding) -> str:
 
 def written_options(options: Iterable[Option]) -> str:
     """Options as they are pasted."""
-    return shlex.join([word for name, value in options for word in option_text(name, value)])
+    return shell(word for name, value in options for word in option_text(name, value))
 
 
 def _sentence(finding: Finding) -> str:
@@ -214,6 +220,15 @@ def _facts(source: Source, table: Any) -> str:
 
 def _encoding(table: Any) -> str:
     return str((table.schema.metadata or {}).get(b"encoding", b"utf-8").decode())
+
+
+def _ambiguous(source: Source, table: Any) -> str:
+    """The decimal sign to take where numbers such as 1,234 allow for both.
+
+    A comma is hardly one in a file that has commas between its values, or other numbers with points.
+    """
+    points = any(pa.types.is_floating(field.type) for field in table.schema)
+    return source.options.decimal if source.form is not Form.CSV or source.delimiter == "," or points else ","
 
 
 def _about_file(source: Source, table: Any) -> list[Finding]:
@@ -315,7 +330,7 @@ def _about_attributes(settings: Settings, table: Any) -> list[Finding]:
     return findings
 
 
-def _about_columns(settings: Settings, table: Any, features: Sequence[str]) -> list[Finding]:
+def _about_columns(settings: Settings, table: Any, features: Sequence[str], options: ReadOptions) -> list[Finding]:
     """Columns with one value, that say the same as another one, or that tell the label."""
     findings = []
     constant = [name for name in features if len(compute.unique(table[name])) < 2]
@@ -326,12 +341,13 @@ def _about_columns(settings: Settings, table: Any, features: Sequence[str]) -> l
         if name in others:
             what = f"says the same as {twin!r}, row by row"
             findings.append(Finding(name, what, (("ignore", name),)))
+    labelled = table.filter(pa.array(~_missing(table[settings.label])))
+    column = labelled[settings.label]
     try:
-        labelled = table.filter(pa.array(~_missing(table[settings.label])))
-        positive = Labels.of(settings.label, settings.positive, labelled[settings.label], settings.decimal).positives(
-            labelled[settings.label], settings.decimal
+        positive = Labels.of(settings.label, settings.positive, column, options.decimal).positives(
+            column, options.decimal
         )
-    except DataError:  # which label is positive is to be decided first
+    except DataError:  # what is wrong with the label is said already
         return findings
     told = _named(findings)
     for name in others:

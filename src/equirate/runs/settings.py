@@ -146,7 +146,7 @@ class Settings:
         for name, value in self.changed().items():
             for each in value if isinstance(value, list) else [value]:
                 parts += [] if name == "data" else option_text(name, each)
-        return shlex.join(parts)
+        return shell(parts)
 
     def as_toml(self) -> str:
         """Text of a file that `read` takes back."""
@@ -159,7 +159,21 @@ def option_text(name: str, value: Any) -> list[str]:
     if value is True or value == "":
         return [option]
     quoted = name in LISTED and "," in str(value) and "=%" not in str(value)
-    return [option, f'"{value}"' if quoted else str(value)]
+    text = f'"{value}"' if quoted else str(value)
+    return [f"{option}={text}"] if text.startswith("--") else [option, text]
+
+
+def shell(words: Iterable[str]) -> str:
+    """Words as a shell takes them; in double quotes where that reads better.
+
+    Examples
+    --------
+    >>> print(shell(["--subject-to", "tpr(sex == 'F') >= 0.8", "--ignore", "id"]))
+    --subject-to "tpr(sex == 'F') >= 0.8" --ignore id
+    """
+    return " ".join(
+        f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word) for word in words
+    )
 
 
 def _format_of(text: str) -> tuple[str, str]:

@@ -72,22 +72,22 @@ class Finding:
     proposed: bool = True
 
 
-def about_column(
-    name: str, column: Any, kind: Kind | None, options: ReadOptions, comma_separated: bool
-) -> list[Finding]:
-    """What is odd about a column of a table.
+@dataclass(frozen=True)
+class Written:
+    """How the text of a table is written: how it was read, and whether from CSV, where the reader has a decimal sign.
 
-    Parameters
-    ----------
-    name, column, kind
-        The column, and what it holds.
-    options
-        How the table was read.
-    comma_separated
-        Whether commas separate the values of the file: then a comma in a number is hardly a decimal one.
+    ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both.
     """
-    if kind is Kind.CATEGORY and name not in options.categories:
-        return _about_text(name, column, options, comma_separated)
+
+    options: ReadOptions
+    csv: bool = True
+    ambiguous: str = "."
+
+
+def about_column(name: str, column: Any, kind: Kind | None, how: Written) -> list[Finding]:
+    """What is odd about a column of a table, by what it holds and by how the table is written."""
+    if kind is Kind.CATEGORY and name not in how.options.categories:
+        return _about_text(name, column, how)
     if kind is Kind.NUMBER:
         return _about_numbers(name, column)
     return []
@@ -111,7 +111,7 @@ class _Texts:
         return int(sum(count for value, count in zip(self.values, self.counts, strict=True) if value in wanted))
 
 
-def _about_text(name: str, column: Any, options: ReadOptions, comma_separated: bool) -> list[Finding]:
+def _about_text(name: str, column: Any, how: Written) -> list[Finding]:
     found, values = codes(column)
     texts = _Texts(values, np.bincount(found[found >= 0], minlength=len(values)))
     rows = int(texts.counts.sum())
@@ -121,13 +121,13 @@ def _about_text(name: str, column: Any, options: ReadOptions, comma_separated: b
     missing: tuple[Option, ...] = tuple(("missing", sign) for sign in signs)
     beside = f", and {_some(signs)} for missing in {texts.rows(signs):,} rows" if signs else ""
     if len(rest):
-        style = number_style(rest, "," if not comma_separated else options.decimal)
+        style = number_style(rest, how.ambiguous)
         formats = date_formats(rest)
         if formats:
-            return [_dates(name, rest, formats, missing, beside, many)]
+            return [_dates(name, rest, formats, missing, beside, many, how)]
         if style:
-            return [_numbers(name, rest, style, options, missing, beside, many)]
-    slips = _slips(rest, options.decimal) if many else []
+            return [_numbers(name, rest, style, missing, beside, many, how)]
+    slips = _slips(rest, how.options.decimal) if many else []
     if slips:
         what = f"numbers, but for {_some(slips)} in {texts.rows(slips):,} rows"
         return [Finding(name, what, tuple(("missing", slip) for slip in slips), stops=True)]
@@ -146,38 +146,35 @@ def _about_text(name: str, column: Any, options: ReadOptions, comma_separated: b
     return found_
 
 
-def _dates(name: str, values: Any, formats: list[str], missing: tuple[Option, ...], beside: str, many: bool) -> Finding:
+def _dates(
+    name: str, values: Any, formats: list[str], missing: tuple[Option, ...], beside: str, many: bool, how: Written
+) -> Finding:
     example = values[0].as_py()
     if len(formats) > 1:
         ways = " or ".join(formats)
         said = f"dates such as {example!r}, to be read as {ways}{beside}"
         return Finding(name, said, (("date", f"{name}={formats[0]}"), *missing), stops=many)
     # Dates as the CSV reader has them need nothing but to know what stands for a missing one.
-    plain = formats[0] in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S") and bool(missing)
+    plain = formats[0] in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S") and bool(missing) and how.csv
     option: tuple[Option, ...] = () if plain else (("date", name),)
     return Finding(name, f"dates as text, such as {example!r}{beside}", (*option, *missing), stops=many)
 
 
 def _numbers(
-    name: str,
-    values: Any,
-    style: str,
-    options: ReadOptions,
-    missing: tuple[Option, ...],
-    beside: str,
-    many: bool,
+    name: str, values: Any, style: str, missing: tuple[Option, ...], beside: str, many: bool, how: Written
 ) -> Finding:
     def all_fit(pattern: str) -> bool:
         return bool(compute.all(fits(values, pattern)).as_py())
 
     example = next((v for v in values.to_pylist() if not v.strip().isdigit()), values[0].as_py())
-    if all_fit(_PLAIN[options.decimal]):
+    decimal = how.options.decimal
+    if how.csv and all_fit(_PLAIN[decimal]):
         said = f"numbers{beside}"
         return Finding(name, said, missing, stops=many)
-    if options.decimal == "." and style == "," and all_fit(_PLAIN[","]):
+    if how.csv and decimal == "." and style == "," and all_fit(_PLAIN[","]):
         said = f"numbers with decimal commas, such as {example!r}{beside}"
         return Finding(name, said, (("decimal", ","), *missing), stops=many)
-    said = f"numbers with signs, such as {example!r}{beside}"
+    said = f"numbers as text, such as {example!r}{beside}"
     return Finding(name, said, (("number", name), *missing), stops=many)
 
 
