@@ -31,7 +31,7 @@ def fitted(messy: Messy, folder: Path, capsys: pytest.CaptureFixture[str]) -> tu
     path = folder / messy.name
     path.write_bytes(messy.content())
     tried = ["fit", str(path), *messy.options, "--minimize", "error_rate()", "--out", str(folder / "model")]
-    tried += ["--rounds", "20"]
+    tried += ["--model", "thresholds"]  # the quickest: reading is what is tested
     for commands in (1, 2):
         capsys.readouterr()
         code = main(tried)
@@ -64,9 +64,7 @@ def test_check_proposes_what_fit_does(messy: Messy, tmp_path: Path, capsys: pyte
     code = main(["check", str(path), *messy.options, *more, "--json", "-q"])
     found = json.loads(capsys.readouterr().out)
     assert code == (2 if any(each["stops"] for each in found["findings"]) else 0)
-    assert {
-        name for name in messy.ignored if f"--ignore {name!r}" in found["command"] or name in found["command"]
-    } == set(messy.ignored)
+    assert [name for name in messy.ignored if name not in found["command"]] == []
     words = shlex.split(found["command"])
     assert words[:3] == ["equirate", "fit", str(path)]
     again = ["check", *words[2 : words.index("--out")], "-q"]

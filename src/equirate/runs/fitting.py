@@ -19,7 +19,7 @@ from ..boosting.libraries import installed
 from .checking import RowRules
 from .folders import Model, output_folder, save, write_text
 from .jsons import as_json
-from .models import estimator_of, needs_dense, train
+from .models import Trained, estimator_of, needs_dense, train
 from .preparing import Prepared, Teller, prepare
 from .settings import Settings
 
@@ -69,8 +69,6 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
         achieved = model.evaluate(test, confidence)
         code = verdict_code(achieved, training.certified, model.interrupted)
         notes = list(training.notes)
-        if training.certified is False:
-            notes.append(f"not certified: the constraints could not be shown to hold at {confidence:.0%} confidence")
         if model.interrupted:
             notes.append("interrupted: this is what was reached")
         summary = {
@@ -96,6 +94,8 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
             "notes": notes,
         }
         text = told(achieved, len(test), notes)
+        if training.certified is not None:
+            text = f"{_certified(training.model, confidence)}\n{text}"
         rules = RowRules.of(settings)
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading, rules)
         save(Model(model, *described), folder)
@@ -155,6 +155,16 @@ def write_report(report: Any, folder: Path, text: str, command: str, tell: Telle
             tell.note(f"the report is text only: {error}")
     write_text(folder / "report.txt", f"{text}\n" if report is None else f"{text}\n\n{report}\n")
     return "report.txt"
+
+
+def _certified(model: Trained, confidence: float) -> str:
+    """Whether a confidence that was asked for was reached, in one line."""
+    found = getattr(model.estimator, "certification_", None)
+    tested = "" if found is None else f", by the {found.method} test on {found.examples:,} rows"
+    if model.estimator.status_.certified:
+        return f"Certified at {confidence:.0%}{tested}: the constraints hold on new data."
+    why = "" if found is None or not found.reasons else f" {found.reasons[0]}"
+    return f"Not certified at {confidence:.0%}{tested}: the constraints may not hold on new data.{why}"
 
 
 # -- telling --------------------------------------------------------------------------------------
