@@ -12,6 +12,8 @@ from typing import Any
 
 # Before anything imports matplotlib: tests draw to files, never to a screen.
 os.environ.setdefault("MPLBACKEND", "agg")
+# Files carry the date of their model: with this one, equal runs write equal bytes.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -176,7 +176,7 @@ def frontier(
     levels: Annotated[
         str, typer.Option(help="How far the constraints may be overstepped, in their own units; 0 is as written.")
     ] = "0,0.01,0.02,0.05,0.1",
-    out: Annotated[Path | None, typer.Option(help="Folder for frontier.json.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and frontier.json.")] = None,
     label: Label = None,
     positive: Positive = None,
     attributes: Attributes = None,
@@ -206,15 +206,15 @@ def frontier(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Train once for many levels of the constraints: what each of them costs."""
-    from ..runs import fitting
+    """Train once for many levels of the constraints: what each of them costs, with a page to move along them."""
+    from ..runs import frontiers
 
     settings = _settings(locals())
     try:
         steps = [float(level) for level in levels.split(",")]
     except ValueError:
         raise EquirateError(f"--levels must be numbers with commas between them; got {levels!r}") from None
-    return _told(lambda shown: fitting.frontier(settings, steps, out, shown, force), json, quiet)
+    return _told(lambda shown: frontiers.frontier(settings, steps, out, shown, force), json, quiet)
 
 
 @app.command()

@@ -131,7 +131,8 @@ def certificate(report: Report) -> tuple[str, ...]:
     found = report.certification
     if found is None:
         return ()
-    return tuple(part for part in (found.sentence, found.price) if part)
+    made = "" if found.provenance is None else found.provenance.sentence
+    return tuple(part for part in (found.sentence, found.price, made) if part)
 
 
 def fresh(report: Report) -> bool:

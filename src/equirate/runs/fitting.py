@@ -1,4 +1,4 @@
-"""``fit`` and ``frontier``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
+"""``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
 In: `Settings` and who is to be told. Out: an `Outcome`: what was achieved, the verdict, and the summary that is
 written.
@@ -7,20 +7,22 @@ written.
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import equirate as eq
 
-from .._core.errors import EquirateError
+from .._core.provenance import file_digest
 from ..boosting.libraries import installed
+from ..estimators.provenance import with_provenance
 from .checking import RowRules
 from .folders import Model, output_folder, save, write_text
 from .jsons import as_json
-from .models import Trained, estimator_of, needs_dense, train
-from .preparing import Prepared, Teller, prepare
+from .models import Trained, needs_dense, train
+from .preparing import Teller, prepare
 from .settings import Settings
 
 
@@ -66,6 +68,9 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
         tell.stage("Judging")
         confidence = settings.confidence or 0.95
         model, test = training.model, prepared.test
+        provenance = replace(model.estimator.provenance_, data=file_digest(Path(settings.data)))
+        with_provenance(model.estimator, provenance)
+        judged = {"test data, SHA-256": file_digest(Path(settings.test))} if settings.test else {}
         achieved = model.evaluate(test, confidence)
         code = verdict_code(achieved, training.certified, model.interrupted)
         notes = list(training.notes)
@@ -75,6 +80,7 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
             "equirate": eq.__version__,
             "code": int(code),
             "verdict": sentence(achieved),
+            "provenance": asdict(provenance),
             "problem": {
                 "objective": repr(model.problem.objective),
                 "constraints": [row["constraint"] for row in achieved["constraints"]],
@@ -102,50 +108,21 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
         write_text(folder / "summary.json", as_json(summary))
         write_text(folder / "problem.toml", settings.as_toml())
         report = model.report(test, prepared.labels, confidence)
-        page = write_report(report, folder, text, settings.command(), tell)
+        page = write_report(report, folder, text, settings.command(), tell, judged)
         tell.stage(f"Writing {out}")
     return Outcome(f"{text}\n\nmodel, summary and report: {out / page}", summary, code)
 
 
-def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
-    """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
-    if settings.model != "linear":
-        raise EquirateError("a frontier is drawn for --model linear")
-    if not settings.subject_to:
-        raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
-    if out is None:
-        return _frontier(prepare(settings, tell), levels, tell)
-    with output_folder(out, force) as folder:
-        outcome = _frontier(prepare(settings, tell), levels, tell)
-        write_text(folder / "frontier.json", as_json(outcome.summary))
-    return outcome
+def write_report(
+    report: Any, folder: Path, text: str, command: str, tell: Teller, facts: Mapping[str, str] | None = None
+) -> str:
+    """Write the page into a folder, or the text where no page is to be had; returns the file's name.
 
-
-def _frontier(prepared: Prepared, levels: list[float], tell: Teller) -> Outcome:
-    train_, test = prepared.train, prepared.test
-    tell.stage("Training for every level")
-    named = prepared.labels.named
-    found = estimator_of(prepared, tell).frontier(
-        train_.X,
-        named(train_.positive),
-        train_.attributes,
-        train_.weights,
-        levels=levels,
-        test=(test.X, named(test.positive), test.attributes, test.weights),
-    )
-    summary = {
-        "equirate": eq.__version__,
-        "objective": found.objective,
-        "constraints": [repr(c) for c in prepared.problem.constraints],
-        "options": prepared.settings.changed(),
-        "rows": {"train": len(train_), "test": len(test)},
-        "points": found.table(),
-    }
-    return Outcome(str(found), summary, Exit.DONE)
-
-
-def write_report(report: Any, folder: Path, text: str, command: str, tell: Teller) -> str:
-    """Write the page into a folder, or the text where no page is to be had; returns the file's name."""
+    ``facts`` are shown beside those about where the model comes from.
+    """
+    if facts and getattr(report, "origin", None) is not None:
+        origin = replace(report.origin, facts={**report.origin.facts, **facts})
+        report = replace(report, origin=origin)
     if hasattr(report, "to_html"):
         options = {"command": command} if "command" in inspect.signature(report.to_html).parameters else {}
         try:

@@ -2,7 +2,7 @@
 
 ``model.equirate`` is the classifier (`equirate.load` opens it by itself), ``model.json`` says how a table becomes its
 features: label, attributes, columns. Beside them stand ``summary.json``, ``problem.toml`` and the report. Equal runs
-write equal bytes: there are no times, places or random names in them.
+write equal bytes where ``SOURCE_DATE_EPOCH`` is set: there are no places or random names in them, and one date.
 """
 
 from __future__ import annotations

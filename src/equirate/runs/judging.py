@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import equirate as eq
 
 from .._core.errors import DataError, EquirateError
+from .._core.provenance import file_digest, present
 from ..judge.audit import Audit, audit
 from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
@@ -25,7 +26,7 @@ from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
-from .folders import Model, open_model, output_folder
+from .folders import CLASSIFIER, Model, open_model, output_folder
 from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
@@ -44,10 +45,13 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules)
     tell.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
-    summary = {
+    summary: dict[str, Any] = {
         "equirate": eq.__version__,
         "code": int(verdict_code(achieved, None)),
         "verdict": sentence(achieved, GIVEN),
+        "date": present(),
+        "data": file_digest(data),
+        "model": file_digest(model_folder / CLASSIFIER),
         "rows": len(part),
         "test": achieved,
     }
@@ -56,7 +60,7 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
             command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
-            page = write_report(report, folder, text, command, tell)
+            page = write_report(report, folder, text, command, tell, {"judged on, SHA-256": summary["data"]})
         text = f"{text}\n\nreport: {out / page}"
     return Outcome(text, summary, verdict_code(achieved, None))
 
