@@ -165,7 +165,8 @@ def _dots(
         layers.append(ring.encode(x=x, y=y, tooltip=tooltip))
     if above:
         text = alt.Chart(alt.Data(values=[{by: name} for name in dict.fromkeys(row[by] for row in rows)]))
-        text = text.mark_text(align="left", baseline="bottom", dx=2, dy=-_BAND * 0.35, limit=720, color="var(--ink)")
+        place = {"align": "left", "baseline": "bottom", "dx": 2, "dy": -_BAND * 0.35}
+        text = text.mark_text(**place, limit=alt.ExprRef("width"), color="var(--ink)")
         layers.append(text.encode(x=alt.value(0), y=y, text=f"{by}:N"))
     height = _BAND * ((1.4 if len(sides) > 1 else 1.0) + above) * len({row[by] for row in rows})
     chart = alt.layer(*layers).properties(width="container", height=round(height))

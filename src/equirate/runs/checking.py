@@ -37,7 +37,12 @@ class Checked:
     Attributes
     ----------
     table
-        What was read, with the rows left out that were to be.
+        What was read, with the rows left out that were to be; of a table that does not fit into memory, the columns
+        that are no features.
+    looked_at
+        The rows whose features were looked at: all of them, or the first.
+    rows
+        Places in the file of the rows of ``table``.
     options
         How it was read, with the formats of dates and numbers that were recognised.
     findings
@@ -49,6 +54,8 @@ class Checked:
     """
 
     table: Any
+    looked_at: Any
+    rows: NDArray[np.intp]
     options: ReadOptions
     findings: tuple[Finding, ...]
     facts: str
@@ -89,14 +96,19 @@ def needed(settings: Settings, features: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*(name for name in others if name), *features]))
 
 
-def checked(settings: Settings, source: Source, features: Sequence[str], written: Any) -> Checked:
-    """Look at a table that was read, or at the first rows of one."""
-    facts = _facts(source, written)
+def checked(settings: Settings, source: Source, features: Sequence[str], written: Any, whole: Any = None) -> Checked:
+    """Look at a table that was read; or at its first rows, and at the ``whole`` of the columns that are no features."""
     table, options, findings = _converted(source.options, written)
-    table, dropped = left_out(table, settings.label, settings.attributes, RowRules.of(settings))
+    facts, rules = _facts(source, written if whole is None else whole), RowRules.of(settings)
+    rows, dropped = kept_rows(table, settings.label, settings.attributes, rules)
+    table = given = taken_rows(table, rows)
+    if whole is not None:
+        given, _, _ = _converted(options, whole)
+        rows, dropped = kept_rows(given, settings.label, settings.attributes, rules)
+        given = taken_rows(given, rows)
     findings += _about_file(source, written)
-    findings += _about_label(settings, table[settings.label], options)
-    findings += _about_attributes(settings, table)
+    findings += _about_label(settings, given[settings.label], options)
+    findings += _about_attributes(settings, given)
     looked_at = [name for name in dict.fromkeys([*settings.attributes, *features]) if name not in _named(findings)]
     how = Written(options, source.form is Form.CSV, _ambiguous(source, written))
     for name in looked_at:
@@ -112,7 +124,7 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
     unread = {finding.column for finding in findings if finding.options[:1] == (("ignore", finding.column),)}
     decided = settings.with_options(option for each in findings for option in each.options if option[0] == "positive")
     findings += _about_columns(decided, table, [name for name in features if name not in unread], options)
-    return Checked(table, options, tuple(findings), facts, dropped)
+    return Checked(given, table, rows, options, tuple(findings), facts, dropped)
 
 
 def refuse(settings: Settings, found: Checked, out: str = "") -> None:
@@ -186,20 +198,32 @@ ALL_ROWS = RowRules()
 """No row is left out."""
 
 
-def left_out(table: Any, label: str, attributes: Sequence[str], rules: RowRules) -> tuple[Any, dict[str, int]]:
-    """A table without the rows that are to be left out, and how many they were, by why."""
+def left_out(table: Any, label: str, attributes: Sequence[str], rules: RowRules) -> Any:
+    """A table without the rows that are to be left out."""
+    return taken_rows(table, kept_rows(table, label, attributes, rules)[0])
+
+
+def kept_rows(
+    table: Any, label: str, attributes: Sequence[str], rules: RowRules
+) -> tuple[NDArray[np.intp], dict[str, int]]:
+    """Places of the rows that are not to be left out, and how many are, by why."""
     why = {}
     if rules.drop_unlabelled:
         why[f"without a label ({label})"] = _missing(table[label])
     if rules.missing_attributes == "drop":
         why |= {f"without {name!r}": _missing(table[name]) for name in attributes}
     counts = {reason: int(rows.sum()) for reason, rows in why.items() if rows.any()}
-    if counts:
-        absent = np.logical_or.reduce([rows for rows in why.values() if rows.any()])
-        table = table.filter(pa.array(~absent))
-        if not table.num_rows:
-            raise DataError(f"no rows are left: all are {' or '.join(counts)}")
-    return table, counts
+    absent = np.zeros(table.num_rows, dtype=bool)
+    for rows in why.values():
+        absent |= rows
+    if absent.all() and counts:
+        raise DataError(f"no rows are left: all are {' or '.join(counts)}")
+    return np.flatnonzero(~absent), counts
+
+
+def taken_rows(table: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a table, in rising order."""
+    return table if len(rows) == table.num_rows else table.take(pa.array(rows))
 
 
 def _missing(column: Any) -> NDArray[np.bool_]:

@@ -25,9 +25,10 @@ from ..tables.encoder import Encoder, OneHot, Rows
 from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import Source, open_source, release
-from .checking import ALL_ROWS, Checked, RowRules, check, left_out, note, refuse
+from .checking import ALL_ROWS, Checked, RowRules, check, checked, left_out, needed, note, refuse
 from .labels import Labels
 from .names import check_names
+from .out_of_core import LOOKED_AT, encoded, is_too_large, too_large
 from .settings import Settings
 
 _TEST_SEED = 0x7E57
@@ -105,7 +106,16 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
     features = features_of(settings, source)
     check_names(settings.texts, settings.attributes, source.names)
     tell.stage(f"Reading {settings.data}")
-    found = check(settings, source, features)
+    large = is_too_large(source, features)
+    if large:
+        if settings.model != "linear":
+            raise DataError(f"{source.path} does not fit into memory, which only --model linear can do without")
+        tell.note(too_large(source, features))
+        columns = needed(settings, features)
+        whole = source.written(needed(settings, ()), {})
+        found = checked(settings, source, features, source.first(columns, LOOKED_AT), whole)
+    else:
+        found = check(settings, source, features)
     refuse(settings, found, out)
     tell_found(found, tell)
     table = found.table
@@ -122,19 +132,25 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
     else:
         rows = np.arange(len(positive)), np.zeros(0, dtype=np.intp)
     tell.stage("Encoding")
-    encoder = Encoder.learnt(table, features, rows[0], checked=True)
+    if large:
+        rows = np.sort(rows[0]), np.sort(rows[1])
+        parts = [found.rows[part] for part in rows]
+        encoder, features_in = encoded(source, found.options, features, parts, settings.label)
+    else:
+        encoder = Encoder.learnt(table, features, rows[0], checked=True)
+        features_in = [encoder.features_of(table, part, dense) if encoder.columns else None for part in rows]
     if not encoder.columns:
         raise DataError("no column is left to predict from: every feature has one value only")
     train, test = (
         Part(
-            encoder.features_of(table, part, dense),
+            X,
             positive[part],
             {name: column[part] for name, column in people.items()},
             None if weights is None else weights[part],
         )
-        for part in rows
+        for X, part in zip(features_in, rows, strict=True)
     )
-    roles = _roles(settings, source, table, encoder, kinds)
+    roles = _roles(settings, source, found.looked_at, encoder, kinds)
     tell.roles(roles, table.num_rows)
     del table
     release()
@@ -170,7 +186,7 @@ def read_part(
     known: dict[str, Kind | None] = {**encoder.kinds, **kinds, labels.column: Kind.CATEGORY}
     known |= {weight: Kind.NUMBER} if weight else {}
     table = source.table(list(known), known)
-    table, _ = left_out(table, labels.column, list(kinds), rules)
+    table = left_out(table, labels.column, list(kinds), rules)
     if rules.missing_attributes == "refuse":
         for name in kinds:
             rows = int(compute.is_null(table[name], nan_is_null=True).to_numpy().sum())
