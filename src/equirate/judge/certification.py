@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._core.percent import percent
 from .._core.provenance import Provenance
 from .evaluation import ConstraintValue
 
@@ -72,7 +73,7 @@ class Certification:
     @property
     def sentence(self) -> str:
         """Whether it is certified, by what."""
-        level, rows = f"{self.confidence:.0%}", f"{self.examples:,} rows"
+        level, rows = percent(self.confidence), f"{self.examples:,} rows"
         if not self.certified:
             return f"Not certified at {level} ({self.method}, {rows})."
         return f"Certified at {level} ({self.method}, {rows}): {self.meaning}."

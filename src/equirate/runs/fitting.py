@@ -15,6 +15,7 @@ from typing import Any
 
 import equirate as eq
 
+from .._core.percent import percent
 from .._core.provenance import file_digest
 from ..boosting.libraries import installed
 from ..estimators.provenance import with_provenance
@@ -139,9 +140,9 @@ def _certified(model: Trained, confidence: float) -> str:
     found = getattr(model.estimator, "certification_", None)
     tested = "" if found is None else f", by the {found.method} test on {found.examples:,} rows"
     if model.estimator.status_.certified:
-        return f"Certified at {confidence:.0%}{tested}: the constraints hold on new data."
+        return f"Certified at {percent(confidence)}{tested}: the constraints hold on new data."
     why = "" if found is None or not found.reasons else f" {found.reasons[0]}"
-    return f"Not certified at {confidence:.0%}{tested}: the constraints may not hold on new data.{why}"
+    return f"Not certified at {percent(confidence)}{tested}: the constraints may not hold on new data.{why}"
 
 
 # -- telling --------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ def sentence(achieved: dict[str, Any], which: str = HELD_OUT) -> str:
     total = "The constraint" if len(verdicts) == 1 else f"All {len(verdicts)} constraints"
     if counts["pass"] == len(verdicts):
         holds = "holds" if len(verdicts) == 1 else "hold"
-        return f"{total} {holds} on {_data(which)}, at {achieved['confidence']:.0%} confidence."
+        return f"{total} {holds} on {_data(which)}, at {percent(achieved['confidence'])} confidence."
     said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
     parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
     return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on {_data(which)}: {', '.join(parts)}."
