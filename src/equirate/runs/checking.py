@@ -17,7 +17,7 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, TableError
-from ..tables.findings import Finding, Option, Written, about_column, as_plain_numbers
+from ..tables.findings import Finding, Option, Written, about_column, as_plain_numbers, has_points
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import Form, Source
@@ -110,7 +110,7 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
     findings += _about_label(settings, given[settings.label], options)
     findings += _about_attributes(settings, given)
     looked_at = [name for name in dict.fromkeys([*settings.attributes, *features]) if name not in _named(findings)]
-    how = Written(options, source.form is Form.CSV, _ambiguous(source, written))
+    how = _written(source, written, options)
     for name in looked_at:
         try:
             kind = kind_of(name, table[name])
@@ -246,13 +246,12 @@ def _encoding(table: Any) -> str:
     return str((table.schema.metadata or {}).get(b"encoding", b"utf-8").decode())
 
 
-def _ambiguous(source: Source, table: Any) -> str:
-    """The decimal sign to take where numbers such as 1,234 allow for both.
-
-    A comma is hardly one in a file that has commas between its values, or other numbers with points.
-    """
-    points = any(pa.types.is_floating(field.type) for field in table.schema)
-    return source.options.decimal if source.form is not Form.CSV or source.delimiter == "," or points else ","
+def _written(source: Source, table: Any, options: ReadOptions) -> Written:
+    """How a table is written. In a file that has commas between its values, or points, 1,234 is hardly a fraction."""
+    csv = source.form is Form.CSV
+    points = csv and options.decimal == "." and any(has_points(table[name]) for name in table.schema.names)
+    ambiguous = options.decimal if not csv or source.delimiter == "," or points else ","
+    return Written(options, csv, ambiguous, points)
 
 
 def _about_file(source: Source, table: Any) -> list[Finding]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .encoder import FEW_VALUES, MOST_VALUES, is_unfit
 from .formats import as_numbers, date_formats, fits, number_pattern, number_style
 from .kinds import Kind, codes
-from .options import ReadOptions
+from .options import ReadOptions, is_text
 
 Option = tuple[str, str]
 """Name of an option, with ``_`` for ``-``, and its value; an empty value for a flag."""
@@ -76,12 +76,14 @@ class Finding:
 class Written:
     """How the text of a table is written: how it was read, and whether from CSV, where the reader has a decimal sign.
 
-    ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both.
+    ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether some
+    column has numbers with decimal points, so that another sign for the whole file would spoil it.
     """
 
     options: ReadOptions
     csv: bool = True
     ambiguous: str = "."
+    points: bool = False
 
 
 def about_column(name: str, column: Any, kind: Kind | None, how: Written) -> list[Finding]:
@@ -91,6 +93,16 @@ def about_column(name: str, column: Any, kind: Kind | None, how: Written) -> lis
     if kind is Kind.NUMBER:
         return _about_numbers(name, column)
     return []
+
+
+def has_points(column: Any) -> bool:
+    """Whether a column as it was read has numbers with decimal points; three decimals may be thousands."""
+    if pa.types.is_floating(column.type):
+        return True
+    if not is_text(column):
+        return False
+    values = compute.unique(column.cast(pa.string()))
+    return bool(compute.any(fits(values, r"^\s*[-+]?\d+\.(?:\d{1,2}|\d{4,})\s*$")).as_py())
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -171,7 +183,7 @@ def _numbers(
     if how.csv and all_fit(_PLAIN[decimal]):
         said = f"numbers{beside}"
         return Finding(name, said, missing, stops=many)
-    if how.csv and decimal == "." and style == "," and all_fit(_PLAIN[","]):
+    if how.csv and decimal == "." and style == "," and not how.points and all_fit(_PLAIN[","]):
         said = f"numbers with decimal commas, such as {example!r}{beside}"
         return Finding(name, said, (("decimal", ","), *missing), stops=many)
     said = f"numbers as text, such as {example!r}{beside}"

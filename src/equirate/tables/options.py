@@ -71,9 +71,9 @@ class ReadOptions:
             column = table.column(name)
             if name in self.categories:
                 column = _as_text(column)
-            elif name in self.dates and _is_text(column):
+            elif name in self.dates and is_text(column):
                 column = as_dates(name, column, self.dates[name] or date_format(name, column))
-            elif name in self.numbers and _is_text(column):
+            elif name in self.numbers and is_text(column):
                 column = as_numbers(name, column, self.numbers[name] or self._style(name, column))
             else:
                 continue
@@ -85,7 +85,7 @@ class ReadOptions:
         dates, numbers = dict(self.dates), dict(self.numbers)
         for name in table.schema.names:
             column = table.column(name)
-            if not _is_text(column):
+            if not is_text(column):
                 continue
             if name in dates and not dates[name]:
                 dates[name] = date_format(name, column)
@@ -137,14 +137,15 @@ def date_format(name: str, column: Any) -> str:
     )
 
 
-def _is_text(column: Any) -> bool:
+def is_text(column: Any) -> bool:
+    """Whether a column holds text, in a dictionary or not."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _as_text(column: Any) -> Any:
     """Values as text; whole numbers that are held as floats, as where some are missing, without a point."""
-    if _is_text(column):
+    if is_text(column):
         return column
     if pa.types.is_floating(column.type):
         whole = compute.all(compute.equal(column, compute.round(column))).as_py()
