@@ -76,8 +76,8 @@ class Finding:
 class Written:
     """How the text of a table is written: how it was read, and whether from CSV, where the reader has a decimal sign.
 
-    ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether some
-    column has numbers with decimal points, so that another sign for the whole file would spoil it.
+    ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether
+    some column has numbers with decimal points, so that another sign for the whole file would spoil it.
     """
 
     options: ReadOptions
