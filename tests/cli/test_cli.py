@@ -280,6 +280,7 @@ def test_page_certificate_and_file_say_where_they_come_from(people: Path, fitted
         page = (fitted / "report.html").read_text("utf-8")
         for value in (said["date"], said["model"], said["data"], f"equirate {said['version']}"):
             assert value in page
+        assert "\"1: positive_rate(sex == 'F')" in page  # a chart names its constraints
 
 
 def test_an_algorithm_by_the_papers_name(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

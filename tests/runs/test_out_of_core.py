@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 
 from equirate.cli import main
 from equirate.data.mapped import is_mapped
-from equirate.runs import out_of_core, preparing
+from equirate.runs import checking, out_of_core, preparing
 from equirate.tables.encoder import Encoder
 from equirate.tables.reading import open_source
 from equirate.tables.streaming import learnt_from
@@ -66,7 +66,7 @@ def test_the_same_model_as_from_memory(folder: Path, tmp_path: Path, monkeypatch
         return encoder, features
 
     monkeypatch.setattr(out_of_core, "free_memory", lambda: 1000)
-    monkeypatch.setattr(preparing, "LOOKED_AT", 500)
+    monkeypatch.setattr(checking, "LOOKED_AT", 500)
     monkeypatch.setattr(preparing, "encoded", seen)
     assert main(["fit", str(folder), *FIT, "--out", str(tmp_path / "files"), "-q"]) in (0, 3)
     assert [is_mapped(part) for part in parts] == [True, True]

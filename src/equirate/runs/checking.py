@@ -24,6 +24,7 @@ from ..tables.reading import Form, Source
 from .labels import Labels, distinct, some
 from .likeness import says_label, twins
 from .names import mentioned
+from .out_of_core import LOOKED_AT, is_too_large
 from .settings import Settings, option_text, shell
 
 _MOST_GROUPS = 50
@@ -51,6 +52,8 @@ class Checked:
         What the file is, in one line.
     dropped
         How many rows were left out, by why.
+    large
+        Whether the features do not fit into memory.
     """
 
     table: Any
@@ -60,6 +63,7 @@ class Checked:
     findings: tuple[Finding, ...]
     facts: str
     dropped: dict[str, int]
+    large: bool = False
 
     @property
     def stops(self) -> tuple[Finding, ...]:
@@ -84,8 +88,11 @@ class Checked:
 
 
 def check(settings: Settings, source: Source, features: Sequence[str]) -> Checked:
-    """Read a table, and look at all of it."""
+    """Read a table, and look at all of it; of one that does not fit into memory, at the features of its first rows."""
     columns = needed(settings, features)
+    if is_too_large(source, features):
+        whole = source.written(needed(settings, ()), {})
+        return checked(settings, source, features, source.first(columns, LOOKED_AT), whole)
     # Labels of a CSV file are taken as they are written.
     return checked(settings, source, features, source.written(columns, {settings.label: Kind.CATEGORY}))
 
@@ -124,7 +131,7 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
     unread = {finding.column for finding in findings if finding.options[:1] == (("ignore", finding.column),)}
     decided = settings.with_options(option for each in findings for option in each.options if option[0] == "positive")
     findings += _about_columns(decided, table, [name for name in features if name not in unread], options)
-    return Checked(given, table, rows, options, tuple(findings), facts, dropped)
+    return Checked(given, table, rows, options, tuple(findings), facts, dropped, whole is not None)
 
 
 def refuse(settings: Settings, found: Checked, out: str = "") -> None:

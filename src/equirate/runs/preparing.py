@@ -25,10 +25,10 @@ from ..tables.encoder import Encoder, OneHot, Rows
 from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import Source, open_source, release
-from .checking import ALL_ROWS, Checked, RowRules, check, checked, left_out, needed, note, refuse
+from .checking import ALL_ROWS, Checked, RowRules, check, left_out, note, refuse
 from .labels import Labels
 from .names import check_names
-from .out_of_core import LOOKED_AT, encoded, is_too_large, too_large
+from .out_of_core import encoded, too_large
 from .settings import Settings
 
 _TEST_SEED = 0x7E57
@@ -106,16 +106,11 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
     features = features_of(settings, source)
     check_names(settings.texts, settings.attributes, source.names)
     tell.stage(f"Reading {settings.data}")
-    large = is_too_large(source, features)
-    if large:
+    found = check(settings, source, features)
+    if found.large:
         if settings.model != "linear":
             raise DataError(f"{source.path} does not fit into memory, which only --model linear can do without")
         tell.note(too_large(source, features))
-        columns = needed(settings, features)
-        whole = source.written(needed(settings, ()), {})
-        found = checked(settings, source, features, source.first(columns, LOOKED_AT), whole)
-    else:
-        found = check(settings, source, features)
     refuse(settings, found, out)
     tell_found(found, tell)
     table = found.table
@@ -132,7 +127,7 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
     else:
         rows = np.arange(len(positive)), np.zeros(0, dtype=np.intp)
     tell.stage("Encoding")
-    if large:
+    if found.large:
         rows = np.sort(rows[0]), np.sort(rows[1])
         parts = [found.rows[part] for part in rows]
         encoder, features_in = encoded(source, found.options, features, parts, settings.label)

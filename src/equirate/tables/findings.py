@@ -219,14 +219,18 @@ def _about_numbers(name: str, column: Any) -> list[Finding]:
     if len(values) < _FEWEST_ROWS:
         return []
     rising = bool((np.diff(values) > 0).all())
-    if rising or (_NAMED_ID.search(name) and len(np.unique(values)) == len(values)):
+    if rising or (_NAMED_ID.search(name) and _distinct(column) == len(values)):
         how = "whole numbers that rise from row to row" if rising else "whole numbers, another one in every row"
         return [Finding(name, f"{how}: it looks like an identifier", (("ignore", name),))]
-    distinct = len(np.unique(values))
-    if _NAMED_CODE.search(name.casefold()) and FEW_VALUES / 10 < distinct <= MOST_VALUES:
+    distinct = _distinct(column) if _NAMED_CODE.search(name.casefold()) else 0
+    if 2 < distinct <= MOST_VALUES:
         what = f"whole numbers with {distinct:,} values, scaled as one feature: if they are codes, make them categories"
         return [Finding(name, what, (("category", name),), proposed=False)]
     return []
+
+
+def _distinct(column: Any) -> int:
+    return int(compute.count_distinct(column).as_py())
 
 
 def as_plain_numbers(name: str, column: Any, decimal: str) -> Any:
