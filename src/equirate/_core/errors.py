@@ -23,6 +23,10 @@ class DataError(EquirateError):
     """Data that does not fit the problem: wrong lengths, missing values, empty slices, and so on."""
 
 
+class TableError(DataError):
+    """A table about which several things must be decided; the message has a line for each."""
+
+
 class AlgorithmError(EquirateError):
     """An algorithm, a model or a step rule that does not fit the problem or each other."""
 

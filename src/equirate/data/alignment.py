@@ -9,12 +9,17 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.late import Late
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = Late("narwhals")
 
 
 def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:

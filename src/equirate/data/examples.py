@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
+from .._core.late import Late
 from .._core.peers import peers
 from .alignment import check_indexes
 from .kinds import RateKind
 from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing, unknown_values
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = Late("narwhals")
 
 Array = NDArray[np.float64]
 

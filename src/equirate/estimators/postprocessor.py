@@ -43,6 +43,7 @@ from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
 from .promises import of_thresholds
+from .provenance import keep_provenance
 from .saving import plain_postprocessor
 
 Array = NDArray[np.float64]
@@ -208,6 +209,7 @@ class RatePostprocessor(Judged):
                 setattr(self, name, getattr(scored.estimator, name))
         self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._choose(scored, examples)
+        keep_provenance(self, (X, y, sensitive_features, sample_weight))
         return self
 
     def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:

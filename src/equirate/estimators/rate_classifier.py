@@ -43,6 +43,7 @@ from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
 from .promises import promised
+from .provenance import keep_provenance
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scores import (
@@ -170,6 +171,8 @@ class RateClassifier(Judged):
         The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
     notes_
         What a user should know of the output that predicts.
+    provenance_
+        When it was fitted, by which version, and the SHA-256 of the model and, with a confidence level, of the data.
     certification_
         With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
 
@@ -276,6 +279,7 @@ class RateClassifier(Judged):
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
                 self._keep(training, solution, outcome)
+            keep_provenance(self, tuple(everything))
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:

@@ -214,6 +214,10 @@ def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
         facts["rounds played"] = f"{estimator.n_rounds_:,}"
     if getattr(estimator, "margin_", 0.0):
         facts["margin kept, as a share of what the test's bound reaches"] = f"{estimator.margin_:g}"
+    made = getattr(estimator, "provenance_", None)
+    if made is not None:
+        known = {"trained": made.date, "model, SHA-256": made.model, "training data, SHA-256": made.data}
+        facts |= {name: value for name, value in known.items() if value}
     versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
     written = re.sub(r" at 0x[0-9a-f]+", "", written)  # the same settings are written the same way
     return Origin(written, members, facts, {**versions, "Python": platform.python_version()})

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ..game.classifiers import snapped
+from ..mixtures import snapped
 from ..models.contributions import Contributions
 from ..reports.report import FRAMES
 from . import sentences

@@ -73,11 +73,13 @@ def violations(report: Report) -> Chart:
     sides = [(OURS, report.last)] + ([] if report.baseline is None else [(BASELINE, report.baseline.evaluation)])
     for who, evaluation in sides:
         for k, c in enumerate(evaluation.constraints, start=1):
-            row = {"name": f"constraint {k}", "text": c.constraint, "who": who, "value": c.violation}
+            row = {"name": f"{k}: {c.constraint}", "text": c.constraint, "who": who, "value": c.violation}
             rows.append(_finite(row | {"low": c.low, "high": c.high, "shown": signed(c.violation)}))
             if who == OURS:
-                told.append(f"constraint {k} {signed(c.violation)}, from {signed(c.low)} to {signed(c.high)}")
-    chart = _dots(rows, "name", "text", alt.Axis(format="+.2~f", tickCount=5), True)
+                told.append(
+                    f"constraint {k}, {c.constraint}, {signed(c.violation)}, from {signed(c.low)} to {signed(c.high)}"
+                )
+    chart = _dots(rows, "name", "text", alt.Axis(format="+.2~f", tickCount=5), True, above=True)
     return Chart("violations", "Violations", f"Violation with bounds, {OURS}: {'; '.join(told)}.", configured(chart))
 
 
@@ -130,12 +132,13 @@ def _dots(
     zero: bool,
     moved: Sequence[dict[str, Any]] = (),
     labelled: Sequence[dict[str, Any]] = (),
+    above: bool = False,
 ) -> Any:
-    """Dots with intervals on one line per name: ours above, the baseline below."""
+    """Dots with intervals on one line per name: ours above, the baseline below; long names stand above their line."""
     alt = altair()
     sides = sorted({row["who"] for row in rows}, key=[OURS, BASELINE].index)
     scale = alt.Scale(domain=[OURS, BASELINE, MOVED], range=["var(--ours)", "var(--beside)", "var(--moved)"])
-    y = alt.Y(f"{by}:N", sort=None, axis=alt.Axis(title=None))
+    y = alt.Y(f"{by}:N", sort=None, axis=None if above else alt.Axis(title=None))
     offset = alt.YOffset("who:N", scale=alt.Scale(domain=sides, paddingOuter=0.8))
     x = alt.X("value:Q", scale=alt.Scale(zero=False, nice=True, padding=12), axis=axis, title=None)
     tooltip = [alt.Tooltip(f"{name}:N", title=by), alt.Tooltip("who:N", title="of"), alt.Tooltip("shown:N", title="is")]
@@ -160,7 +163,12 @@ def _dots(
             filled=False, shape="diamond", size=170, strokeWidth=2.5, color="var(--moved)", opacity=1
         )
         layers.append(ring.encode(x=x, y=y, tooltip=tooltip))
-    height = _BAND * (1.4 if len(sides) > 1 else 1.0) * len({row[by] for row in rows})
+    if above:
+        text = alt.Chart(alt.Data(values=[{by: name} for name in dict.fromkeys(row[by] for row in rows)]))
+        place = {"align": "left", "baseline": "bottom", "dx": 2, "dy": -_BAND * 0.35}
+        text = text.mark_text(**place, limit=alt.ExprRef("width"), color="var(--ink)")
+        layers.append(text.encode(x=alt.value(0), y=y, text=f"{by}:N"))
+    height = _BAND * ((1.4 if len(sides) > 1 else 1.0) + above) * len({row[by] for row in rows})
     chart = alt.layer(*layers).properties(width="container", height=round(height))
     return chart.add_params(alt.param(name="at", value=0)) if moved else chart
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from .._core.percent import percent
 from . import words
 from .words import number, share, signed
 
@@ -42,7 +43,7 @@ def text(report: Report) -> str:
 def objective_rows(report: Report) -> list[list[str]]:
     """A header, and the objective on every part."""
     last = report.last
-    header = ["", *report.parts, f"{last.confidence:.0%} interval"]
+    header = ["", *report.parts, f"{percent(last.confidence)} interval"]
     values = [number(part.objective) for part in report.parts.values()]
     row = [report.problem.splitlines()[0], *values, f"[{number(last.low)}, {number(last.high)}]"]
     if report.baseline is not None:
@@ -57,7 +58,7 @@ def _constraints(report: Report) -> list[str]:
     if not last.constraints:
         return []
     header = ["", *report.parts, *(["baseline"] if report.baseline else [])]
-    rows = [[*header, f"{last.confidence:.0%} bounds", "verdict"]]
+    rows = [[*header, f"{percent(last.confidence)} bounds", "verdict"]]
     for k, row in enumerate(last.constraints):
         cells = [f"  {number(row.left)} {row.symbol} {number(row.right)}"]
         cells += [signed(part.constraints[k].violation) for part in report.parts.values()]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .._core.percent import percent
 from ..judge.evaluation import ConstraintValue, Evaluation
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def outcome(evaluation: Evaluation) -> str:
 
 def verdict(report: Report) -> str:
     """One sentence: what holds, on which data, how sure."""
-    rows, where, sure = report.last.constraints, _where(report), f"{report.last.confidence:.0%} confidence"
+    rows, where, sure = report.last.constraints, _where(report), f"{percent(report.last.confidence)} confidence"
     if not rows:
         return f"{report.objective} is {number(report.last.objective)} {where}; no constraint was asked for."
     if len(rows) == 1:
@@ -139,7 +140,8 @@ def certificate(report: Report) -> tuple[str, ...]:
     found = report.certification
     if found is None:
         return ()
-    return tuple(part for part in (found.sentence, found.price) if part)
+    made = "" if found.provenance is None else found.provenance.sentence
+    return tuple(part for part in (found.sentence, found.price, made) if part)
 
 
 def positive(report: Report) -> str:

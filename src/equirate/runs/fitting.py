@@ -1,4 +1,4 @@
-"""``fit`` and ``frontier``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
+"""``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
 In: `Settings` and who is to be told. Out: an `Outcome`: what was achieved, the verdict, and the summary that is
 written.
@@ -7,18 +7,23 @@ written.
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import equirate as eq
 
-from .._core.errors import EquirateError
+from .._core.percent import percent
+from .._core.provenance import file_digest
 from ..boosting.libraries import installed
-from .folders import Model, as_json, save_classifier, save_description, write_text
+from ..estimators.provenance import with_provenance
+from .checking import RowRules
+from .folders import Model, save_classifier, save_description, write_text
 from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped
-from .models import Training, estimator_of, needs_dense, train
+from .jsons import as_json
+from .models import Trained, Training, needs_dense, train
 from .preparing import Prepared, Teller, prepare
 from .publishing import output_folder
 from .settings import Settings
@@ -59,13 +64,15 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
     An interruption while judging ends the judging: the model is written with what was found until then.
     """
     with output_folder(out, force, RUN) as folder:
-        prepared = prepare(settings, tell, needs_dense(settings.model))
+        prepared = prepare(settings, tell, needs_dense(settings.model), str(out))
         if settings.model == "trees" and not installed("lightgbm"):
             tell.note(
                 "lightgbm is not installed, so trees are scikit-learn's HistGradientBoostingClassifier: "
                 "pip install 'equirate[boosting]' for faster ones"
             )
         training = train(prepared, tell)
+        estimator = training.model.estimator
+        with_provenance(estimator, replace(estimator.provenance_, data=file_digest(Path(settings.data))))
         judged = Judgement(training.notes)
         try:
             _judge(judged, training, prepared, folder, tell)
@@ -74,7 +81,8 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
             for name in REPORTS if not judged.page else ():
                 (folder / name).unlink(missing_ok=True)  # it may be half of one
         summary = _summary(judged, training, prepared)
-        model = Model(training.model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight)
+        described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
+        model = Model(training.model, *described, RowRules.of(settings))
         _write(model, summary, settings, folder)
         tell.stage(f"Writing {out}")
     written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
@@ -110,15 +118,16 @@ def _judge(judged: Judgement, training: Training, prepared: Prepared, folder: Pa
     settings, model, test = prepared.settings, training.model, prepared.test
     confidence = settings.confidence or 0.95
     tell.stage("Judging")
-    if training.certified is False:
-        judged.notes += (f"not certified: the constraints could not be shown to hold at {confidence:.0%} confidence",)
     if model.interrupted:
         judged.notes += ("interrupted: this is what was reached",)
     judged.test = model.evaluate(test, confidence)
     judged.train = model.evaluate(prepared.train, confidence)
     judged.text = told(judged.test, len(test), judged.notes)
+    if training.certified is not None:
+        judged.text = f"{_certified(model, confidence)}\n{judged.text}"
+    facts = {"test data, SHA-256": file_digest(Path(settings.test))} if settings.test else {}
     report = model.report(test, prepared.labels, confidence)
-    judged.page = write_report(report, folder, judged.text, settings.command(), tell)
+    judged.page = write_report(report, folder, judged.text, settings.command(), tell, facts)
 
 
 def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[str, Any]:
@@ -137,6 +146,7 @@ def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[
         "equirate": eq.__version__,
         "code": int(code),
         "verdict": verdict,
+        "provenance": asdict(model.estimator.provenance_),
         "problem": {
             "objective": repr(model.problem.objective),
             "constraints": [repr(constraint) for constraint in model.problem.constraints],
@@ -172,45 +182,16 @@ def _write(model: Model, summary: dict[str, Any], settings: Settings, folder: Pa
             write_text(folder / name, stamped(name, text, run))
 
 
-def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
-    """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
-    if settings.model != "linear":
-        raise EquirateError("a frontier is drawn for --model linear")
-    if not settings.subject_to:
-        raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
-    if out is None:
-        return _frontier(prepare(settings, tell), levels, tell)
-    with output_folder(out, force, ("frontier.json",)) as folder:
-        outcome = _frontier(prepare(settings, tell), levels, tell)
-        write_text(folder / "frontier.json", as_json(outcome.summary))
-    return outcome
+def write_report(
+    report: Any, folder: Path, text: str, command: str, tell: Teller, facts: Mapping[str, str] | None = None
+) -> str:
+    """Write the page into a folder, or the text where no page is to be had; returns the file's name.
 
-
-def _frontier(prepared: Prepared, levels: list[float], tell: Teller) -> Outcome:
-    train_, test = prepared.train, prepared.test
-    tell.stage("Training for every level")
-    named = prepared.labels.named
-    found = estimator_of(prepared, tell).frontier(
-        train_.X,
-        named(train_.positive),
-        train_.attributes,
-        train_.weights,
-        levels=levels,
-        test=(test.X, named(test.positive), test.attributes, test.weights),
-    )
-    summary = {
-        "equirate": eq.__version__,
-        "objective": found.objective,
-        "constraints": [repr(c) for c in prepared.problem.constraints],
-        "options": prepared.settings.changed(),
-        "rows": {"train": len(train_), "test": len(test)},
-        "points": found.table(),
-    }
-    return Outcome(str(found), summary, Exit.DONE)
-
-
-def write_report(report: Any, folder: Path, text: str, command: str, tell: Teller) -> str:
-    """Write the page into a folder, or the text where no page is to be had; returns the file's name."""
+    ``facts`` are shown beside those about where the model comes from.
+    """
+    if facts and getattr(report, "origin", None) is not None:
+        origin = replace(report.origin, facts={**report.origin.facts, **facts})
+        report = replace(report, origin=origin)
     if hasattr(report, "to_html"):
         options = {"command": command} if "command" in inspect.signature(report.to_html).parameters else {}
         try:
@@ -220,6 +201,16 @@ def write_report(report: Any, folder: Path, text: str, command: str, tell: Telle
             tell.note(f"the report is text only: {error}")
     write_text(folder / "report.txt", f"{text}\n" if report is None else f"{text}\n\n{report}\n")
     return "report.txt"
+
+
+def _certified(model: Trained, confidence: float) -> str:
+    """Whether a confidence that was asked for was reached, in one line."""
+    found = getattr(model.estimator, "certification_", None)
+    tested = "" if found is None else f", by the {found.method} test on {found.examples:,} rows"
+    if model.estimator.status_.certified:
+        return f"Certified at {percent(confidence)}{tested}: the constraints hold on new data."
+    why = "" if found is None or not found.reasons else f" {found.reasons[0]}"
+    return f"Not certified at {percent(confidence)}{tested}: the constraints may not hold on new data.{why}"
 
 
 # -- telling --------------------------------------------------------------------------------------
@@ -250,7 +241,7 @@ def sentence(achieved: dict[str, Any], which: str = HELD_OUT) -> str:
     total = "The constraint" if len(verdicts) == 1 else f"All {len(verdicts)} constraints"
     if counts["pass"] == len(verdicts):
         holds = "holds" if len(verdicts) == 1 else "hold"
-        return f"{total} {holds} on {_data(which)}, at {achieved['confidence']:.0%} confidence."
+        return f"{total} {holds} on {_data(which)}, at {percent(achieved['confidence'])} confidence."
     said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
     parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
     return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on {_data(which)}: {', '.join(parts)}."

@@ -2,8 +2,8 @@
 
 ``model.equirate`` is the classifier (`equirate.load` opens it by itself), ``model.json`` says how a table becomes its
 features: label, attributes, columns. Beside them stand ``summary.json``, ``problem.toml`` and the report. Equal runs
-write equal bytes: there are no times, places or random names in them. `publishing` puts a folder in its place, and
-`identity` says which run a file is of.
+write equal bytes where ``SOURCE_DATE_EPOCH`` is set: there are no places or random names in them, and one date.
+`publishing` puts a folder in its place, and `identity` says which run a file is of.
 """
 
 from __future__ import annotations
@@ -31,12 +31,15 @@ from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
+from ..tables.options import AS_WRITTEN, ReadOptions
+from .checking import ALL_ROWS, RowRules
 from .identity import CLASSIFIER, DESCRIPTION, refuse_mixed
+from .jsons import as_json
+from .labels import RULES, Labels
 from .models import Scorer, Trained
-from .preparing import Labels
-from .settings import MODELS
+from .settings import MISSING_ATTRIBUTES, MODELS
 
-FORMAT, VERSION = "equirate table model", 1
+FORMAT, VERSION = "equirate table model", 2
 _MOST_BYTES = 1 << 26
 _MOST_NAMES = 10_000
 _LONGEST = 1000
@@ -52,6 +55,8 @@ class Model:
     encoder: Encoder
     kinds: dict[str, Kind | None]
     weight: str
+    reading: ReadOptions = AS_WRITTEN
+    rules: RowRules = ALL_ROWS
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -63,21 +68,6 @@ def write_text(path: Path, text: str) -> None:
         stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def as_json(plain: Any) -> str:
-    """Plain data as JSON; numbers that JSON does not have are null."""
-    return json.dumps(_finite(plain), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(plain: Any) -> Any:
-    if isinstance(plain, np.generic):
-        plain = plain.item()
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return None
-    if isinstance(plain, dict):
-        return {str(name): _finite(value) for name, value in plain.items()}
-    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
 
 
 def save_classifier(model: Model, folder: Path) -> bytes:
@@ -100,6 +90,8 @@ def save_description(model: Model, folder: Path, classifier: bytes, run: str) ->
         "label": dict(model.labels.__dict__),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
+        "reading": model.reading.plain(),
+        "rows": dict(model.rules.__dict__),
         "classifier": hashlib.sha256(classifier).hexdigest(),
         "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
         "columns": model.encoder.plain(),
@@ -156,9 +148,10 @@ def _opened(path: Path) -> Model:
         kind = described.get("kind")
         if kind not in MODELS:
             raise FileError(f"there is no kind of model {kind!r}")
-        labels = Labels(
-            **{name: _text(_dict(described.get("label")).get(name)) for name in ("column", "positive", "negative")}
-        )
+        label = {"rule": RULES[0], **_dict(described.get("label"))}
+        labels = Labels(*(_text(label.get(name)) for name in ("column", "positive", "negative", "rule")))
+        if labels.rule not in RULES:
+            raise FileError(f"there is no rule of labels {labels.rule!r}")
         kinds = {
             _text(name): None if value is None else Kind(value)
             for name, value in _dict(described.get("attributes")).items()
@@ -169,7 +162,8 @@ def _opened(path: Path) -> Model:
             raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
         if "run" in described:  # folders of earlier versions have none
             refuse_mixed(path, _text(described["run"]))
-        return Model(_trained(path, kind, described, len(encoder.features), labels), labels, encoder, kinds, weight)
+        trained = _trained(path, kind, described, len(encoder.features), labels)
+        return Model(trained, labels, encoder, kinds, weight, *_reading(described))
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 
@@ -181,6 +175,16 @@ def read_summary(path: Path) -> dict[str, Any]:
     except (FileError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _reading(described: dict[str, Any]) -> tuple[ReadOptions, RowRules]:
+    """How tables are read, and which rows are left out; folders of version 1 say nothing of it."""
+    if described["version"] == 1:
+        return AS_WRITTEN, ALL_ROWS
+    rules = RowRules(**_dict(described.get("rows")))
+    if not isinstance(rules.drop_unlabelled, bool) or rules.missing_attributes not in MISSING_ATTRIBUTES:
+        raise FileError("it is not described which rows are left out")
+    return ReadOptions.read(described.get("reading")), rules
 
 
 def _described(path: Path) -> dict[str, Any]:

@@ -18,17 +18,21 @@ from numpy.typing import NDArray
 import equirate as eq
 
 from .._core.errors import DataError, EquirateError
+from .._core.provenance import file_digest, present
 from ..judge.audit import Audit, audit
 from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
+from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
 from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
 from .folders import Model, open_model
+from .identity import CLASSIFIER
+from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Labels, Teller, labels_of, people_of, read_part, weights_of
+from .preparing import Teller, people_of, read_part, weights_of
 from .publishing import output_folder
 
 
@@ -40,13 +44,17 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     kinds = {name: kind for name, kind in model.kinds.items() if name in needed}
     tell.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
-    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense)
+    source = open_source(data, model.reading)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules)
     tell.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
-    summary = {
+    summary: dict[str, Any] = {
         "equirate": eq.__version__,
         "code": int(verdict_code(achieved, None)),
         "verdict": sentence(achieved, GIVEN),
+        "date": present(),
+        "data": file_digest(data),
+        "model": file_digest(model_folder / CLASSIFIER),
         "rows": len(part),
         "test": achieved,
     }
@@ -55,7 +63,7 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
             command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
-            page = write_report(report, folder, text, command, tell)
+            page = write_report(report, folder, text, command, tell, {"judged on, SHA-256": summary["data"]})
         text = f"{text}\n\nreport: {out / page}"
     return Outcome(text, summary, verdict_code(achieved, None))
 
@@ -85,7 +93,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
     """
     model = open_model(model_folder)
-    source = open_source(data)
+    source = open_source(data, model.reading)
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
     source.require(copied, "--key or --keep")
@@ -158,7 +166,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
-    source = open_source(data, how.missing)
+    source = open_source(data, ReadOptions(how.missing))
     source.require([how.label], "--label")
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
@@ -166,7 +174,8 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     tell.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    labels, positive = labels_of(how.label, how.positive, table[how.label])
+    labels = Labels.of(how.label, how.positive, table[how.label])
+    positive = labels.positives(table[how.label])
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")

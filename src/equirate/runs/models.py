@@ -25,7 +25,9 @@ from ..judge.evaluation import Evaluation
 from ..models.contributions import Contributions, linear_contributions
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .preparing import Labels, Part, Prepared, Teller
+from .algorithms import algorithm_named
+from .labels import Labels
+from .preparing import Part, Prepared, Teller
 
 Array = NDArray[np.float64]
 _SCORED = 0.6  # share of the training rows that logistic regression is fitted on; thresholds are chosen on the others
@@ -150,6 +152,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.model == "trees":
         options["model"] = "trees"
+    options["algorithm"] = algorithm_named(settings.algorithm)
     return RateClassifier(
         problem.objective,
         list(problem.constraints),
@@ -174,6 +177,8 @@ def _thresholds(prepared: Prepared) -> Trained:
     from sklearn.linear_model import LogisticRegression
 
     settings, labels, whole = prepared.settings, prepared.labels, prepared.train
+    if settings.algorithm != "auto":
+        raise EquirateError("--algorithm goes with --model linear and --model trees: thresholds have one of their own")
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.confidence:
         if "confidence" not in inspect.signature(RatePostprocessor).parameters:

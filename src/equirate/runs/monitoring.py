@@ -27,9 +27,10 @@ from .fitting import Exit, Outcome
 from .folders import Model, open_model
 from .identity import CLASSIFIER
 from .judging import decisions, key_of
+from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Labels, Teller, people_of, same_label, weights_of
+from .preparing import Teller, people_of, weights_of
 
 _BLOCK = 1 << 20
 
@@ -168,17 +169,10 @@ def _updated(following: Monitor, model: Model, how: Following, table: dict[str, 
 
 def _labels(labels: Labels, column: Any) -> NDArray[Any]:
     """Labels as text, and None where they are missing."""
-    found, values = text_of(column)
-    named: list[str | None] = []
-    for value in values:
-        side = [name for name in (labels.negative, labels.positive) if same_label(value, name)]
-        if not side:
-            raise DataError(
-                f"the label {labels.column!r} holds {value!r}, which was not in training: there it held "
-                f"{labels.negative!r} and {labels.positive!r}"
-            )
-        named.append(side[0])
-    return np.array([*named, None], dtype=object)[found]  # -1, a missing value, is the last
+    there = text_of(column)[0] >= 0
+    named = np.full(len(there), None, dtype=object)
+    named[there] = labels.named(labels.positives(column.filter(there)))
+    return named
 
 
 def _outcome(following: Monitor, new: int, skipped: int, page: Path) -> Outcome:

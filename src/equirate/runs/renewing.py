@@ -29,8 +29,9 @@ from ..problem.table import problem_cells
 from ..problem.text import parse_constraints
 from ..tables.reading import open_source
 from .fitting import GIVEN, Exit, Outcome, sentence, verdict_code
-from .folders import Model, as_json, open_model, read_summary, save_classifier, save_description, write_text
+from .folders import Model, open_model, read_summary, save_classifier, save_description, write_text
 from .identity import CLASSIFIER, SUMMARY, id_of
+from .jsons import as_json
 from .models import Trained, needs_dense
 from .names import attributes_of, check_names
 from .preparing import Part, Teller, read_part
@@ -155,9 +156,7 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
     decided = members.decide(X)
     distinct = np.unique(decided, axis=1, return_index=True)[1]
     columns = [decided[:, k].astype(np.int8) for k in distinct]
-    solution = eq.solve(
-        problem, np.zeros((len(rows), 1)), rows.positive, rows.attributes, rows.weights, model=columns, finish=True
-    )
+    solution = eq.solve(problem, np.zeros((len(rows), 1)), rows.positive, rows.attributes, rows.weights, model=columns)
     mixture = solution.polish()
     places = {id(column): int(k) for column, k in zip(columns, distinct, strict=True)}
     found: Any = mixture.members
