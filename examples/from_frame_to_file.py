@@ -18,7 +18,6 @@ women = eq.attr("sex") == "Female"
 clf = eq.RateClassifier(
     eq.maximize(eq.f1()),
     [eq.f1(women) >= eq.f1(~women) - 0.02, eq.positive_rate() <= 0.5],
-    n_rounds=600,
     random_state=0,
 )
 clf.fit(X_train, y_train, sensitive_features=people_train)

@@ -25,9 +25,7 @@ X, X_test, y, y_test, people, people_test = train_test_split(
 women = eq.attr("sex") == "Female"
 gap = abs(eq.positive_rate(women) - eq.positive_rate(~women))
 
-clf = eq.RateClassifier(
-    eq.minimize(eq.error_rate()), [gap <= 0.0], n_rounds=400, theta_step=(0.01, 0.03), lambda_step=0.03, random_state=0
-)
+clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap <= 0.0], random_state=0)
 frontier = clf.frontier(X, y, sensitive_features=people, levels=LEVELS, test=(X_test, y_test, people_test))
 print(frontier)
 trained = [(row["violation_test"], row["objective_test"]) for row in frontier.table()]

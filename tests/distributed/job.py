@@ -24,7 +24,7 @@ Y = (X[:, 0] + 0.5 * (GROUP == "a") + 0.6 * rng.normal(size=N) > 0.3).astype(int
 def estimator():
     constraints = eq.demographic_parity("group", tolerance=0.05)
     return eq.RateClassifier(
-        eq.maximize(eq.f1()), constraints, n_rounds=ROUNDS, random_state=0, finish=False, patience=3
+        eq.maximize(eq.f1()), constraints, algorithm="slack_ratios", n_rounds=ROUNDS, random_state=0, patience=3
     )
 
 

@@ -133,9 +133,7 @@ def test_a_label_that_one_process_alone_has_is_a_label_of_all(together):
 
     def work(rank):
         part = order[rank * N // 3 : (rank + 1) * N // 3]
-        return eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, random_state=0, finish=False).fit(
-            X[part], Y[part]
-        )
+        return eq.RateClassifier(eq.minimize(eq.error_rate()), random_state=0).fit(X[part], Y[part])
 
     for own in together(3, work):
         np.testing.assert_array_equal(own.classes_, [0, 1])
@@ -254,9 +252,8 @@ def test_a_fit_that_is_given_up_ends(together):
     def work(rank):
         shared = _known.get()
         threading.Timer(2.0, shared.abandon).start()
-        return eq.RateClassifier(eq.minimize(eq.error_rate()), LIMIT, n_rounds=10**6, patience=None).fit(
-            X, Y, {"group": GROUP}
-        )
+        endless = {"algorithm": "surrogate", "n_rounds": 10**6, "patience": None}
+        return eq.RateClassifier(eq.minimize(eq.error_rate()), LIMIT, **endless).fit(X, Y, {"group": GROUP})
 
     for error in together(2, work):
         with pytest.raises(eq.ProcessError, match="given up"):

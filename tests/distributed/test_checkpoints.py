@@ -33,7 +33,8 @@ def solved(together, size=2, stop=None, problem=PROBLEM, levels=None, **settings
                 raise StopError
 
         given = X[part], Y[part], {"group": GROUP[part]}
-        solution = eq.solve(problem, *given, n_rounds=60, record_every=5, progress=progress, levels=levels)
+        options = {"algorithm": "slack_ratios", "n_rounds": 60, "record_every": 5}
+        solution = eq.solve(problem, *given, progress=progress, levels=levels, **options)
         return seen, solution.members().W, solution.record.stacked("multipliers")
 
     return together(size, work, **settings)
@@ -80,7 +81,7 @@ def test_what_is_no_plain_data_is_refused(tmp_path):
 
     tree = DecisionTreeClassifier(max_depth=2)
     with processes(checkpoints=tmp_path, every=0.0), pytest.raises(eq.FileError, match="without checkpoints"):
-        eq.solve(eq.minimize(eq.error_rate()), X, Y, model=tree, n_rounds=5, record_every=1)
+        eq.solve(eq.minimize(eq.error_rate()), X, Y, model=tree, algorithm="oracle", n_rounds=5, record_every=1)
     assert not list(tmp_path.iterdir())
 
 

@@ -20,6 +20,8 @@ dask = pytest.importorskip("dask", reason="the extra distributed is not installe
 distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra distributed is not installed")
 
+pytestmark = pytest.mark.slow
+
 N = 1200
 rng = np.random.default_rng(11)
 FRAME = pd.DataFrame(rng.normal(size=(N, 4)), columns=list("abcd"))
@@ -35,9 +37,8 @@ def estimator(**settings):
         eq.maximize(eq.f1()),
         constraints,
         random_state=0,
-        finish=False,
         pos_label="yes",
-        **{"n_rounds": 120, **settings},
+        **settings,
     )
 
 
@@ -112,7 +113,7 @@ def test_warnings_are_given_here(client):
     from equirate.distributed import fit
 
     impossible = eq.RateClassifier(
-        eq.minimize(eq.error_rate()), [eq.tpr() >= 0.99, eq.fpr() <= 0.01], n_rounds=20, random_state=0, pos_label="yes"
+        eq.minimize(eq.error_rate()), [eq.tpr() >= 0.99, eq.fpr() <= 0.01], random_state=0, pos_label="yes"
     )
     with pytest.warns(eq.NotSolvedWarning, match="the constraints are not met"):
         fit(client, impossible, dd.from_pandas(FRAME, npartitions=2), **NAMED)
@@ -167,7 +168,8 @@ def test_a_worker_that_is_killed(together, monkeypatch):
     from equirate.distributed import cluster as room, fit
 
     monkeypatch.setattr(room, "PATIENCE", 1.0)  # the worker that is left has a thread for the lost one's rows
-    frame, long = dd.from_pandas(FRAME, npartitions=4), {"n_rounds": 1500, "patience": None}
+    frame = dd.from_pandas(FRAME, npartitions=4)
+    long = {"algorithm": "slack_ratios", "n_rounds": 1500, "patience": None}
 
     def work(rank):
         part = FRAME[rank * N // 2 : (rank + 1) * N // 2]

@@ -50,7 +50,7 @@ def test_networks_come_to_the_same_scores(together, referee):
     ((one, scores),) = run(1)
     for other, found in run(3):
         np.testing.assert_allclose(found, scores, atol=1e-4)
-        np.testing.assert_allclose(other.rates, one.rates, atol=2 / N)
+        np.testing.assert_allclose(other.columns.rates, one.columns.rates, atol=2 / N)
 
 
 class StopError(Exception):
@@ -74,7 +74,7 @@ def kept(together, folder, stop=None):
         model = TorchModel(made[rank], learning_rate=0.01, batch_size=16, epochs=3, checkpoint=folder)
         given = X[part], Y[part], {"group": GROUP[part]}
         solution = eq.solve(PROBLEM, *given, model=model, record_every=4, progress=progress)
-        return seen, solution.rates, solution.members().scores(X)
+        return seen, solution.columns.rates, solution.members().scores(X)
 
     return together(2, work)
 

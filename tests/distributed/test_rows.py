@@ -23,7 +23,8 @@ X[rng.random(X.shape) < 0.3] = 0
 Y = (X[:, 0] + 0.4 * X[:, 1] + 0.5 * (GROUP == "a") + 0.7 * rng.normal(size=N) > 0.6).astype(int)
 OLD = (X[:, 0] > 0.2).astype(int)
 WEIGHTS = rng.random(N) + 0.5
-QUICK = {"random_state": 0, "finish": False}
+GAME = {"algorithm": "slack_ratios", "n_rounds": 100}
+ENGINES = pytest.mark.parametrize("engine", [{}, GAME], ids=["column generation", "a game"])
 PROBLEM = eq.Problem(eq.maximize(eq.f1()), eq.demographic_parity("group", tolerance=0.03))
 
 
@@ -46,7 +47,7 @@ def fitted(together, size, features=X, unequal=False, **settings):
 
     def work(rank):
         part = parts[rank]
-        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, **{**QUICK, "n_rounds": 100, **settings})
+        own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, **{"random_state": 0, **settings})
         own.fit(features[part], Y[part], {"group": GROUP[part]})
         return own, own.evaluate(features[part], Y[part], {"group": GROUP[part]})
 
@@ -59,14 +60,21 @@ def numbers(evaluation):
     return np.array(flat + [s["predicted"] for s in evaluation["slices"]])
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
-def test_any_number_of_processes_comes_to_the_same_classifier(together, kind):
+def differing(own, other, features=X):
+    """Share of the rows that two mixtures do not decide alike."""
+    return np.mean(np.abs(own.predict_pmf(features) - other.predict_pmf(features)) > 1e-4)
+
+
+@ENGINES
+@pytest.mark.parametrize(
+    "kind", ["float32", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("float64", "sparse"))]
+)
+def test_any_number_of_processes_comes_to_the_same_classifier(together, kind, engine):
     features = sp.csr_array(X) if kind == "sparse" else X.astype(kind)
-    (reference, value), *_ = fitted(together, 1, features)
+    (reference, value), *_ = fitted(together, 1, features, **engine)
     for size, unequal in ((2, False), (3, True), (4, False)):
-        for own, found in fitted(together, size, features, unequal):
-            decided = own.predict_pmf(features)
-            assert np.mean(decided != reference.predict_pmf(features)) <= 1e-4
+        for own, found in fitted(together, size, features, unequal, **engine):
+            assert differing(own, reference, features) <= 1e-4
             np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
             assert own.status_.objective == pytest.approx(reference.status_.objective, abs=1e-6)
             for part, evaluation in own.parts_.items():
@@ -75,19 +83,21 @@ def test_any_number_of_processes_comes_to_the_same_classifier(together, kind):
                 )
 
 
-def test_one_process_among_others_is_a_process_by_itself(together):
+@ENGINES
+def test_one_process_among_others_is_a_process_by_itself(together, engine):
     """The numbers are those of all rows: the same that a fit without any processes comes to."""
-    (shared, value), *_ = fitted(together, 3, scale=False, output="deterministic")
-    single = eq.RateClassifier(
-        PROBLEM.objective, PROBLEM.constraints, n_rounds=100, **QUICK, scale=False, output="deterministic"
-    ).fit(X, Y, {"group": GROUP})
+    settings = {"scale": False, "output": "deterministic", **engine}
+    (shared, value), *_ = fitted(together, 3, **settings)
+    single = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, random_state=0, **settings)
+    single.fit(X, Y, {"group": GROUP})
     np.testing.assert_array_equal(shared.predict(X), single.predict(X))
     np.testing.assert_allclose(numbers(value), numbers(single.evaluate(X, Y, {"group": GROUP})), atol=1e-9)
     assert shared.salt_ == single.salt_
 
 
-def test_the_same_number_of_processes_twice_gives_the_same_bits(together):
-    first, second = (fitted(together, 3, unequal=True) for _ in range(2))
+@ENGINES
+def test_the_same_number_of_processes_twice_gives_the_same_bits(together, engine):
+    first, second = (fitted(together, 3, unequal=True, **engine) for _ in range(2))
     for one, other in zip([*first, *first], [*second, *second[1:], second[0]], strict=True):
         np.testing.assert_array_equal(one[0].members_.W, other[0].members_.W)
         np.testing.assert_array_equal(one[0].weights_, other[0].weights_)
@@ -99,17 +109,21 @@ def test_the_same_number_of_processes_twice_gives_the_same_bits(together):
     "settings",
     [
         {"two_sets": True},
-        {"confidence": 0.9},
+        pytest.param({"confidence": 0.9}, marks=pytest.mark.slow),
         {"validation": 0},
-        {"finish": True, "n_rounds": 30},
-        {"model": eq.models.Linear(penalty=0.01), "algorithm": "biconvex"},
+        {"model": eq.models.Linear(penalty=0.01)},
+        {"model": eq.models.Linear(intercept=False), "scale": False},
+        {**GAME, "two_sets": True},
+        pytest.param({**GAME, "confidence": 0.9}, marks=pytest.mark.slow),
+        {**GAME, "validation": 0},
+        {**GAME, "model": eq.models.Linear(penalty=0.01), "algorithm": "biconvex"},
     ],
     ids=str,
 )
 def test_every_way_to_fit_is_the_same_over_processes(together, settings):
     (reference, value), *_ = fitted(together, 1, **settings)
     for own, found in fitted(together, 2, **settings):
-        assert np.mean(np.abs(own.predict_pmf(X) - reference.predict_pmf(X)) > 1e-6) <= 1e-4
+        assert differing(own, reference) <= 1e-4
         np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
 
 
@@ -133,16 +147,16 @@ def test_solve_with_weights_baselines_constants_losses_and_other_data(together):
 
     ((one, value, status, mixture),) = solved(1)
     for other, found, reached, chosen in solved(3):
-        np.testing.assert_allclose(other.rates, one.rates, atol=1e-9)
-        np.testing.assert_allclose(other.losses, one.losses, atol=1e-9)
+        np.testing.assert_allclose(other.columns.rates, one.columns.rates, atol=1e-9)
+        np.testing.assert_allclose(other.columns.losses, one.columns.losses, atol=1e-9)
         np.testing.assert_allclose(found["violations"], value["violations"], atol=1e-7)
         assert found["objective"] == pytest.approx(value["objective"], abs=1e-7)
         assert reached.objective == pytest.approx(status.objective, abs=1e-7)
         assert chosen.chosen == mixture.chosen
 
 
-@pytest.mark.parametrize("scope", ["objective", "constraints"])
-def test_weights_for_one_side_of_the_problem(together, scope):
+@ENGINES
+def test_weights_that_differ_between_processes_alone(together, engine):
     """Weights are the same within each process and differ between them: only together are they seen to differ."""
     weights = np.where(np.arange(N) < N // 2, 1.0, 3.0)
 
@@ -151,8 +165,8 @@ def test_weights_for_one_side_of_the_problem(together, scope):
 
         def work(rank):
             part = parts[rank]
-            own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, n_rounds=100, weight_scope=scope)
-            own.set_params(random_state=1, finish=False).fit(X[part], Y[part], {"group": GROUP[part]}, weights[part])
+            own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, random_state=1, **engine)
+            own.fit(X[part], Y[part], {"group": GROUP[part]}, weights[part])
             return own.evaluate(X[part], Y[part], {"group": GROUP[part]}, weights[part])
 
         return raised(together(size, work))
@@ -215,7 +229,7 @@ def test_alone_a_process_counts_its_own_rows(together):
 
     def work(rank):
         with alone():
-            own = eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, random_state=rank)
+            own = eq.RateClassifier(eq.minimize(eq.error_rate()), random_state=rank)
             part = cut(2)[rank]
             return own.fit(X[part], Y[part]).evaluate(X[part], Y[part])["slices"][0]["examples"]
 

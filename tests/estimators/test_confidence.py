@@ -25,11 +25,11 @@ PEOPLE = {"g": G}
 IN = eq.attr("g") == 1
 PARITY = abs(eq.positive_rate(IN) - eq.positive_rate(~IN)) <= 0.12
 ERROR = eq.minimize(eq.error_rate())
-FAST = {"n_rounds": 150, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "finish": False, "random_state": 2}
+GAME = {"n_rounds": 150, "theta_step": 0.1, "lambda_step": (0.03, 0.1)}
 
 
 def fitted(*constraints, **options):
-    return eq.RateClassifier(ERROR, list(constraints), confidence=0.95, **{**FAST, **options}).fit(X, Y, PEOPLE)
+    return eq.RateClassifier(ERROR, list(constraints), confidence=0.95, random_state=2, **options).fit(X, Y, PEOPLE)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_strict_method_tests_rows_of_its_own(strict) -> None:
 def test_the_strict_method_refuses_what_it_has_no_exact_bounds_for() -> None:
     with pytest.raises(eq.EquirateError, match='use confidence_method="cross"'):
         fitted(eq.kl_divergence(IN) <= 0.1, confidence_method="holdout")
-    weighted = eq.RateClassifier(ERROR, [PARITY], confidence=0.9, confidence_method="holdout", **FAST)
+    weighted = eq.RateClassifier(ERROR, [PARITY], confidence=0.9, confidence_method="holdout", random_state=2)
     with pytest.raises(eq.EquirateError, match='use confidence_method="cross"'):
         weighted.fit(X, Y, PEOPLE, sample_weight=1 + G)
 
@@ -121,23 +121,33 @@ def test_every_kind_of_constraint_can_be_certified(constraint) -> None:
     assert fitted(constraint).status_.certified
 
 
-@pytest.mark.parametrize("scope", ["both", "objective", "constraints"])
-def test_weights_enter(scope) -> None:
-    estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.5], confidence=0.9, weight_scope=scope, **FAST)
+@pytest.mark.parametrize("game", [{}, GAME], ids=["column generation", "a game"])
+def test_weights_enter(game) -> None:
+    estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.5], confidence=0.9, random_state=2, **game)
     estimator.fit(X, Y, PEOPLE, sample_weight=np.where(G == 1, 3.0, 1.0))
     assert estimator.status_.certified
 
 
+@pytest.mark.parametrize("method", ["cross", "holdout"])
+def test_a_game_certifies_the_same_way(method) -> None:
+    limit = abs(eq.positive_rate(IN) - eq.positive_rate(~IN)) <= 0.2
+    estimator = fitted(limit, confidence_method=method, **GAME)
+    assert estimator.certification_.certified
+    assert estimator.certification_.method == method
+
+
 def test_many_features_choose_on_another_fold_than_they_train_on() -> None:
-    wide = np.hstack([X, rng.normal(size=(N, 37))])  # fewer than 30 rows a feature
-    estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.45], confidence=0.9, **FAST).fit(wide, Y, PEOPLE)
+    wide = np.hstack([X, rng.normal(size=(N, 117))])  # fewer than 10 rows a feature
+    estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.45], confidence=0.9, random_state=2).fit(
+        wide, Y, PEOPLE
+    )
     assert estimator.status_.certified
 
 
 def test_groups_that_are_too_few_to_deal_out_give_the_plain_classifier() -> None:
     few = np.zeros(N, dtype=int)
     few[np.flatnonzero(Y)[:1]] = 1
-    estimator = eq.RateClassifier(ERROR, [eq.tpr(eq.attr("few") == 1) >= 0.5], confidence=0.9, **FAST)
+    estimator = eq.RateClassifier(ERROR, [eq.tpr(eq.attr("few") == 1) >= 0.5], confidence=0.9, random_state=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
         estimator.fit(X, Y, {"few": few})
@@ -184,14 +194,14 @@ def test_an_oracle_certifies_with_a_training_for_each_fold_and_says_so_beforehan
 
 def parts_of(constraint) -> tuple[Trial, Part, np.ndarray]:
     """A trial, the columns of one part on all rows, and a mixture of them."""
-    settings = Settings.of(eq.RateClassifier(ERROR, [constraint], confidence=0.95, validation=0.0, **FAST))
+    settings = Settings.of(eq.RateClassifier(ERROR, [constraint], confidence=0.95, validation=0.0, random_state=2))
     problem = eq.Problem(ERROR, [constraint])
     training = Training.of(settings, problem, Sample.of(X, Y, PEOPLE), 0)
     _, chooser = training.play()
     trial = methods.trial_of(training, "approximate")
     rows = np.arange(N)
     where = {"inside": rows, "test": rows, "size": N, "beyond": np.zeros(len(trial.parts))}
-    part = Part(trial, chooser, chooser.iterates, *chooser.measured(chooser.iterates), **where)
+    part = Part(trial, chooser, **where)
     mu = np.random.default_rng(1).dirichlet(np.full(len(part.members), 0.3))
     return trial, part, mu
 

@@ -55,9 +55,6 @@ def outcomes(new_data, constraint=CONSTRAINT, **options: object) -> tuple[np.nda
         estimator = eq.RateClassifier(
             OBJECTIVE,
             [constraint],
-            n_rounds=200,
-            theta_step=(0.03, 0.1),
-            lambda_step=(0.03, 0.1),
             validation=0.4,
             random_state=seed,
             **options,

@@ -32,14 +32,13 @@ PROBLEMS = {
     "kl": (eq.minimize(eq.error_rate()), [eq.kl_divergence(A) <= 0.02]),
     "cannot be": (eq.minimize(eq.error_rate()), [eq.tpr() >= 0.98, eq.fpr() <= 0.02]),
 }
-FAST = {"n_rounds": 200, "theta_step": (0.03, 0.1), "lambda_step": (0.03, 0.1), "random_state": 3}
 
 
 def fit(problem: str, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
         objective, constraints = PROBLEMS[problem]
-        return eq.RateClassifier(objective, constraints, **FAST | options).fit(X, Y, PEOPLE)
+        return eq.RateClassifier(objective, constraints, **{"random_state": 3, **options}).fit(X, Y, PEOPLE)
 
 
 def by_hand(estimator, p):
@@ -88,7 +87,7 @@ def test_status_report_and_file_speak_of_the_classifier_that_predicts(fitted, ou
 
 def test_a_fit_that_could_not_certify_predicts_as_the_plain_one_and_says_so():
     gap = abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.001  # half an example of the smaller group
-    tight = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], confidence=0.95, **FAST)
+    tight = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], confidence=0.95, random_state=3)
     with pytest.warns(eq.NotSolvedWarning, match="not certified: with .* examples of group == 'a', .* cannot be"):
         tight.fit(X, Y, PEOPLE)
     assert tight.status_.certified is False
@@ -144,7 +143,7 @@ def test_equal_rows_are_reported_with_what_they_draw():
     few = rng.integers(0, 2, size=(N, 2)).astype(float)
     y = (few[:, 0] + rng.normal(size=N) > 0.7).astype(int)
     limit = [eq.positive_rate() <= 0.3]
-    estimator = eq.RateClassifier(eq.maximize(eq.f1()), limit, **FAST).fit(few, y)
+    estimator = eq.RateClassifier(eq.maximize(eq.f1()), limit, random_state=3).fit(few, y)
     text = str(estimator.report(few, y))
     assert "depends on the draw" in text
     assert "as the rows draw, by hash" in text
@@ -180,7 +179,7 @@ def test_hashes_of_rows_and_keys():
 
 def test_a_derandomised_mixture_has_the_mixtures_rates():
     problem = eq.Problem(*PROBLEMS["parity"])
-    solution = eq.solve(problem, X, Y, PEOPLE, n_rounds=100)
+    solution = eq.solve(problem, X, Y, PEOPLE)
     W = np.stack([[1.0, 0, 0, 0, 0.4], [1.0, 0.5, 0, 0, -0.8], [0.3, -1.0, 0.2, 0, 0.1]], axis=1)
     mixture = eq.Classifier(LinearMembers(W), np.array([0.5, 0.3, 0.2]), problem)
     p = mixture.positive_probability(X)

@@ -27,7 +27,6 @@ Y = (X[:, 0] + 0.8 * (SEX == "M") + RNG.normal(size=N) > 0.8).astype(int)
 PEOPLE = pd.DataFrame({"sex": SEX})
 F, M = eq.attr("sex") == "F", eq.attr("sex") == "M"
 GAP = abs(eq.positive_rate(F) - eq.positive_rate(M))
-SMALL = {"n_rounds": 40, "theta_step": 0.1, "lambda_step": 0.1, "random_state": 0}
 NAMES = np.where(Y == 1, "bad", "good")  # the positive label is the smaller one
 
 
@@ -62,7 +61,7 @@ def test_infinite_penalties() -> None:
 
 
 def test_a_mixture_is_scored_by_its_expected_rates() -> None:
-    clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2], **SMALL).fit(X, Y)
+    clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.2], random_state=0).fit(X, Y)
     assert len(clf.weights_) > 1
     p = clf.predict_pmf(X)[:, 1]
     assert eq.scorer(eq.maximize(eq.f1()))(clf, X, Y) == pytest.approx(eq.f1().evaluate(Y, p))
@@ -81,7 +80,9 @@ def test_thresholds_per_group_are_given_the_groups() -> None:
 @pytest.mark.parametrize("how", ["scorer", "estimator", "not at all"])
 def test_the_positive_label(how: str) -> None:
     """Recall of "bad" by the scorer's own word, by the classifier's, or of the larger label."""
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), pos_label="bad" if how == "estimator" else None, **SMALL)
+    clf = eq.RateClassifier(
+        eq.minimize(eq.error_rate()), pos_label="bad" if how == "estimator" else None, random_state=0
+    )
     clf.fit(X, NAMES)
     score = eq.scorer(eq.maximize(eq.recall()), pos_label="bad" if how == "scorer" else None)
     positive = "good" if how == "not at all" else "bad"
@@ -125,7 +126,7 @@ def test_routing_of_attributes_and_weights() -> None:
 
 
 def test_a_search_over_rate_classifiers() -> None:
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [GAP <= 0.02], validation=0.0, **SMALL)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [GAP <= 0.02], validation=0.0, random_state=0)
     score = eq.scorer(eq.minimize(eq.error_rate()), [GAP <= 0.02])
     with config_context(enable_metadata_routing=True):
         clf.set_fit_request(sensitive_features=True)

@@ -16,7 +16,7 @@ NAMES = ["age", "pay", "on time"]
 
 
 def classifier() -> eq.RateClassifier:
-    return eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, theta_step=0.1, lambda_step=0.1, random_state=0)
+    return eq.RateClassifier(eq.minimize(eq.error_rate()), random_state=0)
 
 
 def spoilt() -> np.ndarray:
@@ -105,7 +105,7 @@ def test_parameters_that_are_no_numbers(options, said) -> None:
 
 
 def test_what_is_not_there_says_what_is() -> None:
-    mixed = classifier().set_params(constraints=[eq.positive_rate() <= 0.3], n_rounds=200, validation=0.0)
+    mixed = classifier().set_params(constraints=[eq.positive_rate() <= 0.3], validation=0.0)
     fitted = mixed.fit(X, Y)
     assert not hasattr(fitted, "predict_proba")
     with pytest.raises(AttributeError, match="predict_pmf"):

@@ -15,6 +15,7 @@ from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.problem.problem import Problem
 
+GAME = {"n_rounds": 40, "theta_step": 0.1, "lambda_step": 0.1}
 BUILDERS = ((Problem, "__init__"), (Cells, "of_examples"), (Examples, "of"), (Sample, "arranged"))
 
 
@@ -44,7 +45,11 @@ def _data() -> tuple[Any, Any, dict[str, Any]]:
     return X, (X[:, 0] + 0.7 * group + rng.normal(size=600) > 0.4).astype(int), {"group": group}
 
 
-@pytest.mark.parametrize("output", ["hashed", "stochastic", "deterministic"])
+@pytest.mark.parametrize(
+    ("options", "arranged"),
+    [({}, 0), ({"output": "stochastic"}, 0), ({"output": "deterministic"}, 0), (GAME, 1)],
+    ids=["hashed", "stochastic", "deterministic", "a game"],
+)
 @pytest.mark.parametrize(
     ("objective", "constraints", "problems"),
     [
@@ -55,32 +60,32 @@ def _data() -> tuple[Any, Any, dict[str, Any]]:
     ],
 )
 def test_a_fit_walks_once_through_the_data(
-    built: Counter[str], output: str, objective: Any, constraints: Any, problems: int
+    built: Counter[str], options: dict[str, Any], arranged: int, objective: Any, constraints: Any, problems: int
 ) -> None:
     X, y, groups = _data()
-    clf = eq.RateClassifier(objective, constraints, n_rounds=40, output=output, random_state=0)
-    clf.fit(X, y, groups)
-    assert built == {"Problem": problems, "Cells": 1, "Examples": 1, "Sample": 1}
+    eq.RateClassifier(objective, constraints, random_state=0, **options).fit(X, y, groups)
+    expected = {"Problem": problems, "Cells": 1, "Examples": 1, "Sample": arranged}  # a game plays on rows in order
+    assert built == {name: count for name, count in expected.items() if count}
 
 
 def test_judging_on_data_tells_their_cells_apart_once(built: Counter[str]) -> None:
     X, y, groups = _data()
     constraints = [eq.tpr(eq.attr("group") == 1) >= 0.2, eq.fpr() <= 0.9]
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, n_rounds=40, random_state=0).fit(X, y, groups)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, random_state=0).fit(X, y, groups)
     built.clear()
     clf.evaluate(X, y, groups)
     assert (built["Cells"], built["Examples"]) == (1, 1)
 
 
-@pytest.mark.parametrize("scope", ["both", "objective", "constraints"])
-def test_the_parts_are_worth_what_evaluate_says_of_them(scope: str) -> None:
+@pytest.mark.parametrize("game", [{}, GAME], ids=["column generation", "a game"])
+def test_the_parts_are_worth_what_evaluate_says_of_them(game: dict[str, Any]) -> None:
     """The cells that the parts are judged with are those that judging them by themselves would find."""
     X, y, groups = _data()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     constraints = [eq.positive_rate(eq.attr("group") == 1) <= 0.6]
-    clf = eq.RateClassifier(
-        eq.minimize(eq.error_rate()), constraints, n_rounds=40, validation=0, weight_scope=scope, random_state=0
-    ).fit(X, y, groups, weights)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, validation=0, random_state=0, **game).fit(
+        X, y, groups, weights
+    )
     (part,) = clf.parts_.values()
     found = clf.evaluate(X, y, groups, weights)
     assert found["objective"] == pytest.approx(part.objective, abs=1e-12)

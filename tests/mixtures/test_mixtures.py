@@ -199,7 +199,7 @@ CONVEX = {
 
 
 @pytest.mark.parametrize("name", CONVEX)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_polishing_a_convex_problem_is_exact(name, seed):
     case = Instance(CONVEX[name], seed, count=7)
     result = case.polished()

@@ -43,7 +43,7 @@ def fitted(folder):
 
 def told(solution, path):
     states = [snapshot.states()[0]["0.weight"].numpy() for snapshot in solution.record.snapshots]
-    np.savez(path, s=np.array(states), r=solution.rates, m=solution.record.stacked("multipliers"))
+    np.savez(path, s=np.array(states), r=solution.record.stacked("rates"), m=solution.record.stacked("multipliers"))
 
 
 def life(folder, result, moment):

@@ -87,7 +87,7 @@ def test_shifts_move_a_network_that_interpolates_further_than_weights():
             batch_size=None, epochs=200, logit_adjusted=adjusting,
         )  # fmt: skip
         solution = eq.solve(eq.minimize(eq.cost(fp=1, fn=30)), X[:60], y[:60], model=model, surrogate="logistic")
-        last = solution.members([solution.iterates[-1]])
+        last = solution.members([len(solution.columns) - 1])
         assert (last.decide(X[:60])[:, 0] == y[:60]).all()  # it fits its training data
         recall[adjusting] = last.decide(X[60:])[:, 0][y[60:] == 1].mean()
     assert recall[True] > recall[False] + 0.03

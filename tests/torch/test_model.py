@@ -173,13 +173,13 @@ def test_every_setting_trains(settings, monkeypatch):
 @pytest.mark.parametrize("algorithm", ["slack_ratios", "proxy_lagrangian", "oracle", "spade_plus"])
 def test_every_kind_of_algorithm_can_be_played(algorithm):
     solution = solved(quick(epochs=3), algorithm=algorithm, **({"n_rounds": 3} if algorithm == "oracle" else {}))
-    assert len(solution.iterates) > 1
-    assert np.isfinite(solution.rates).all()
+    assert len(solution.columns) > 1
+    assert np.isfinite(solution.columns.rates).all()
 
 
 def test_ratios_are_solved_by_linearized_where_nobody_says_otherwise():
     ratios = eq.Problem(eq.maximize(eq.f1()), [eq.f1(A) >= eq.f1(B) - 0.05])
-    assert choose("auto", ratios, descends=True).name == "slack_ratios"
+    assert choose("auto", ratios, descends=True).name == "column_generation"
     solution = eq.solve(ratios, X, Y, {"group": GROUP}, model=quick())
     assert solution.algorithm.name == "linearized"
     assert solution.status.feasible
@@ -203,7 +203,7 @@ def test_ratios_of_rare_groups_are_numbers_at_every_batch_size():
     problem = eq.Problem(eq.maximize(eq.f1()), [eq.f1(group) >= eq.f1(~group) - 0.1, eq.precision(group) >= 0.3])
     for size in (8, 64):
         solution = eq.solve(problem, X, Y, {"rare": rare}, model=quick(batch_size=size, epochs=2))
-        assert np.isfinite(solution.rates).all()
+        assert np.isfinite(solution.columns.rates).all()
         assert np.isfinite(solution.record.stacked("multipliers")).all()
 
 
@@ -257,7 +257,7 @@ def test_inputs_of_many_kinds_train_and_decide(given, module):
     np.testing.assert_allclose(classifier.positive_probability(given), classifier.positive_probability(given), atol=0)
     if not isinstance(given, DataLoader):
         plain = solved(model, X) if module is network else solution
-        np.testing.assert_allclose(solution.rates, plain.rates, atol=5e-3)
+        np.testing.assert_allclose(solution.columns.rates, plain.columns.rates, atol=5e-3)
 
 
 def test_whole_numbers_are_looked_up_by_modules_with_an_embedding():
@@ -363,7 +363,7 @@ def test_large_snapshots_go_to_disk_and_away_with_their_owner(tmp_path):
     files = list(tmp_path.glob("*.safetensors"))
     assert len(files) == len(solution.record.snapshots)
     in_memory = solved(quick(epochs=3))
-    np.testing.assert_array_equal(solution.rates, in_memory.rates)
+    np.testing.assert_array_equal(solution.columns.rates, in_memory.columns.rates)
     np.testing.assert_array_equal(solution.polish().positive_probability(X), in_memory.polish().positive_probability(X))
     del solution
     import gc
@@ -484,7 +484,7 @@ def test_one_of_several_networks_that_becomes_nan_is_dropped_and_named():
 
     with pytest.warns(eq.NotSolvedWarning, match="configurations 1 diverged"):
         solution = solved(quick(constructor, epochs=2), lambda_step=(0.1, 1.0))
-    assert {c for _, c in solution.iterates} == {0}
+    assert set(solution.columns.configuration) == {0}
 
 
 class Wrong(Dataset):

@@ -15,8 +15,9 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from ..game.column_generation import Generation
 from ..game.loop import Moment
-from ..game.progress import ProgressLine
+from ..game.progress import ProgressLine, standing
 from ..runs.preparing import Role
 
 _PAUSE = 5.0  # seconds between lines where there is no terminal
@@ -61,7 +62,7 @@ class Shown:
             self.console.print(Text(f"! {text}"), soft_wrap=True)
 
     def line(self, sense: str) -> ProgressLine | None:
-        """What shows the rounds of a game."""
+        """What shows passes over the data, or the rounds of a game."""
         if self.quiet:
             return None
         self.done()
@@ -75,11 +76,12 @@ class Shown:
 
 
 class Rounds(ProgressLine):
-    """The rounds of a game as a bar, with the best mixture so far and the most time that is left."""
+    """Passes as a line, and the rounds of a game as a bar, with the best mixture so far and the most time left."""
 
     def __init__(self, sense: str, console: Console) -> None:
         super().__init__(sense)
         self.console = console
+        self._status: Status | None = None
         self._bar: Progress | None = None
         self._task: Any = None
 
@@ -90,10 +92,11 @@ class Rounds(ProgressLine):
     def __call__(self, moment: Moment) -> None:
         """Show where the game stands, a few times a second."""
         now = time.monotonic()
+        seconds = self.seconds_left(moment, now)
         if now - self.last < 0.2 and moment.round < moment.n_rounds:
             return
         if not self.console.is_terminal:
-            self._written(moment, now)
+            self._written(moment, now, seconds)
             return
         self.last = now
         if self._bar is None:
@@ -105,22 +108,36 @@ class Rounds(ProgressLine):
             self._bar.start()
         self._bar.update(self._task, completed=moment.round, best=self._best)
 
+    def watch(self, generations: Sequence[Generation]) -> None:
+        """Show where column generation stands: a line that changes on a terminal, a line now and then elsewhere."""
+        now = time.monotonic()
+        if self.console.is_terminal:
+            if self._status is None:
+                self._status = self.console.status("")
+                self._status.start()
+            self._status.update(Text(standing(generations[0])))
+        elif now - max(self.last, self.start) >= _PAUSE:
+            self.last = now
+            self.console.print(Text(standing(generations[0])), soft_wrap=True)
+
     @property
     def _best(self) -> str:
         return "" if self.mixture is None else "{:.4f}, violation {:.4f}".format(*self.mixture)
 
-    def _written(self, moment: Moment, now: float) -> None:
+    def _written(self, moment: Moment, now: float, left: float | None) -> None:
         """Where there is no terminal: a line now and then."""
         if now - max(self.last, self.start) < _PAUSE:
             return
         self.last = now
-        left = (now - self.start) * (moment.n_rounds / max(moment.round, 1) - 1)
-        said = f"round {moment.round}/{moment.n_rounds}  {self._best}  at most {left:.0f} s left"
+        to_go = "" if left is None else f"  at most {left:.0f} s left"
+        said = f"round {moment.round}/{moment.n_rounds}  {self._best}{to_go}"
         self.console.print(Text(said), soft_wrap=True)
 
     def end(self) -> None:
-        """Take the bar away, once."""
+        """Take the bar or the line away, once."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-        self.ended = True
+        if self._status is not None:
+            self._status.stop()
+            self._status = None

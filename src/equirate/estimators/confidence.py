@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import EquirateError
+from .._core.errors import EquirateError, InfeasibleError
 from .._core.peers import peers
 from ..data.examples import Examples
 from ..data.splits import measurable, split_by_cell
@@ -138,7 +138,7 @@ def _linear_folds(
     problem, cells = training.problem, training.cells
     engine = LinearEngine.of(training.sample, cells, of, K, training.model())
     table = make_table(canonicalize(problem), training.sample.examples, cells)
-    tighter = make_table(canonicalize(loosened(problem, -tight)), training.sample.examples, cells)
+    tighter = make_table(canonicalize(loosened(problem, -possible(problem, tight))), training.sample.examples, cells)
     engine.choose_ridge(np.ones(len(engine.rows.cells)))
     views, rows = [], set(range(K))
     for k in range(K):
@@ -159,6 +159,17 @@ def _linear_folds(
     return found
 
 
+def possible(problem: Problem, tight: Array) -> Array:
+    """Margins that leave room: the two sides of a gap must not contradict each other."""
+    while True:
+        try:
+            loosened(problem, -tight)
+        except InfeasibleError:
+            tight = tight / 2
+        else:
+            return tight
+
+
 def _other_folds(
     training: Training, of: NDArray[np.intp], tight: Array, trusted: bool, seconds: float
 ) -> list[Solution]:
@@ -168,7 +179,7 @@ def _other_folds(
         tell.before(k)
         apart = of == (k + 1) % K
         train = np.flatnonzero((of != k) & (trusted | ~apart))
-        one = training.solve(train, [-tight])
+        one = training.solve(train, [-possible(training.problem, tight)])
         if not trusted:
             choose = np.flatnonzero(apart)
             one = one.on_sample(training.sample.take(choose), training.cells.only(choose))
@@ -233,7 +244,7 @@ def holdout(training: Training, chooser: Solution) -> Found:
     beyond = trial.beyond(looked_at, decided, len(rows))
     if training.linear:
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)
-        chooser = training.play([0.0, -tight])[1]
+        chooser = training.play([0.0, -possible(training.problem, tight)])[1]
     part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
     without, walked = part.probability(part.plain), walk(trial, [part])
     mixture = None if walked is None else deployed([part], walked.mixtures, training.problem, "held out")

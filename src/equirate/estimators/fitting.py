@@ -26,7 +26,6 @@ from ..data.slices import Slice
 from ..data.splits import measurable, split_by_cell
 from ..game.algorithms import Algorithm, choose, column_generation
 from ..game.classifiers import Classifier
-from ..game.column_generation import PASSES
 from ..game.engine import Generator, Levels
 from ..game.loop import Progress
 from ..game.options import Options
@@ -298,7 +297,7 @@ class Training:
         """How columns are generated."""
         settings = self.settings
         return Generator(
-            passes=PASSES if settings.n_rounds is None else settings.n_rounds,
+            passes=Options(n_rounds=settings.n_rounds).passes(),
             watch=None if line is None else line.watch,
             start=start,
             tolerance=settings.tolerance,

@@ -175,8 +175,13 @@ def _upgraded(manifest: Manifest, arrays: Arrays) -> tuple[Manifest, Arrays]:
         name: {"kind": "linear", "settings": {"intercept": output["intercept"]}, "origin": output["origin"]}
         for name, output in outputs.items()
     }
+    if isinstance(manifest.get("settings"), dict):
+        manifest["settings"].pop("weight_scope", None)
     endings = {"_coefficients": ".members.coefficients", "_weights": ".weights"}
-    return manifest, {_renamed(name, endings): array for name, array in arrays.items()}
+    arrays = {_renamed(name, endings): array for name, array in arrays.items()}
+    if "history.objective" in arrays:
+        arrays["history.bound"] = np.full(arrays["history.objective"].shape, np.nan)
+    return manifest, arrays
 
 
 def _values(value: Any) -> list[Any]:

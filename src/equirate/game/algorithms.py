@@ -42,6 +42,7 @@ from ..players.multipliers import Ascent, Following, FollowTheLeader, Multiplier
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem
+from .automatic import automatic
 from .loop import Players
 
 __all__ = [  # noqa: RUF022  (in the order of the table)
@@ -191,7 +192,8 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
     elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
-        chosen = _game(problem) if batches or (descends and (steps or problem.losses())) else column_generation
+        game = batches or (descends and steps)
+        chosen = _game(problem) if game else ALGORITHMS[automatic(problem)]
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")

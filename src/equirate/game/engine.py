@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError
 from ..data.cells import Cells
 from ..data.sample import Sample
+from ..data.splits import split_by_cell
 from ..mixtures import Columns
 from ..models.contract import Family, Learner, Model, Rows
 from ..models.linear import FittedLinear, Linear
@@ -112,7 +113,9 @@ class Generator:
         listed = _listed(model, sample, judge.cells)
         if listed is not None:
             return self._answered(problem, model, judge, tables, listed, None, exact=True)
-        engine = LinearEngine.of(sample, cells, part, 1 if part is None else 2, model)
+        if part is not None and not mix_apart:
+            part = _halved(part, cells)
+        engine = LinearEngine.of(sample, cells, part, 1 if part is None else int(part.max(initial=1)) + 1, model)
         begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
         generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
         courses = [generation.course(engine.passes)]
@@ -174,6 +177,15 @@ class Generator:
         return Solution(
             problem, column_generation, judge, columns, learner, snapshots, self.tolerance, exact, course=course
         )
+
+
+def _halved(part: Parts, cells: Cells) -> Parts:
+    """Held-out rows in two halves, 1 and 2, alike in every cell."""
+    held = np.flatnonzero(part == 1)
+    second = split_by_cell(cells.take(held), [0.5, 0.5], 0)[1]
+    found = part.copy()
+    found[held[second]] = 2
+    return found
 
 
 def _sums(generation: Generation) -> Array:

@@ -280,10 +280,13 @@ def _listed(judge: Table, sums: Array) -> Columns:
 
 
 def loosened(problem: Problem, by: float | Array) -> Problem:
-    """The problem with every constraint loosened by so much, after ``abs`` and ``max`` are split."""
+    """The problem with every constraint loosened by so much, after ``abs`` and ``max`` are split.
+
+    Negative amounts tighten; what is asked for may then be impossible.
+    """
     parts = [part for constraint in _written(problem) for part in constraint.split()]
     each = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
-    return Problem(problem.objective, [shifted(part, -own) for part, own in zip(parts, each, strict=True)])
+    return Problem.unchecked(problem.objective, [shifted(part, -own) for part, own in zip(parts, each, strict=True)])
 
 
 def _loosened(constraints: Sequence[Constraint], by: float) -> list[Constraint]:

@@ -3,20 +3,23 @@
 In: a problem's table, features, and the part of every row. Out: columns with their weights for the features as given,
 counted as `predict` decides. `engine` calls this.
 
-The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says whether refined columns
-are kept. Where there are few rows for each feature, the model trains on three quarters and the mixture is chosen on the
-rest.
+The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than
+the regression of the labels, where that meets the constraints, and refined columns, each only where both halves of the
+quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters and the
+mixture is chosen on the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -33,10 +36,20 @@ from .refining import refine
 Array = NDArray[np.float64]
 Watch = Callable[[Sequence[Generation]], Any]
 
+DENSE = 16_000_000
+"""Values up to which sparse features are made dense, and so get second moments: fewer passes, the same result."""
+LABELS = 10
+"""Steps for the regression of the labels, at most."""
+MET = 1e-3
+"""A violation that counts as none."""
+FEWEST = 5
+"""Held-out rows in a cell, on average, from which on a half of them can say whether to refine."""
 WIDEST = 400
 """Features up to which the ridge is chosen where rows are few."""
 COUNTED = 48
 """Columns that are counted again as `predict` decides, about: those of the mixture, and those that are nearly in it."""
+MOST_COUNTED = 5_000_000
+"""Rows times columns up to which further columns than those of the mixture are counted."""
 _BLOCK = 1 << 16
 
 
@@ -71,15 +84,24 @@ class LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         part = np.zeros(len(sample), dtype=np.intp) if part is None else part
         fine = cells if parts == 1 else Folds(part, np.zeros((1, parts), dtype=bool)).cells(cells)
-        centre = setting.intercept or setting.standardise
-        return cls(CellRows(features(sample.X, len(sample)), fine, centre=centre), parts, setting)
+        X, shared = features(sample.X, len(sample)), peers()
+        sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
+            X = X.toarray()
+        return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting)
 
     def __post_init__(self) -> None:
         self.penalty = self._penalties()[0]
 
     def _penalties(self) -> list[Array]:
-        """Ridges to choose from, on every weight; those of features as given grow with the scale of each."""
-        ridges = [self.setting.penalty * self.rows.total] if self.setting.penalty else list(RIDGES)
+        """Ridges to choose from, on every weight, for rows that weigh 1 on average.
+
+        Those of features as given grow with the scale of each.
+        """
+        mean = self.rows.total / max(self.rows.shared.total(len(self.rows.order)), 1)
+        ridges = [mean * ridge for ridge in RIDGES]
+        if self.setting.penalty:
+            ridges = [self.setting.penalty * self.rows.total]
         each = np.ones(len(self.rows.scale))
         if not self.setting.standardise:
             each = np.minimum(1 / self.rows.scale**2, 1e12)
@@ -133,12 +155,17 @@ class LinearEngine:
     def go_on(self, before: Generation, view: View, table: Table | None = None) -> Generation:
         """A generation for other rows or for another problem, with what an earlier one has found."""
         table = before.table if table is None else table
+        if len(before.families) < len(view.directions):  # the regression of the labels alone
+            return self.begin(view, table)
         labels = np.where(table.cells.labels == 1, -1.0, 1.0)
         generation = Generation(table, view.measure)
         assert before.mixture is not None
         kept = [before.places[k] for k in np.flatnonzero(before.mixture.weights)]
         spaced = [place for place in before.places if place[0] < 2]
         generation.begin(before.families, labels, [*spaced, *kept])
+        if before.interrupted:  # nothing more is generated: the best mixture of what there is
+            generation.learn(())
+            generation.interrupted = True
         return generation
 
     def _score(self, W: Array) -> list[Direction]:
@@ -176,11 +203,11 @@ class LinearEngine:
         watch: Watch | None = None,
         start: Array | None = None,
     ) -> tuple[Generation, View]:
-        """Generate columns for a problem by the rule of the module's docstring; part 1 is held out, if there is one."""
+        """Generate columns for a problem by the rule of the module's docstring; all parts but 0 are held out."""
         everything = range(self.parts)
         if self.parts == 1 or mix_apart:
             self.choose_ridge(self.factors([0]))
-            view = self.view([0], [1] if mix_apart else None, table.cells.totals)
+            view = self.view([0], everything[1:] if mix_apart else None, table.cells.totals)
             generation = self.begin(view, table, start)
             self.run([(generation, view)], passes, watch)
             return generation, view
@@ -188,6 +215,8 @@ class LinearEngine:
         trained, view = self.view([0]), self.view(everything)
         first = self.begin(trained, table, start)
         self.run([(first, trained)], passes, watch)
+        if not first.interrupted and self._labels_suffice(first, trained):
+            return self._only_labels(view, table), view
         # Without an intercept a direction has one threshold, and the search needs many.
         keep = self.setting.intercept and not first.interrupted and self._gate(first, trained)
         view.directions = list(trained.directions)
@@ -198,12 +227,45 @@ class LinearEngine:
             refine(generation, view)
         return generation, view
 
+    def _labels_suffice(self, generation: Generation, view: View) -> bool:
+        """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good."""
+        only = self._only_labels(view, generation.table)
+        halves = [self.factors([part]) for part in range(1, self.parts)]
+        if only.improve().violation > MET:
+            return False
+        return any(_value_on(only, factors) <= _value_on(generation, factors) for factors in halves)
+
+    def _only_labels(self, view: View, table: Table) -> Generation:
+        """A generation with one column: the regression of the labels, at its own threshold."""
+        labels = np.where(table.cells.labels == 1, -1.0, 1.0)
+        generation = Generation(table, view.measure)
+        costs = generation.spread(labels[:, None])
+        for _ in range(LABELS):
+            W = view.propose(costs)
+            if view.settled:
+                break
+            view.directions += self._score(W)
+        best = view.best(costs[:, 0])
+        place = int(np.argmin(np.abs(best.edges)))
+        one = replace(best, edges=best.edges[[place]], sums=best.sums[:, [place]])
+        generation.begin([Family(one.sums, Source.LABELS, one)], labels)
+        generation.learn(())
+        return generation
+
     def _gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and keep that where it lowers objective plus violation on the held-out part."""
-        factors, known = self.factors([1]), (len(generation.families), len(view.directions))
-        before, mixture = _value_on(generation, factors), generation.mixture
+        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
+
+        Halves with hardly a row in a cell say nothing: there nothing is refined.
+        """
+        totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
+        if self.rows.shared.total(len(self.rows.order)) * totals.sum() < self.rows.total * FEWEST * totals.size:
+            return False
+        halves = [self.factors([part]) for part in range(1, self.parts)]
+        known, mixture = (len(generation.families), len(view.directions)), generation.mixture
+        before = [_value_on(generation, factors) for factors in halves]
         refine(generation, view)
-        if _value_on(generation, factors) < before:
+        after = [_value_on(generation, factors) for factors in halves]
+        if all(one < other for one, other in zip(after, before, strict=True)):
             return True
         generation.families, view.directions = generation.families[: known[0]], view.directions[: known[1]]
         generation.mixture = mixture
@@ -245,9 +307,11 @@ class LinearEngine:
         columns = generation.columns()
         wanted = [place[each] for each in [*support, *near] if each in place]
         wanted += [best_by_violation(generation.table, columns, 1e-3, both) for both in (True, False)]
+        needed = len(wanted)
         for prices in generation.mixture.prices:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
-        return sorted(dict.fromkeys(wanted[: max(COUNTED, len(support) + len(near) + 2)]))
+        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(len(self.rows.order)), 1))
+        return sorted(dict.fromkeys(wanted[: max(needed, count)]))
 
 
 def _value_on(generation: Generation, factors: Array) -> float:

@@ -1,6 +1,6 @@
 """The numbers of one part of the data: what a problem's objective and constraints are worth there, and how sure.
 
-In: a problem, examples and predictions. Out: an `Evaluation`. The report room makes text of several of them.
+In: a problem, examples and predictions. Out: an `Evaluation`. The package `reports` makes text of several of them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from .._core.errors import DataError
 from .._core.peers import peers
 from ..data.cells import Cells
-from ..data.examples import Examples
+from ..data.examples import Examples, empty_message
 from ..data.slices import EVERYBODY, Slice
 from ..language.expressions import Constraint, Expression
-from ..language.measuring import Measure, measurer
+from ..language.measuring import Measure
+from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify, estimate
+from .spread import column, labelled
 
 Array = NDArray[np.float64]
 
@@ -88,7 +90,8 @@ class Evaluation:
         """
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
-        measure = measurer(examples, predictions)
+        sums = cells.sums_of_all(np.asarray(predictions, dtype=float)[:, None])[:, 0]
+        measure = _measurer(cells, sums, examples)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
         for constraint, certificate in zip(
@@ -108,7 +111,7 @@ class Evaluation:
                     verdict=certificate.verdict,
                 )
             )
-        there = all(examples.has(r.kind, r.slice) for r in problem.objective.expr.rates())
+        there = all(_inside(cells, rate).any() for rate in problem.objective.expr.rates())
         if problem.losses() or not there:
             objective = low = high = float("nan")
         else:
@@ -117,7 +120,7 @@ class Evaluation:
         weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
         total, positive, undecided = peers().total(np.array([weights.sum(), weights @ predictions, weights @ drawn]))
         positive, undecided = float(positive / total), float(undecided / total)
-        sizes = _sizes(problem, examples, predictions)
+        sizes = _sizes(problem, cells, sums)
         return cls(objective, low, high, tuple(values), sizes, positive, confidence, undecided)
 
 
@@ -129,16 +132,35 @@ def _value(expr: Expression, measure: Measure) -> float:
         return float("nan")
 
 
-def _sizes(problem: Problem, examples: Examples, predictions: Array) -> tuple[SliceSize, ...]:
+def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
+    """The cells behind a rate that have any weight."""
+    return np.asarray(cells.members[rate.slice] & labelled(cells.labels, rate.kind) & (cells.totals > 0))
+
+
+def _measurer(cells: Cells, sums: Array, examples: Examples) -> Measure:
+    """Measure rates by the weighted sums of the predictions in every cell."""
+
+    def measure(rate: Any) -> float:
+        if not _inside(cells, rate).any():
+            raise DataError(empty_message(rate.kind, rate.slice, examples))
+        slope, offset, _ = column(cells, rate)
+        return min(max(float(slope @ sums + offset @ cells.totals), 0.0), 1.0)
+
+    return measure
+
+
+def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]:
+    """Sizes of all slices, from the cells."""
     slices: dict[Slice, None] = {EVERYBODY: None}
     slices.update((rate.slice, None) for rate in problem.rates())
+    numbers = peers().total(np.bincount(cells.of, minlength=len(cells)))
     found = []
     for slice_ in slices:
-        inside = examples.mask(slice_)
-        weights, labels = examples.weights[inside], examples.labels[inside]
-        counts = [inside.sum(), labels.sum(), weights.sum(), weights @ predictions[inside], weights @ labels]
-        number, positives, total, *shares = peers().total(np.array(counts, dtype=float))
-        with np.errstate(invalid="ignore"):  # nobody inside: NaN
-            predicted, labelled = (float(share / total) for share in shares)
-        found.append(SliceSize(repr(slice_), int(number), int(positives), predicted, labelled))
+        inside = cells.members.get(slice_, np.ones(len(cells), dtype=bool))
+        positive = inside & (cells.labels == 1)
+        total = cells.totals[inside].sum()
+        with np.errstate(invalid="ignore", divide="ignore"):  # nobody inside: NaN
+            predicted, labels = (float(part / total) for part in (sums[inside].sum(), cells.totals[positive].sum()))
+        size = int(numbers[inside].sum()), int(numbers[positive].sum())
+        found.append(SliceSize(repr(slice_), *size, predicted, labels))
     return tuple(found)

@@ -61,18 +61,20 @@ class CellSums:
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> CellSums:
         """Gather the sums; ``drawn`` predictions are 0 or 1 with probability p, so that all their powers are p."""
-
-        def gathered(power: int, k: int) -> Array:
-            found = np.zeros(len(cells))
-            for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
-                rows = slice(first, first + _BLOCK)
-                values = weights[rows] ** power * predictions[rows] ** (min(k, 1) if drawn else k)
-                found += np.bincount(cells.of[rows], weights=values, minlength=len(cells))
-            return found
-
-        powers = [gathered(2, k) for k in range(3)] + [gathered(3, k) for k in range(4)]
-        powers = list(peers().add(*powers))
-        return cls((powers[0], powers[1], powers[2]), (powers[3], powers[4], powers[5], powers[6]))
+        two, three = np.zeros((3, len(cells))), np.zeros((4, len(cells)))
+        for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
+            rows = slice(first, first + _BLOCK)
+            of, w, p = cells.of[rows], weights[rows], predictions[rows]
+            equal = bool((w == 1).all())
+            values = w * w
+            for k in range(4):
+                added = np.bincount(of, weights=values, minlength=len(cells))
+                if k < 3:
+                    two[k] += added
+                three[k] += added if equal else np.bincount(of, weights=values * w, minlength=len(cells))
+                values = values * p if k == 0 or not drawn else values
+        two, three = peers().add(two, three)
+        return cls((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
 
     def times(self, factor: float) -> CellSums:
         """The same for shares of a sample that has ``factor`` times as many such examples."""

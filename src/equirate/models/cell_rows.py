@@ -14,7 +14,8 @@ cell is :math:`\sum_c a_c (L_c - [k_c < 0] Z_c)` and its slope :math:`\sum_c a_c
 Lindsay 1988).
 
 Features are centred and scaled to unit variance as they are copied, in single precision, with a column of ones last;
-sparse ones are scaled only. Everything adds up over processes that share the rows.
+sparse ones are scaled only, by what they are where they are not zero. Everything adds up over processes that share the
+rows.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ MOST_COUNTS = 1 << 20
 """Thresholds times cells that are kept of one direction."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
-_BLOCK = 4096
+_BLOCK, _COPIED = 4096, 512
+"""Rows that stay in cache, in single precision and in double."""
 _TASK = 1 << 16
 """Rows that a thread takes at a time; how many threads there are changes no sum."""
 _LEAST = 1e-150
@@ -137,22 +139,22 @@ class CellRows:
     def _standard(self, X: Any, centre: bool) -> tuple[Array, Array]:
         """Mean and standard deviation of the features over all rows that have weight.
 
-        A feature that is constant up to rounding gets a spread of 1: standardised, it is 0 everywhere.
+        A feature that is constant up to rounding gets a spread of 1: standardised, it is 0 everywhere. Sparse features
+        are measured by their root mean square where they are not zero, so that a rare word weighs no more than others.
         """
         d = X.shape[1]
         weights = None if self.cells.unweighted else self.cells.weights
         if self.sparse:
             w = np.ones(X.shape[0]) if weights is None else weights
             squared = sp.csr_array((X.data.astype(float) ** 2, X.indices, X.indptr), shape=X.shape)
-            parts: tuple[Array, ...] = (np.asarray(w @ X, dtype=float), np.asarray(w @ squared, dtype=float))
-            first, second = self.shared.add(*parts)
-            mean = first / self.total
-            variance = second / self.total - mean**2
+            there = sp.csr_array(((X.data != 0).astype(float), X.indices, X.indptr), shape=X.shape)
+            second, count = self.shared.add(np.asarray(w @ squared), np.asarray(w @ there))
+            mean, spread = np.zeros(d), np.sqrt(second / np.maximum(count, 1e-300))
         else:
             mean, variance = self._dense_moments(X, weights)
-        spread = np.sqrt(np.maximum(variance, 0.0))
+            spread = np.sqrt(np.maximum(variance, 0.0))
+            spread = np.where(spread > 1e-12 * np.abs(mean), spread, 0.0)
         refuse_tiny(X, spread, self.shared)
-        spread = np.where(spread > np.maximum(1e-7 if self.sparse else 1e-12, 0.0) * np.abs(mean), spread, 0.0)
         return (mean if centre else np.zeros(d)), np.where(spread > _LEAST, spread, 1.0)
 
     def _dense_moments(self, X: Any, weights: Array | None) -> tuple[Array, Array]:
@@ -178,13 +180,17 @@ class CellRows:
         shape = (X.shape[0], X.shape[1] + 1)
         result: Single = scratch(shape, np.float32) if is_mapped(X) else np.empty(shape, np.float32)
 
-        def work(first: int, last: int) -> None:
-            for a in range(first * _BLOCK, min(last * _BLOCK, len(self.order)), _BLOCK):
-                rows = slice(a, min(a + _BLOCK, len(self.order)))
-                result[rows, :-1] = (X[self.order[rows]] - self.mean) / self.scale
-                result[rows, -1] = 1.0
+        inverse = 1 / self.scale
 
-        threads.each(work, _tasks(-(-len(self.order) // _BLOCK), _TASK // _BLOCK))
+        def work(first: int, last: int) -> None:
+            for a in range(first * _COPIED, min(last * _COPIED, len(self.order)), _COPIED):
+                rows = slice(a, min(a + _COPIED, len(self.order)))
+                block = X[self.order[rows]] - self.mean
+                block *= inverse
+                result[rows, :-1] = block
+
+        threads.each(work, _tasks(-(-len(self.order) // _COPIED), _TASK // _COPIED))
+        result[:, -1] = 1.0
         return result
 
     def _sparse(self, X: Any) -> Any:
@@ -301,13 +307,16 @@ class CellRows:
 
     @cached_property
     def _blocks(self) -> list[_Block]:
-        """Blocks of rows that stay in cache: parts of one large cell, or several small cells together."""
+        """Blocks of rows that stay in cache: parts of one large cell, or several small cells together.
+
+        Sparse rows of several cells are not put together: their sums would be dense.
+        """
         found: list[_Block] = []
         size = _BLOCK if not self.sparse else max(_BLOCK, len(self.order) // 16)
         c = 0
         while c < len(self.cells):
             a, b, last = int(self.starts[c]), int(self.starts[c + 1]), c + 1
-            if b - a >= size // 4:
+            if self.sparse or b - a >= size // 4:
                 found += [_Block(self, slice(x, y), slice(c, c + 1)) for x, y in _pieces(a, b, size)]
             else:
                 while last < len(self.cells) and self.starts[last + 1] - a <= size:
@@ -415,7 +424,7 @@ class _Block:
             else:
                 found = weighted @ self.X
             return np.asarray(found, dtype=float)[:, None]
-        X = np.hstack([self.X.toarray(), np.ones((self.X.shape[0], 1))]) if self.sparse else self.X.astype(float)
+        X = self.X.astype(float)
         return np.stack([self._reduced(X * own[:, None], axis=0) for own in weighted.astype(float)])
 
     def _reduced(self, values: Array, axis: int) -> Array:

@@ -97,6 +97,11 @@ class View:
         self._last = (steps[0].begin, len(self.directions), normal[0])
         return np.stack([step.weights for step in steps], axis=1)
 
+    def best(self, costs: Array) -> Direction:
+        """The known direction with the least loss at costs by cell."""
+        normal = self.normal(costs)
+        return min(self.directions[1:], key=lambda direction: self._loss(direction, normal))
+
     def normal(self, costs: Array) -> Array:
         """Costs of 1 on average, as labels have them, where this view trains."""
         total = float(self.weights.sum())

@@ -115,6 +115,14 @@ class Problem:
             check_constraint(constraint)
         check_possible(list(self._plain()))
 
+    @classmethod
+    def unchecked(cls, objective: Objective, constraints: Iterable[Constraint]) -> Problem:
+        """A problem that may be impossible, such as one whose constraints were tightened."""
+        problem = object.__new__(cls)
+        object.__setattr__(problem, "objective", objective)
+        object.__setattr__(problem, "constraints", tuple(constraints))
+        return problem
+
     @property
     def key(self) -> tuple[Any, ...]:
         """Structural identity."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._core.errors import DisciplineError
 from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, Joined, Membership, Slice
-from ..game.algorithms import choose
+from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
 from ..language.nodes import BlackBox, Loss, Named, Rate
@@ -135,7 +135,7 @@ def explain(text: str) -> Explanation:
     range       [0, 1] on the left, 0.8 on the right
     moves       rises with tp(sex == 'Female')
     moves       falls with positive_rate(sex == 'Female')
-    kept        by surrogate (linear), corrective (trees, thresholds)
+    kept        by column_generation, surrogate (networks)
     """
     found = parse(text)
     shown = ", ".join(map(repr, found)) if isinstance(found, list) else repr(found)
@@ -182,9 +182,8 @@ def _uses(problems: dict[str, Any]) -> Uses:
         except DisciplineError as error:
             refused[use] = str(error)
         else:
-            first, second = (choose("auto", made, descends).name for descends in (True, False))
-            others = "no loss of scores with trees or thresholds" if made.losses() else f"{second} (trees, thresholds)"
-            by[use] = f"{first} (linear), {others}"
+            name = automatic(made)
+            by[use] = f"{name} (linear), no loss of scores with trees or thresholds" if made.losses() else name
     return by, refused
 
 

@@ -1,7 +1,7 @@
 """Equalized odds on Adult against fairlearn: how long until the error and the violation are as small as fairlearn's.
 
 fairlearn's classifier sets the target on the training rows. `RateClassifier` is asked for the violation that fairlearn
-reached, with ever more rounds, until its error is at most fairlearn's; that fit is then timed.
+reached, with ever more passes over the data, until its error is at most fairlearn's; that fit is then timed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from .timing import interleaved, seconds
 FAIRLEARN = "fairlearn"
 DEFAULTS = "equirate, defaults"
 TOLERANCE = 0.01
+MOST = 60
+"""Passes over the data at most, as by default."""
 
 
 def equal_odds(tolerance: float) -> eq.Problem:
@@ -29,9 +31,9 @@ def equal_odds(tolerance: float) -> eq.Problem:
     )
 
 
-def fitted(problem: eq.Problem, part: Part, rounds: int | None = None) -> eq.RateClassifier:
-    """A `RateClassifier` on a part: as it comes, or with so many rounds."""
-    options: dict[str, Any] = {} if rounds is None else {"n_rounds": rounds}
+def fitted(problem: eq.Problem, part: Part, passes: int | None = None) -> eq.RateClassifier:
+    """A `RateClassifier` on a part: as it comes, or with so many passes over the data."""
+    options: dict[str, Any] = {} if passes is None else {"n_rounds": passes}
     model = eq.RateClassifier(problem.objective, list(problem.constraints), random_state=0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)
@@ -54,15 +56,15 @@ def odds(ground: Ground, solver: str) -> Measured:
         target = pair(measure, theirs["train"], train)
         problem = equal_odds(target[1])
 
-        def attempt(rounds: int) -> Pair:
-            ground.tell(f"reaching fairlearn's error, {rounds} rounds")
-            return pair(measure, fitted(problem, train, rounds).predict_pmf(train.X)[:, 1], train)
+        def attempt(passes: int) -> Pair:
+            ground.tell(f"reaching fairlearn's error, {passes} passes")
+            return pair(measure, fitted(problem, train, passes).predict_pmf(train.X)[:, 1], train)
 
-        enough = fewest(ladder(25, settings.most_rounds), attempt, target)
+        enough = fewest(ladder(2, MOST), attempt, target)
         models: dict[str, eq.RateClassifier] = {}
 
-        def fit(side: str, wanted: eq.Problem, rounds: int | None = None) -> None:
-            models[side] = fitted(wanted, train, rounds)
+        def fit(side: str, wanted: eq.Problem, passes: int | None = None) -> None:
+            models[side] = fitted(wanted, train, passes)
 
         sides = {
             DEFAULTS: lambda: seconds(lambda: fit(DEFAULTS, equal_odds(TOLERANCE))),
@@ -81,10 +83,10 @@ def odds(ground: Ground, solver: str) -> Measured:
     ]
     if enough is not None:
         both = {OURS: samples[OURS], FAIRLEARN: samples[FAIRLEARN]}
-        comparisons.insert(0, Comparison("fit to fairlearn's quality", "s", both, f"{enough} rounds"))
+        comparisons.insert(0, Comparison("fit to fairlearn's quality", "s", both, f"{enough} passes"))
     return Measured(
         tuple(comparisons),
         quality,
         ("error", f"difference from everybody's rates (at most {TOLERANCE:g} asked for)"),
-        {"rounds": enough, "target": list(target), "calls": told["calls"], "members": told["members"]},
+        {"passes": enough, "target": list(target), "calls": told["calls"], "members": told["members"]},
     )

@@ -94,7 +94,7 @@ def _all(settings: Settings) -> Iterable[Case]:
             solver,
             f"Equalized odds, Adult; fairlearn on logistic regression ({solver})",
             partial(odds, solver=solver),
-            ("slow_repetitions", "most_rounds"),
+            ("slow_repetitions",),
             FAIRLEARN,
         )
     for dataset in settings.datasets:

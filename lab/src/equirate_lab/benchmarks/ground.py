@@ -107,6 +107,6 @@ class Ground:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)
             solution = eq.solve(problem, *given, **options)
-        if solution.record.interrupted:
+        if solution.interrupted:
             raise KeyboardInterrupt
         return solution

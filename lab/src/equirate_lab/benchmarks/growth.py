@@ -101,7 +101,7 @@ def by_iterates(ground: Ground, experiment: str, size: int) -> Measured:
     for what, call in work.items():
         samples = interleaved({OURS: partial(seconds, call)}, settings.slow_repetitions, ground.tell)
         comparisons.append(Comparison(what, "s", samples))
-    return Measured(tuple(comparisons), facts={"iterates": len(solution.iterates)})
+    return Measured(tuple(comparisons), facts={"iterates": len(solution.columns)})
 
 
 def by_plug_in(ground: Ground, size: int) -> Measured:

@@ -33,8 +33,8 @@ def recorded_weights(solution: eq.Solution) -> NDArray[Any]:
     members = solution.members()
     assert isinstance(members, LinearMembers)  # a linear model was asked for
     found = np.full((len(solution.record.rounds), members.W.shape[0], len(solution.configurations)), np.nan)
-    t, c = np.array(solution.iterates).T
-    found[t, :, c] = members.W.T
+    columns = solution.columns
+    found[columns.handle[:, 0], :, columns.configuration] = members.W.T
     return found
 
 

@@ -19,8 +19,6 @@ from .problems import PROBLEMS, Data, Population, Problem
 CONFIDENCE, POWER = 0.95, 0.8
 FRESH = 200_000
 METHODS = ("plain", "cross", "holdout")
-FAST: dict[str, Any] = {"n_rounds": 200, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "finish": False}
-"""Settings of every fit: cheap, and the same for all methods."""
 BLOCK = 20
 """Samples of each problem before it is the next one's turn."""
 FRESH_SEED, PILOT_SEED = 7_000_000, 8_000_000
@@ -137,7 +135,7 @@ def fitted(problem: Problem, fresh: Fresh, seed: Sequence[int]) -> dict[str, Any
 def fit(problem: Problem, data: Data, method: str, seed: int) -> eq.RateClassifier:
     """Fit one classifier."""
     options: dict[str, Any] = {} if method == "plain" else {"confidence": CONFIDENCE, "confidence_method": method}
-    estimator = eq.RateClassifier(problem.objective, list(problem.constraints), random_state=seed, **FAST, **options)
+    estimator = eq.RateClassifier(problem.objective, list(problem.constraints), random_state=seed, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
         return estimator.fit(data.X, data.y, {"g": data.g})

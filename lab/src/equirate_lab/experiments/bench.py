@@ -88,7 +88,7 @@ class Bench:
             solution = eq.solve(
                 problem, self.train.X, self.train.y, self.train.attributes, algorithm=algorithm, **options
             )
-        if solution.record.interrupted:
+        if solution.interrupted:
             raise KeyboardInterrupt
         return solution
 

@@ -62,7 +62,7 @@ def as_printed(
     and is passed over.
     """
     made = {}
-    for c in sorted({c for _, c in solution.iterates}):
+    for c in np.unique(solution.columns.configuration).tolist():
         with suppress(ValueError):
             made[c] = make(c)
     if not made:

@@ -183,7 +183,9 @@ def _die(note: Path) -> None:
 
 def estimator(rounds: int) -> eq.RateClassifier:
     """What is fitted: all rounds are played, so that there is something to be killed in."""
-    return eq.RateClassifier(PROBLEM.objective, PARITY, n_rounds=rounds, patience=None, finish=False, random_state=0)
+    return eq.RateClassifier(
+        PROBLEM.objective, PARITY, algorithm="surrogate", n_rounds=rounds, patience=None, random_state=0
+    )
 
 
 def digest(classifier: eq.RateClassifier) -> str:

@@ -65,7 +65,7 @@ def _trained(apart: int, shifts: bool, seed: int, epochs: int) -> Result:
             PROBLEM, X[train], y[train], model=model, seeds=[seed], surrogate="logistic",
             referee=(X[held], y[held]) if apart else None,
         )  # fmt: skip
-    last = solution.members([solution.iterates[-1]]).decide(X)[:, 0]
+    last = solution.members([len(solution.columns) - 1]).decide(X)[:, 0]
     mixture = solution.polish().positive_probability(X)
     seen = held if apart else train
     return {

@@ -51,7 +51,7 @@ def fitted(here: Ground, asked: eq.Problem, seed: int, record_every: int | None 
         solution = eq.solve(asked, *here.train, model=model, seeds=[seed], record_every=record_every)
         mixture = solution.polish()
     found: Result = judged(mixture, asked, here)
-    return {**found, "members": len(mixture.weights), "iterates": len(solution.iterates)}
+    return {**found, "members": len(mixture.weights), "iterates": len(solution.columns)}
 
 
 def make_tables(lines: Lines) -> list[Table]:
