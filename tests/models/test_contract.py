@@ -190,6 +190,7 @@ SHARDS = Made(lambda rows, count, step, seeds: ShardedLearner(rows, step, count)
 
 
 def solved(model, **settings):
+    settings = {"algorithm": "surrogate", **settings}
     return eq.solve(PROBLEM, X, Y, {"group": GROUP}, model=model, record_every=5, **settings)
 
 
@@ -217,7 +218,7 @@ def test_what_shards_see_adds_up_to_what_one_place_sees():
     settings = {"theta_step": (0.01, 0.1), "lambda_step": 0.05, "n_rounds": 120}
     together, apart = solved(Linear(), **settings), solved(SHARDS, **settings)
     np.testing.assert_allclose(apart.record.snapshots[-1], together.record.snapshots[-1], atol=1e-9)
-    np.testing.assert_allclose(apart.rates, together.rates, atol=1e-12)
+    np.testing.assert_allclose(apart.columns.rates, together.columns.rates, atol=1e-12)
     np.testing.assert_allclose(apart.record.stacked("multipliers"), together.record.stacked("multipliers"), atol=1e-9)
 
 
@@ -227,8 +228,8 @@ def test_other_surrogates_and_losses_take_the_same_way_through_shards():
         eq.solve(problem, X, Y, {"group": GROUP}, model=model, surrogate="logistic", n_rounds=60, record_every=5)
         for model in (Linear(), SHARDS)
     ]
-    np.testing.assert_allclose(runs[0].rates, runs[1].rates, atol=1e-12)
-    np.testing.assert_allclose(runs[0].losses, runs[1].losses, atol=1e-9)
+    np.testing.assert_allclose(runs[0].columns.rates, runs[1].columns.rates, atol=1e-12)
+    np.testing.assert_allclose(runs[0].columns.losses, runs[1].columns.losses, atol=1e-9)
     judged = runs[0].polish().evaluate(problem, X, Y, {"group": GROUP})
     assert judged["objective"] == pytest.approx(runs[0].status.objective)
 
@@ -239,7 +240,7 @@ def test_other_surrogates_and_losses_take_the_same_way_through_shards():
 @pytest.mark.parametrize("name", SURROGATES)
 def test_curvature_bounds_the_change_of_the_slope(name):
     solution = solved(Linear(), n_rounds=1)
-    cells = solution.table.cells
+    cells = solution.play.table.cells
     batch = Batch(X, cells, cells, slice(None))
     up = rng.random((len(cells), 3))
     down = -rng.random((len(cells), 3))
@@ -252,7 +253,7 @@ def test_curvature_bounds_the_change_of_the_slope(name):
 
 def test_batches_cover_every_row_once_and_add_up():
     solution = solved(Linear(), n_rounds=1)
-    rows = Rows.of(Sample(X, solution.table.examples), solution.table.cells)
+    rows = Rows.of(Sample(X, solution.play.table.examples), solution.play.table.cells)
     asked = Asked(False, np.ones((len(rows.cells), 2)), np.zeros((len(rows.cells), 2)), bounded=True, recorded=True)
     scores = rng.normal(size=(N, 2))
     whole = asked.seen(rows.batch(slice(None)), scores)
@@ -289,7 +290,7 @@ def test_a_multiplier_player_of_ones_own_gets_the_step_it_was_given():
 
 def test_a_run_that_is_resumed_goes_on_as_if_it_had_not_stopped():
     solution = solved(Linear(), n_rounds=1)
-    rows = Rows.of(Sample(X, solution.table.examples), solution.table.cells)
+    rows = Rows.of(Sample(X, solution.play.table.examples), solution.play.table.cells)
     up = np.abs(rng.normal(size=(len(rows.cells), 2))) / N
     asked = Asked(False, up, -up[::-1])
     bind = lambda: Linear(standardise=True).bind(rows, 2, eq.algorithms.surrogate.model.rule, [0, 1])  # noqa: E731

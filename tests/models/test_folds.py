@@ -32,6 +32,10 @@ def dealt():
     return sample, cells, of
 
 
+def rates_of(game, configuration):
+    return game.record.stacked("rates")[:, :, configuration]
+
+
 @pytest.mark.parametrize(
     "out", [np.eye(K, dtype=bool), np.eye(K, dtype=bool) | np.roll(np.eye(K, dtype=bool), 1, axis=1)]
 )
@@ -46,7 +50,7 @@ def test_one_play_for_all_folds_is_a_play_without_each(out) -> None:
         totals = np.bincount(cells.of, minlength=len(cells)) / np.bincount(cells.of, there, len(cells))
         alone = Sample.of(X, Y, {"g": G}, there * totals[cells.of], two_classes=True)
         by_itself = solve_on(PROBLEM, alone, Options(n_rounds=40, record_every=10, theta_step=0.05, lambda_step=0.1))
-        np.testing.assert_allclose(together.rates[:, :, k], by_itself.rates[:, :, 0], atol=1e-12)
+        np.testing.assert_allclose(rates_of(together, k), rates_of(by_itself, 0), atol=1e-12)
 
 
 def test_left_out_rows_change_nothing() -> None:
@@ -59,8 +63,8 @@ def test_left_out_rows_change_nothing() -> None:
         solve_on(PROBLEM, Sample.of(each, Y, {"g": G}, two_classes=True), options, cells=cells, folds=folds)
         for each in (X, other)
     )
-    np.testing.assert_array_equal(one.rates[:, :, 2], two.rates[:, :, 2])
-    assert (one.rates[:, :, 1] != two.rates[:, :, 1]).any()
+    np.testing.assert_array_equal(rates_of(one, 2), rates_of(two, 2))
+    assert (rates_of(one, 1) != rates_of(two, 1)).any()
 
 
 def test_joined_members_decide_as_each() -> None:

@@ -14,9 +14,12 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.features import features
 from equirate.data.sample import Sample
+from equirate.game.column_generation import FIRST
+from equirate.game.linear_engine import LinearEngine
+from equirate.mixtures import Source
 from equirate.models import Finite, Linear, Oracle, PlugIn, make_model
 from equirate.models.contract import Asked, Rows
-from equirate.models.linear import best_threshold
+from equirate.models.linear import LinearMembers, best_threshold
 from equirate.players.steps import ADAM
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
@@ -437,20 +440,24 @@ def test_with_one_feature_every_threshold_is_counted_as_it_decides(dtype):
     assert ordered == wanted | {tuple(1 - np.array(each)) for each in wanted}
 
 
-def test_finishing_begins_with_the_labels_regression_at_thresholds_all_over_its_scores():
+def test_column_generation_begins_with_the_labels_regression_at_thresholds_all_over_its_scores():
     rng = np.random.default_rng(5)
     x = rng.exponential(size=(400, 3))
     y = (x[:, 0] + x[:, 1] + rng.normal(size=400) > 3).astype(int)
-    problem = eq.Problem(eq.minimize(eq.error_rate()))
     sample = Sample.of(x, y)
-    table = make_table(canonicalize(problem), sample.examples)
-    rows = Rows.of(sample, table.cells)
-    learner = Linear().bind(rows, 1, ADAM, [0])
-    _, thresholds = learner.answerer(1, demanding=False).begin()
-    count = thresholds.sums.shape[1]
-    shares = thresholds.sums.sum(axis=0) / len(y)
-    np.testing.assert_allclose(np.sort(shares), np.arange(1, count + 1) / (count + 1), atol=0.02)
-    members = learner.members([thresholds.snapshot], [(0, k) for k in range(count)])
-    np.testing.assert_allclose(thresholds.sums, table.cells.sums(members.decide(x)))
-    weights = members.with_intercept
-    np.testing.assert_allclose(weights[:-1], np.repeat(weights[:-1, :1], count, axis=1), rtol=1e-6)
+    table = make_table(canonicalize(eq.Problem(eq.minimize(eq.error_rate()))), sample.examples)
+    engine = LinearEngine.of(sample, table.cells, None, 1, Linear())
+    generation = engine.begin(engine.view([0]), table)
+    first = [k for k, (family, _) in enumerate(generation.places) if family == 1]
+    assert set(generation.columns(first).source) == {Source.LABELS}
+    members = LinearMembers(engine.weights(generation, first))
+    decided = members.decide(x)
+    np.testing.assert_allclose(generation.columns(first).rates, table.rates(table.cells.sums(decided)))
+    shares = np.sort(decided.mean(axis=0))
+    assert len(first) in (FIRST, FIRST + 1)  # evenly spaced, and the one with the fewest errors
+    assert np.diff(shares).max() <= 1.5 / FIRST
+    weights = members.W[:-1]
+    np.testing.assert_allclose(weights, np.repeat(weights[:, :1], len(first), axis=1), rtol=1e-6)
+    assert (decided != y[:, None]).mean(axis=0).min() == pytest.approx(
+        min(((x @ weights[:, 0] > edge) != y).mean() for edge in [-np.inf, *(x @ weights[:, 0])]), abs=3e-3
+    )
