@@ -104,3 +104,18 @@ def test_some_rows_of_every_cell_stand_for_all():
     np.testing.assert_allclose(counts, np.diff(rows.starts) / 10, atol=1)
     totals = [some.weights[a:b].sum() for a, b in zip(some.starts, some.starts[1:], strict=False)]
     np.testing.assert_allclose(some.cells.totals, totals, rtol=1e-5)
+
+
+def test_rows_without_weight_change_nothing():
+    X, cells = make("weighted")
+    kept = np.arange(900) % 3 > 0
+    spoilt = np.where(kept[:, None], X, 1e6)
+    rows = CellRows(spoilt, cells.weighing(np.where(kept, cells.weights, 0.0)))
+    alone = CellRows(X[kept], cells.only(np.flatnonzero(kept)))
+    np.testing.assert_allclose(rows.mean, alone.mean, rtol=1e-12)
+    np.testing.assert_allclose(rows.scale, alone.scale, rtol=1e-9)
+    W = np.random.default_rng(0).normal(size=(rows.width, 1))
+    (one,), (other,) = rows.score(W), alone.score(W)
+    np.testing.assert_allclose(one.edges, other.edges, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(one.sums, other.sums, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(one.loss, other.loss, rtol=1e-6)

@@ -102,7 +102,8 @@ class CellRows:
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.of, minlength=len(cells)))])
         self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
         self.total = float(cells.totals.sum())
-        self.bins = int(np.clip(8 * self.shared.total(len(cells.of)), 256, BINS))
+        counting = len(cells.of) if cells.unweighted else int(np.count_nonzero(cells.weights))
+        self.bins = int(np.clip(8 * self.shared.total(counting), 256, BINS))
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
         self.X: Any = self._sparse(X) if self.sparse else self._dense(X)
         self.moments, self.first = self._moments()
@@ -336,14 +337,19 @@ class CellRows:
         """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
 
         The first threshold has everybody above it. Rows are counted in fine bins; a threshold lies in the middle of the
-        empty bins below the one that it begins with, so that equal scores stay on one side of it.
+        empty bins below the one that it begins with, so that equal scores stay on one side of it. Rows without weight
+        make no bins.
         """
-        low, high = (float(z.min()), float(z.max())) if len(z) else (np.inf, -np.inf)
+        counting = slice(None) if self.weights is None else self.weights > 0
+        own = z[counting]
+        low, high = (float(own.min()), float(own.max())) if len(own) else (np.inf, -np.inf)
         low, high = self.shared.range(low, high)
+        if self.weights is not None:
+            z = np.clip(z, np.float32(low), np.float32(high))
         step = (high - low) / self.bins or 1.0
         place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
         np.clip(place, 0, self.bins - 1, out=place)
-        (each,) = self.shared.add(np.bincount(place, minlength=self.bins).astype(float))
+        (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
         filled = np.flatnonzero(each)
         above = each[::-1].cumsum()[::-1][filled]  # rows in this filled bin or above
         kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
