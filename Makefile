@@ -2,24 +2,32 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+WORKERS ?= logical
 
 CONSTRAINTS := constraints/dev.txt
 BIN := $(VENV)/bin
 SOURCES := src lab tests tools examples
+# One process per core, each with one thread (conftest.py); a process that is done takes tests over from another.
+# Bytecode is kept, because many tests start interpreters, and each would compile the library again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types format check bench dist upgrade clean
+.PHONY: help demo test test-all lint types format check bench dist upgrade clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 	@echo "  PYTHON=$(PYTHON) makes the environment, VENV=$(VENV) holds it; set either to change it."
+	@echo "  WORKERS=$(WORKERS): processes that run the tests, one for each core at first; 0 runs them in one process."
 
 demo: $(VENV)/demo.stamp ## Tell the story: a promise broken, and kept (more arguments: ARGS=--open)
 	@$(BIN)/python examples/demo.py $(ARGS)
 
-test: $(VENV)/dev.stamp ## Run the tests and doctests (more arguments: ARGS="-k name")
-	@$(BIN)/python -m pytest -q $(ARGS)
+test: $(VENV)/dev.stamp ## Run the tests and doctests, without the slow tests (more arguments: ARGS="-k name")
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(VENV)/dev.stamp ## Run the slow tests, which make test leaves out (more arguments: ARGS="-k name")
+	@$(PYTEST) -m "slow" $(ARGS)
 
 lint: $(VENV)/dev.stamp ## Check style and formatting
 	@$(BIN)/ruff check $(SOURCES)
@@ -32,7 +40,7 @@ format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
 	@$(BIN)/ruff check --fix-only $(SOURCES)
 	@$(BIN)/ruff format $(SOURCES)
 
-check: lint types test ## All of lint, types and test
+check: lint types test ## All of lint, types and test (continuous integration also runs test-all)
 
 bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")
 	@$(BIN)/python -m equirate_lab.cli bench all --out lab/benchmarks --docs docs/performance.md $(ARGS)

@@ -12,6 +12,13 @@ from typing import Any
 
 # Before anything imports matplotlib: tests draw to files, never to a screen.
 os.environ.setdefault("MPLBACKEND", "agg")
+# Before anything loads OpenMP: threads that wait leave the cores to others, as on the command line.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Before anything imports numpy: tests run in one process per core, so each uses one thread. Tests of threads set more.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+# Files carry the date of their model: with this one, equal runs write equal bytes.
+os.environ.setdefault("SOURCE_DATE_EPOCH", "1700000000")
 
 import pytest
 from hypothesis import HealthCheck, settings

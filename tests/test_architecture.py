@@ -24,8 +24,12 @@ ROOMS = [
     "boosting",
     "game",
     "judge",
-    "report",
+    "reports",
+    "monitoring",
+    "explanations",
+    "export",
     "estimators",
+    "mlflow",
     "torch",
     "distributed",
     "datasets",
@@ -94,7 +98,7 @@ def test_no_module_hides_a_public_function() -> None:
 
 EXTRAS = (
     *("torch", "matplotlib", "pandas", "polars", "typer", "rich", "pyarrow", "numba", "lightgbm", "rapidfuzz"),
-    *("altair", "jinja2", "markupsafe", "vl_convert", "xgboost"),
+    *("altair", "jinja2", "markupsafe", "vl_convert", "xgboost", "onnx", "onnxruntime", "mlflow"),
 )
 ROOMS_OF_EXTRAS = {"torch", "datasets", "tables", "runs", "cli"}
 """Rooms that need an extra by what they are for, and that no other room imports."""
@@ -192,6 +196,7 @@ PUBLIC = [
     "load",
     "certify",
     "power",
+    "Monitor",
 ]
 
 

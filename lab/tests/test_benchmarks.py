@@ -391,6 +391,7 @@ def test_settings() -> None:
     assert TINY.cores == 1
 
 
+@pytest.mark.slow
 def test_every_part_runs(fake: Rival, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def few(name: str, seed: int) -> Split:
         split = make_split(name, seed)
@@ -414,6 +415,7 @@ def test_every_part_runs(fake: Rival, tmp_path: Path, monkeypatch: pytest.Monkey
     benchmarks.published(results, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_alone() -> None:
     answer = timing.alone({"rows": 100, "columns": 3, "short": 2, "long": 4, "repetitions": 1}, 1)
     assert answer["data"] == 1200

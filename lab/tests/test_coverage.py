@@ -28,6 +28,7 @@ def test_truths_are_those_of_large_samples(case: coverage.Case) -> None:
     assert case.expr.evaluate(**sample) == pytest.approx(few.truth(case.expr), abs=0.025)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["parity, 50 of 1,000", "KL 0.04, 50 of 300", "fpr 0.02, n = 70", "parity, 40 clusters of 4"]
 )

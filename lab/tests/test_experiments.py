@@ -319,6 +319,7 @@ def test_a_method_that_fails_is_told_and_tried_again(
     assert not Results(tmp_path).errors()
 
 
+@pytest.mark.slow
 def test_two_processes(tmp_path: Path) -> None:
     told: list[runner.Done] = []
     planned = runner.plan(catalogue.chosen("table1")[:1], ["compas"], range(2), TINY, tmp_path)
@@ -491,6 +492,7 @@ def test_page_is_whole_and_needs_nothing_else(tmp_path: Path, small: None) -> No
     assert 'name="viewport"' in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), [(1100, False), (390, False), (390, True)])
 def test_page_in_a_browser(width: int, dark: bool, tmp_path: Path, browser: Any) -> None:
     for column, pairs in {"rate_classifier": [(0.1, 1.0)], "unc_error": [(0.3, 1.0)]}.items():

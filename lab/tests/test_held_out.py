@@ -34,6 +34,7 @@ def another_python(folder: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_two_versions_are_measured_by_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "load", lambda name, split, data_dir: (made_up().some(160, split), made_up(80)))
     monkeypatch.setattr(runner, "LEVELS", (0.05, 0.4))

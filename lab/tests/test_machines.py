@@ -46,6 +46,7 @@ def test_tables_tell_what_there_is():
     assert make_tables({}) == []
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_not_measured_again(tmp_path):
     calls = []
 

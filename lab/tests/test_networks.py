@@ -18,6 +18,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 def test_quality_and_choices_are_measured_once_and_shown(tmp_path):
     told = []
     lines = networks.run(["quality", "choices", "interpolating", "killing"], tmp_path, SMALL, tell=told.append)

@@ -91,7 +91,7 @@ def test_every_module_is_looked_at() -> None:
         ("import equirate as eq\neq.game.loop", ["equirate.game"]),
         ("import equirate as eq\neq.algorithms.choose(1)", ["equirate.algorithms.choose"]),
         ("from equirate import models as m\nm.design", ["equirate.models.design"]),
-        ("def f():\n    from equirate.report.text import aligned", ["equirate.report.text.aligned"]),
+        ("def f():\n    from equirate.reports.text import aligned", ["equirate.reports.text.aligned"]),
         ("solution._values(1)", ["solution._values"]),
         ("self._own", []),
     ],

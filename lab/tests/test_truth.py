@@ -117,6 +117,7 @@ def second(posed: Posed, reach: object, method: str) -> list[programmes.Truth]:
     return [other(posed, reach) for other in others[method]]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", once([one_hot(2, 8), one_hot(0, 5)]), ids=lambda case: case.template.name)
 def test_two_methods_agree(case: Case) -> None:
     found, posed = case.truth(), case.posed
@@ -152,12 +153,14 @@ def tenth() -> list[Found]:
     return [truth.judged(case, [CLASSIFIER]) for case in TENTH]
 
 
+@pytest.mark.slow
 def test_a_tenth_is_close_to_the_optimum(tenth: list[Found]) -> None:
     gaps = np.array([one.gap(CLASSIFIER) for one in tenth if one.truth is not None])
     assert np.mean(gaps <= CLOSE) >= MOSTLY
     assert gaps.max() <= FAR
 
 
+@pytest.mark.slow
 def test_a_tenth_keeps_its_constraints_or_says_so(tenth: list[Found]) -> None:
     for one in tenth:
         reached = one.reached[CLASSIFIER]
@@ -215,6 +218,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [Found.of(one) for one in json.loads(numbers.read_text())] == found
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     chosen = CASES[:2]
     first = truth.run(chosen[:1])
@@ -231,6 +235,7 @@ def test_no_such_family() -> None:
     assert "there is no family 'cubic'" in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_cases_travel_by_name() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,45 +9,39 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 from ._core.errors import (
-    AlgorithmError,
-    DataError,
-    DisciplineError,
-    EquirateError,
-    EquirateWarning,
-    FileError,
-    InfeasibleError,
-    NotSolvedWarning,
-    ParseError,
-    ProcessError,
-    UndefinedRateWarning,
+    AlgorithmError as AlgorithmError,
+    DataError as DataError,
+    DisciplineError as DisciplineError,
+    EquirateError as EquirateError,
+    EquirateWarning as EquirateWarning,
+    FileError as FileError,
+    InfeasibleError as InfeasibleError,
+    NotSolvedWarning as NotSolvedWarning,
+    ParseError as ParseError,
+    ProcessError as ProcessError,
+    UndefinedRateWarning as UndefinedRateWarning,
 )
-from .data.slices import Slice, attr
-from .language.atoms import Atom
-from .language.catalogue import CATALOGUE as _CATALOGUE
-from .language.curvature import Curvature
-from .language.expressions import Constraint, Expression
-from .language.parity import (
-    churn_difference,
-    demographic_parity,
-    equal_opportunity,
-    equalized_odds,
-    f1_parity,
-    predictive_parity,
-)
-from .problem.problem import Objective, Problem, maximize, minimize
-from .problem.text import parse
 
-if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `_CATALOGUE` says what there is
-    from . import mixtures, models
-    from .estimators.loading import load
-    from .estimators.postprocessor import RatePostprocessor
-    from .estimators.rate_classifier import RateClassifier
-    from .estimators.scoring import scorer
-    from .game import algorithms, baselines
-    from .game.classifiers import Classifier
-    from .game.solution import Solution, Status
-    from .game.solving import solve
-    from .judge.border import certify, power
+if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `__getattr__` finds it
+    from . import mixtures as mixtures, models as models
+    from .data.slices import Slice as Slice, attr as attr
+    from .estimators.any_report import report as report
+    from .estimators.displays import FrontierDisplay as FrontierDisplay, RateDisplay as RateDisplay
+    from .estimators.loading import load as load
+    from .estimators.postprocessor import RatePostprocessor as RatePostprocessor
+    from .estimators.rate_classifier import RateClassifier as RateClassifier
+    from .estimators.scoring import scorer as scorer
+    from .estimators.state import SKOPS_TRUSTED as SKOPS_TRUSTED
+    from .game import algorithms as algorithms, baselines as baselines
+    from .game.classifiers import Classifier as Classifier
+    from .game.solution import Solution as Solution, Status as Status
+    from .game.solving import solve as solve
+    from .judge.border import audit as audit, certify as certify, power as power
+
+    from .language.atoms import Atom as Atom
+    from .language.curvature import Curvature as Curvature
+    from .language.expressions import Constraint as Constraint, Expression as Expression
+    from .monitoring.monitor import Monitor as Monitor
 
     # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
     from .language.functions import (
@@ -84,6 +78,14 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         q_mean as q_mean,
         win_loss_ratio as win_loss_ratio,
     )
+    from .language.parity import (
+        churn_difference as churn_difference,
+        demographic_parity as demographic_parity,
+        equal_opportunity as equal_opportunity,
+        equalized_odds as equalized_odds,
+        f1_parity as f1_parity,
+        predictive_parity as predictive_parity,
+    )
     from .language.rates import (
         accuracy as accuracy,
         base_rate as base_rate,
@@ -105,6 +107,15 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         tpr as tpr,
         wins as wins,
     )
+    from .problem.problem import (
+        Objective as Objective,
+        Problem as Problem,
+        maximize as maximize,
+        minimize as minimize,
+    )
+    from .problem.text import parse as parse
+
+    __all__: list[str]
 
 __version__ = "0.1.0"
 
@@ -115,6 +126,23 @@ _MODULES = {
     "mixtures": "mixtures",
 }
 _NAMES = {
+    "attr": "data.slices",
+    "Slice": "data.slices",
+    "Atom": "language.atoms",
+    "Curvature": "language.curvature",
+    "Constraint": "language.expressions",
+    "Expression": "language.expressions",
+    "churn_difference": "language.parity",
+    "demographic_parity": "language.parity",
+    "equal_opportunity": "language.parity",
+    "equalized_odds": "language.parity",
+    "f1_parity": "language.parity",
+    "predictive_parity": "language.parity",
+    "Objective": "problem.problem",
+    "Problem": "problem.problem",
+    "maximize": "problem.problem",
+    "minimize": "problem.problem",
+    "parse": "problem.text",
     "solve": "game.solving",
     "Solution": "game.solution",
     "Status": "game.solution",
@@ -123,17 +151,23 @@ _NAMES = {
     "RatePostprocessor": "estimators.postprocessor",
     "scorer": "estimators.scoring",
     "load": "estimators.loading",
+    "SKOPS_TRUSTED": "estimators.state",
+    "RateDisplay": "estimators.displays",
+    "FrontierDisplay": "estimators.displays",
+    "report": "estimators.any_report",
+    "audit": "judge.border",
     "certify": "judge.border",
     "power": "judge.border",
+    "Monitor": "monitoring.monitor",
 }
-"""What is imported when first asked for, and from where: scipy and scikit-learn take a second to import."""
+"""What is imported when first used, and from where: the command line starts without numpy and scikit-learn."""
 
-__all__ = [
+_PUBLIC = [
     # slices
     "attr",
     "Slice",
     # rates, ratios, scores, functions of them, losses
-    *_CATALOGUE,
+    "*",
     "Atom",
     # ready-made constraints
     "demographic_parity",
@@ -165,9 +199,15 @@ __all__ = [
     "RatePostprocessor",
     "scorer",
     "load",
+    "SKOPS_TRUSTED",
     # judging any classifier
+    "report",
+    "audit",
     "certify",
+    "RateDisplay",
+    "FrontierDisplay",
     "power",
+    "Monitor",
     # errors and warnings
     "EquirateError",
     "DisciplineError",
@@ -184,14 +224,22 @@ __all__ = [
 ]
 
 
+def _catalogue() -> dict[str, _Any]:
+    """Every rate, ratio, score, loss and function of the language by name."""
+    found: dict[str, _Any] = _import_module(f"{__name__}.language.catalogue").CATALOGUE
+    return found
+
+
 def __getattr__(name: str) -> _Any:
-    """Find what the catalogue has, and import what is imported late."""
-    if name in _CATALOGUE:
-        return _CATALOGUE[name]
-    if name in _MODULES:
-        found: _Any = _import_module(f"{__name__}.{_MODULES[name]}")
+    """Import a public name when it is first used."""
+    if name == "__all__":
+        found: _Any = [each for public in _PUBLIC for each in (_catalogue() if public == "*" else [public])]
+    elif name in _MODULES:
+        found = _import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _NAMES:
         found = getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
+    elif not name.startswith("_") and name in _catalogue():
+        found = _catalogue()[name]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found
@@ -200,4 +248,4 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     """The public surface."""
-    return [*__all__, "__doc__", "__file__", "__name__", "__path__"]
+    return [*__getattr__("__all__"), "__doc__", "__file__", "__name__", "__path__"]

@@ -219,6 +219,7 @@ print(litter, len(found), os.listdir(folder))
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_there_is_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     files = Path(__file__).parents[1] / "estimators" / "files"
     sources = [str(files / f"{name}.equirate") for name in ("mixture", "groups")]

@@ -61,3 +61,46 @@ print("numba" in sys.modules)
 """
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert out.stdout.strip() == "False", out.stderr
+
+
+def doubled(x):
+    return 2 * x
+
+
+@pytest.mark.parametrize("fails", ["save", "load", "no place"])
+def test_a_cache_that_fails_is_no_cache(fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not kernels._available():
+        pytest.skip("no compiled passes here")
+    from numba.core import caching
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def nowhere(*_: object, **__: object) -> None:
+        raise RuntimeError("cannot cache function: no locator available")
+
+    target = {"save": caching.IndexDataCacheFile, "load": caching.IndexDataCacheFile, "no place": caching.FunctionCache}
+    name = "__init__" if fails == "no place" else fails
+    monkeypatch.setattr(target[fails], name, nowhere if fails == "no place" else full)
+    assert kernels.compiled()._compiled(doubled)(3) == 6
+
+
+def test_small_pieces_of_work_add_up_to_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EQUIRATE_KERNELS", raising=False)
+    monkeypatch.setattr(kernels, "_available", lambda: True)
+    monkeypatch.setattr(kernels, "_spent", 0.0)
+    kernels.compiled.cache_clear()
+    assert not kernels.ready_by_now(0.6 * kernels.WORTH)
+    assert kernels.ready_by_now(0.6 * kernels.WORTH)
+    assert kernels.ready_by_now(1.0)
+    monkeypatch.setenv("EQUIRATE_KERNELS", "0")
+    assert not kernels.ready_by_now(1.0)
+
+
+def test_once_loaded_small_pieces_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EQUIRATE_KERNELS", raising=False)
+    if not kernels._available():
+        pytest.skip("no compiled passes here")
+    kernels.compiled()
+    monkeypatch.setattr(kernels, "_spent", 0.0)
+    assert kernels.ready_by_now(1.0)

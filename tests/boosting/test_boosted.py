@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.neighbors import KNeighborsClassifier
 
 import equirate as eq
+from equirate._core import forking
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
@@ -359,7 +361,7 @@ def histograms_classifier() -> Any:
     [
         lightgbm_classifier,
         xgboost_classifier,
-        histograms_classifier,
+        pytest.param(histograms_classifier, marks=pytest.mark.slow),
         lambda: RandomForestClassifier(20, min_samples_leaf=10, random_state=0),
     ],
     ids=["lightgbm", "xgboost", "histograms", "forest"],
@@ -487,3 +489,59 @@ def test_only_a_single_ensemble_is_handed_over() -> None:
         to_lightgbm(mixture)
     with pytest.raises(eq.AlgorithmError, match="not all of these classifiers are trees"):
         to_lightgbm(eq.solve(PROBLEM, X, Y, PEOPLE, model=RandomForestClassifier(5), n_rounds=2).best())
+
+
+# -- threads and processes ------------------------------------------------------------------------
+
+LOOSE = [abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.5]
+
+
+@pytest.mark.parametrize("model", ["trees", *LIBRARIES])
+def test_the_model_does_not_depend_on_the_number_of_threads(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+    for number in ("1", "2"):
+        monkeypatch.setenv("OMP_NUM_THREADS", number)
+        made: Any = "trees" if model == "trees" else BoostedTrees(model, begin=5)
+        clf = eq.RateClassifier(ERROR, LOOSE, model=made, n_rounds=2, random_state=0)
+        clf.fit(X[:400], Y[:400], sensitive_features={"group": GROUP[:400]}).save(tmp_path / number)
+        written.append((tmp_path / number).read_bytes())
+    assert written[0] == written[1]
+
+
+@pytest.mark.parametrize("library", [*LIBRARIES, "scikit-learn"])
+def test_a_fit_that_would_hang_after_a_fork_is_refused(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forking, "_user", os.getpid() + 1)  # the parent
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    model: Any = (
+        PlugIn(HistGradientBoostingClassifier(max_iter=2))
+        if library == "scikit-learn"
+        else BoostedTrees(library, begin=2)
+    )
+    clf = eq.RateClassifier(ERROR, LOOSE, model=model, n_rounds=2)
+    with pytest.raises(eq.ProcessError, match=r'forked after trees were trained.*"spawn".*OMP_NUM_THREADS=1'):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    clf.fit(X[:300], Y[:300], sensitive_features={"group": GROUP[:300]})
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals as shells send them")
+def test_a_forked_child_is_told_and_one_of_a_parent_without_trees_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forking, "_user", None)
+
+    def refused() -> bool:
+        child = os.fork()
+        if not child:
+            try:
+                forking.use_openmp("lightgbm", 2)
+            except eq.ProcessError:
+                os._exit(1)
+            os._exit(0)
+        return bool(os.waitpid(child, 0)[1])
+
+    assert not refused()
+    forking.use_openmp("lightgbm", 1)
+    assert not refused()
+    forking.use_openmp("lightgbm", 2)
+    assert refused()

@@ -1,5 +1,6 @@
 """The command line from end to end, in a temporary directory: files, exit codes, the same bytes for the same seed."""
 
+import hashlib
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,17 +77,24 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name in {hidden!r} else found(name, package)
 from equirate.cli import main
-sys.exit(main(["explain", "f1()"]))
+sys.exit(main({arguments!r}))
 """
 
 
 @pytest.mark.parametrize("hidden", [("pyarrow",), ("typer", "rich", "pyarrow")])
 def test_after_a_plain_install_the_extra_is_named_in_one_line(hidden: tuple[str, ...]) -> None:
-    code = HIDING.format(hidden=hidden)
+    code = HIDING.format(hidden=hidden, arguments=["--version"])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     said = f"equirate: the command line needs {', '.join(hidden)}: pip install 'equirate[cli]'\n"
     assert done.stderr == said
+
+
+def test_explain_needs_no_extra() -> None:
+    code = HIDING.format(hidden=("typer", "rich", "pyarrow"), arguments=["explain", "f1()"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "in words    the F1 score" in done.stdout
 
 
 def test_fit_writes_model_summary_and_report(fitted: Path) -> None:
@@ -115,7 +124,9 @@ def test_the_same_seed_gives_the_same_files(people: Path, fitted: Path, tmp_path
 def test_config_round_trip(people: Path, fitted: Path, tmp_path: Path) -> None:
     config = tmp_path / "problem.toml"
     assert fit(people, tmp_path / "first", "--save-config", str(config)) == 0
-    assert config.read_bytes() == (fitted / "problem.toml").read_bytes()
+    mark, _, options = (fitted / "problem.toml").read_text("utf-8").partition("\n")
+    assert config.read_text("utf-8") == options
+    assert mark == f"# equirate run {summary(fitted)['run']}"
     assert main(["fit", "--config", str(config), "--out", str(tmp_path / "second"), "--quiet"]) == 0
     assert files(tmp_path / "second") == files(fitted)
 
@@ -229,10 +240,20 @@ def test_a_broken_constraint_is_exit_code_3(fitted: Path, people: Path, tmp_path
     assert main(["evaluate", str(fitted), str(worse), "--quiet"]) == 3
 
 
-def test_a_confidence_that_cannot_be_certified_is_exit_code_3(people: Path, tmp_path: Path) -> None:
+def test_a_confidence_that_cannot_be_certified_is_exit_code_3(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     near = ("--subject-to", "abs(positive_rate(sex == 'F') - positive_rate(sex == 'M')) <= 0.0001")
     assert fit(people, tmp_path / "model", *near, "--confidence", "0.95") == 3
     assert summary(tmp_path / "model")["certified"] is False
+    assert capsys.readouterr().out.startswith("Not certified at 95%, by the cross test on 900 rows")
+
+
+def test_after_a_confidence_the_first_line_says_certified(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fit(people, tmp_path / "model", "--subject-to", "positive_rate() <= 0.9", "--confidence", "0.9") == 0
+    assert capsys.readouterr().out.startswith("Certified at 90%, by the cross test on 900 rows")
 
 
 def test_frontier(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,6 +262,59 @@ def test_frontier(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     found = json.loads(capsys.readouterr().out)
     assert [point["level"] for point in found["points"]] == [0.0, 0.1]
     assert found == json.loads((tmp_path / "out" / "frontier.json").read_text("utf-8"))
+    pytest.importorskip("vl_convert")
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert '<input type="range" id="at" min="0" max="1"' in page
+    assert found["provenance"]["data"] == hashlib.sha256(people.read_bytes()).hexdigest()
+    for value in found["provenance"].values():
+        assert value in page
+
+
+def test_page_certificate_and_file_say_where_they_come_from(people: Path, fitted: Path, tmp_path: Path) -> None:
+    said = summary(fitted)["provenance"]
+    assert said["date"] == "2023-11-14T22:13:20+00:00"
+    assert said["version"] == eq.__version__
+    assert said["data"] == hashlib.sha256(people.read_bytes()).hexdigest()
+    clf = eq.load(fitted / "model.equirate")
+    assert asdict(clf.provenance_) == said
+    from equirate.estimators.provenance import model_digest
+
+    assert model_digest(clf.classifier_) == said["model"]
+    if (fitted / "report.html").exists():
+        page = (fitted / "report.html").read_text("utf-8")
+        for value in (said["date"], said["model"], said["data"], f"equirate {said['version']}"):
+            assert value in page
+        assert "\"1: positive_rate(sex == 'F')" in page  # a chart names its constraints
+
+
+def test_an_algorithm_by_the_papers_name(people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "model"
+    less = ("--maximize", "accuracy()", "--algorithm", "Algorithm 2")
+    assert fit(people, out, *less) in (0, 3)
+    assert summary(out)["options"]["algorithm"] == "Algorithm 2"
+    assert eq.load(out / "model.equirate").algorithm == "surrogate"
+    assert fit(people, tmp_path / "none", "--algorithm", "SPADEE") == 2
+    assert "there is no --algorithm 'SPADEE'; did you mean 'spade'?" in capsys.readouterr().err
+    assert fit(people, tmp_path / "none", "--algorithm", "SPADE") == 2  # solves problems without constraints
+    assert fit(people, tmp_path / "none", "--algorithm", "COCO", "--model", "thresholds") == 2
+    assert "thresholds have one of their own" in capsys.readouterr().err
+
+
+def test_a_model_keeps_what_was_said_of_its_rows(
+    people: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [line.split(",") for line in people.read_text("utf-8").splitlines()[:401]]
+    for k, part in enumerate(parts[1:]):
+        part[5] = "" if k % 20 == 0 else part[5]  # sex
+        part[7] = "" if k % 25 == 1 else part[7]  # hired
+    path = tmp_path / "gaps.csv"
+    path.write_text("\n".join(",".join(part) for part in parts) + "\n", "utf-8")
+    more = ("--drop-unlabelled", "--missing-attributes", "drop")
+    assert fit(path, tmp_path / "model", *more) in (0, 3)
+    assert sum(summary(tmp_path / "model")["rows"].values()) == 400 - 20 - 16
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "model"), str(path), "--json", "-q"]) in (0, 3)
+    assert json.loads(capsys.readouterr().out)["rows"] == 400 - 20 - 16
 
 
 def test_audit(people: Path, fitted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,6 +374,7 @@ sys.exit(main({arguments!r}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals as shells send them")
 def test_interrupted_fit_saves_what_was_reached(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"

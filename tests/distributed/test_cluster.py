@@ -20,6 +20,8 @@ dask = pytest.importorskip("dask", reason="the extra distributed is not installe
 distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="the extra distributed is not installed")
 
+pytestmark = pytest.mark.slow
+
 N = 1200
 rng = np.random.default_rng(11)
 FRAME = pd.DataFrame(rng.normal(size=(N, 4)), columns=list("abcd"))

@@ -66,7 +66,9 @@ def differing(own, other, features=X):
 
 
 @ENGINES
-@pytest.mark.parametrize("kind", ["float64", "float32", "sparse"])
+@pytest.mark.parametrize(
+    "kind", ["float32", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("float64", "sparse"))]
+)
 def test_any_number_of_processes_comes_to_the_same_classifier(together, kind, engine):
     features = sp.csr_array(X) if kind == "sparse" else X.astype(kind)
     (reference, value), *_ = fitted(together, 1, features, **engine)
@@ -107,12 +109,12 @@ def test_the_same_number_of_processes_twice_gives_the_same_bits(together, engine
     "settings",
     [
         {"two_sets": True},
-        {"confidence": 0.9},
+        pytest.param({"confidence": 0.9}, marks=pytest.mark.slow),
         {"validation": 0},
         {"model": eq.models.Linear(penalty=0.01)},
         {"model": eq.models.Linear(intercept=False), "scale": False},
         {**GAME, "two_sets": True},
-        {**GAME, "confidence": 0.9},
+        pytest.param({**GAME, "confidence": 0.9}, marks=pytest.mark.slow),
         {**GAME, "validation": 0},
         {**GAME, "model": eq.models.Linear(penalty=0.01), "algorithm": "biconvex"},
     ],

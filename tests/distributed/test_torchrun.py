@@ -16,14 +16,17 @@ import pytest
 import equirate as eq
 
 JOB = Path(__file__).with_name("job.py")
+HANGS = 900
+"""Seconds after which a process hangs, however slow or busy the machine is."""
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("COV")},
     "OMP_NUM_THREADS": "1",
     "PYTHONPATH": os.pathsep.join([str(Path(eq.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
 }
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="the extra distributed is not installed"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="the extra distributed is not installed"),
+]
 
 
 def test_a_restarted_job_comes_to_the_same_bits(together, tmp_path):
@@ -38,7 +41,7 @@ def test_a_restarted_job_comes_to_the_same_bits(together, tmp_path):
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=HANGS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -67,7 +70,12 @@ def test_a_process_that_ends_before_the_fit_is_named(tmp_path):
     environment = {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([str(JOB.parent), ENVIRONMENT["PYTHONPATH"]])}
     begun = time.monotonic()
     done = subprocess.run(
-        [*command, str(tmp_path / "left.py")], env=environment, capture_output=True, text=True, timeout=240, check=False
+        [*command, str(tmp_path / "left.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+        check=False,
     )
     assert done.returncode == 1
     assert "ProcessError: process 1 died or ended before the others" in done.stderr
@@ -90,10 +98,10 @@ def test_the_death_of_a_process_is_told_by_the_others(tmp_path):
         for rank in range(3)
     ]
     try:
-        assert jobs[2].wait(timeout=120) == -9
+        assert jobs[2].wait(timeout=HANGS) == -9
         died = time.monotonic()
         for rank in (0, 1):
-            told = jobs[rank].communicate(timeout=60)[1]
+            told = jobs[rank].communicate(timeout=HANGS)[1]
             assert jobs[rank].returncode == 1
             assert f"ProcessError: process 2 (pid {jobs[2].pid} on " in told
             assert "died or ended before the others" in told

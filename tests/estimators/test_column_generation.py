@@ -1,4 +1,4 @@
-"""Column generation in a fit: what it reaches, beside a game and a logistic regression, and frontiers that do not fall."""
+"""Column generation in a fit: what it reaches beside a game and a logistic regression, and its frontiers."""
 
 import numpy as np
 import pytest
@@ -42,9 +42,7 @@ def test_no_less_than_a_logistic_regression_where_nothing_binds():
 
 def test_a_looser_level_is_never_worse():
     X, y, attributes = people(300, 3)
-    clf = eq.RateClassifier(
-        eq.maximize(eq.f1()), [abs(eq.precision(G) - eq.precision(~G)) <= 0.05], validation=0.0
-    )
+    clf = eq.RateClassifier(eq.maximize(eq.f1()), [abs(eq.precision(G) - eq.precision(~G)) <= 0.05], validation=0.0)
     levels = [0.05, -0.04, 0.0, 0.2, -0.02]
     found = clf.frontier(X, y, attributes, levels=levels)
     objective = [found.table()[k]["objective_train"] for k in np.argsort(levels)]

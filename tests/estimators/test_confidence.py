@@ -138,7 +138,9 @@ def test_a_game_certifies_the_same_way(method) -> None:
 
 def test_many_features_choose_on_another_fold_than_they_train_on() -> None:
     wide = np.hstack([X, rng.normal(size=(N, 117))])  # fewer than 10 rows a feature
-    estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.45], confidence=0.9, random_state=2).fit(wide, Y, PEOPLE)
+    estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.45], confidence=0.9, random_state=2).fit(
+        wide, Y, PEOPLE
+    )
     assert estimator.status_.certified
 
 

@@ -513,6 +513,7 @@ for name, make in bombs.items():
 '''
 
 
+@pytest.mark.slow
 def test_bombs_are_refused_with_little_memory(tmp_path: Path) -> None:
     """Each in a process that may not take more than 256 MiB beyond what importing took."""
     source = str(Path(__file__).parent / "files" / "mixture.equirate")

@@ -350,6 +350,7 @@ def test_check_estimator(base: Any, output: str) -> None:
     place = "a stochastic output draws a member for each row, by its place"
     checks = ("check_methods_sample_order_invariance", "check_methods_subset_invariance")
     expected = dict.fromkeys(checks, place) if output == "stochastic" else {}
+    expected["check_classifiers_train"] = "the threshold on the estimator's scores is not 0"
     limit = [eq.positive_rate() <= 0.6]
     post = RatePostprocessor(base, eq.maximize(eq.accuracy()), limit, cv=2, n_rounds=30, output=output)
     with warnings.catch_warnings():

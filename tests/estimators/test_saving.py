@@ -118,7 +118,9 @@ def test_what_only_pickle_keeps_is_refused_before_anything_is_written(tmp_path: 
 
 def test_a_list_of_linear_classifiers_writes_itself() -> None:
     lines = [LogisticRegression().fit(X, Y), LinearSVC().fit(X, Y)]
-    members = eq.solve(eq.Problem(ERROR, []), X, Y, PEOPLE, model=lines, algorithm="oracle", n_rounds=5).uniform().members
+    members = (
+        eq.solve(eq.Problem(ERROR, []), X, Y, PEOPLE, model=lines, algorithm="oracle", n_rounds=5).uniform().members
+    )
     back = Members.read(members.plain(3))
     np.testing.assert_array_equal(back.decide(X), members.decide(X))
     tree = eq.solve(eq.Problem(ERROR, []), X, Y, PEOPLE, model=[DecisionTreeClassifier().fit(X, Y)], n_rounds=5)

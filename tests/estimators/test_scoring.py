@@ -80,7 +80,9 @@ def test_thresholds_per_group_are_given_the_groups() -> None:
 @pytest.mark.parametrize("how", ["scorer", "estimator", "not at all"])
 def test_the_positive_label(how: str) -> None:
     """Recall of "bad" by the scorer's own word, by the classifier's, or of the larger label."""
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), pos_label="bad" if how == "estimator" else None, random_state=0)
+    clf = eq.RateClassifier(
+        eq.minimize(eq.error_rate()), pos_label="bad" if how == "estimator" else None, random_state=0
+    )
     clf.fit(X, NAMES)
     score = eq.scorer(eq.maximize(eq.recall()), pos_label="bad" if how == "scorer" else None)
     positive = "good" if how == "not at all" else "bad"

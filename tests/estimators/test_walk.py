@@ -83,9 +83,9 @@ def test_the_parts_are_worth_what_evaluate_says_of_them(game: dict[str, Any]) ->
     X, y, groups = _data()
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     constraints = [eq.positive_rate(eq.attr("group") == 1) <= 0.6]
-    clf = eq.RateClassifier(
-        eq.minimize(eq.error_rate()), constraints, validation=0, random_state=0, **game
-    ).fit(X, y, groups, weights)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, validation=0, random_state=0, **game).fit(
+        X, y, groups, weights
+    )
     (part,) = clf.parts_.values()
     found = clf.evaluate(X, y, groups, weights)
     assert found["objective"] == pytest.approx(part.objective, abs=1e-12)

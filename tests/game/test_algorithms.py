@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from equirate.players.corrective import Corrective
 
 import equirate as eq
 from equirate.game import algorithms
 from equirate.game.algorithms import ALGORITHMS, Output, choose
 from equirate.players import model as model_player, slack as slack_player
-from equirate.players.corrective import Corrective
 from equirate.players.multipliers import Ascent, Following, FollowTheLeader, OuterAscent, SwapRegret
 from equirate.problem.canonical import RatioForm, canonicalize
 

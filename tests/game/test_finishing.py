@@ -79,7 +79,7 @@ def optimum(problem, y, attributes, decided):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("data", [one_hot, one_feature, two_features])
+@pytest.mark.parametrize("data", [one_hot, one_feature, pytest.param(two_features, marks=pytest.mark.slow)])
 def test_the_optimum_over_all_classifiers(name, data):
     X, y, attributes, decided = data(3)
     problem = eq.Problem(*PROBLEMS[name])

@@ -86,7 +86,7 @@ def test_the_conflict_is_one_and_none_smaller_is(seed: int, thresholds: bool) ->
 
 
 @pytest.mark.parametrize("thresholds", [False, True], ids=["list", "thresholds"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_a_bound_on_a_ratio_is_told_in_its_own_units(seed: int, thresholds: bool) -> None:
     """The largest violation and the smallest there is are of the same kind: precision, not what it is solved as."""
     data = Data(seed, thresholds)

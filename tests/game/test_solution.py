@@ -281,7 +281,7 @@ def optimum(problem, y, attributes, decided, seed=0):
     return best
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [2, *(pytest.param(k, marks=pytest.mark.slow) for k in (0, 1))])
 @pytest.mark.parametrize(
     ("algorithm", "problem"),
     [

@@ -230,8 +230,7 @@ def test_progress_line(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith("\n")
-    assert err.count("\n") == 1
-    last = err.rstrip("\n").split("\r")[-1]
+    last = err.splitlines()[-1]
     found = re.match(r"round 30/30  best iterate of this round: objective (\S+), violation (\S+)  \d+ s", last)
     assert found
     objective, violation = solution.history["objective"][-1], solution.history["violation"][-1]

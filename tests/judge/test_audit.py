@@ -85,6 +85,7 @@ def test_more_looks_make_wider_intervals() -> None:
         assert many[key].high > each.high
 
 
+@pytest.mark.slow
 def test_where_groups_do_not_differ_hardly_any_audit_says_so() -> None:
     """With 95 % confidence in all intervals at once, at most 5 % of audits may say that some group differs."""
     alarms = sum(any(each.clear for each in audit(*made_up(1500, seed)).findings) for seed in range(100))

@@ -57,6 +57,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("soft", "weighted"), [(False, False), (True, True)], ids=["0/1", "weighted probabilities"])
 def test_errors_agree_with_the_bootstrap(soft: bool, weighted: bool) -> None:
     examples, predictions = drawn(1, 2000, positive=(0.2, 0.8), soft=soft, weighted=weighted)
@@ -157,6 +158,7 @@ def truth(expr: eq.Expression, base: float = 0.3, positive: tuple[float, float] 
     return expr.evaluate(y, np.asarray(positive)[y], {"g": group, "old": y}, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COVERAGE)
 def test_intervals_cover_the_truth(name: str) -> None:
     expr, setting = COVERAGE[name]
@@ -358,6 +360,7 @@ def test_how_much_is_evaluated_at_once_does_not_matter(monkeypatch: pytest.Monke
     assert found[0] == pytest.approx(found[2], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_false_pass_is_rare_near_the_boundary() -> None:
     """The constraint is broken by a hair: at 95 % it may pass in one case of twenty."""
     passed = 0

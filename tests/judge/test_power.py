@@ -62,6 +62,7 @@ def test_a_single_rate_is_told_by_its_binomial(n: int) -> None:
     assert binom.cdf(largest - 1, trials, 0.2) < 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("constraint", "n"),
     [

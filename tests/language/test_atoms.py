@@ -174,7 +174,9 @@ def boxes(atom: Atom, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize("form", ["own", "numerical"])
-@pytest.mark.parametrize(("atom", "k"), CASES, ids=IDS)
+@pytest.mark.parametrize(
+    ("atom", "k"), [pytest.param(*case, marks=[pytest.mark.slow] if case[1] == 3 else []) for case in CASES], ids=IDS
+)
 def test_best_response_is_the_minimum_over_the_box(atom: Atom, k: int, form: str) -> None:
     """Prices have the sign of the derivative, as those of the game have."""
     rng = np.random.default_rng(k)

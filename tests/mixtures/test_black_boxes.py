@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.mixtures.black_boxes import _frontier, _undominated, best_for_black_boxes
-from equirate.mixtures.pricing import prices
+from equirate.mixtures.pricing import black_box_prices
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -92,8 +92,8 @@ def test_prices_of_black_boxes_are_their_slopes_at_the_best_mixture(where: str) 
     table = make_table(canonicalize(problem), Examples.of(y))
     rows = table.rows_from_rates(table.rates(table.cells.sums(decided)), np.zeros((0, K)))
     mu = best_for_black_boxes(table, rows)
-    for k, found in enumerate(prices(table, rows, mu, [])):
-        charged = found.multipliers @ rows
+    for k, found in enumerate(black_box_prices(table, rows, mu)):
+        charged = found @ rows
         used = mu > 1e-6
         assert charged[used] == pytest.approx(charged[used].mean(), abs=2e-2)  # at the optimum, all that is used costs
         assert (charged >= charged[used].min() - 2e-2).all()  # the same, and nothing else is cheaper

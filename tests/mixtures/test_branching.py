@@ -9,8 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.game.loop import values
-from equirate.mixtures import MOST_RATIOS, Search, polish_weights, shrink_weights
+from equirate.mixtures import MOST_RATIOS, Search, polish_weights, shrink_weights, values
 from equirate.mixtures.branching import whole
 from equirate.mixtures.programme import Box, MixtureProgramme
 from equirate.problem.canonical import canonicalize
@@ -58,11 +57,11 @@ class Case:
     def value(self, mu):
         """Objective and largest violation of mixtures (columns), from the user's own expressions."""
         mu = np.asarray(mu, dtype=float).reshape(self.count, -1)
-        objective, violations = values(self.table, self.rates @ mu, np.zeros((0, mu.shape[1])), self.table.constants)
+        objective, violations = values(self.table, self.rates @ mu)
         return objective, np.maximum(violations, 0).max(axis=0, initial=0.0)
 
     def polished(self, search):
-        objective, violations = values(self.table, self.rates, np.zeros((0, self.count)), self.table.constants)
+        objective, violations = values(self.table, self.rates)
         return polish_weights(self.table, self.rows, shrink_weights(objective, violations).weights, search=search)
 
 

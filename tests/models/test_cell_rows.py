@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from equirate import attr
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -94,11 +95,25 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("compiled", COMPILED, indirect=True)
-@pytest.mark.parametrize("stored", STORED)
+# Each combination is compiled on its own, for some seconds: these have every storage, precision and kind of weights.
+QUICK = {
+    ("dense", np.float32, "no"),
+    ("dense", np.float64, "real"),
+    ("one-hot", np.float32, "no"),
+    ("csr", np.float32, "whole"),
+    ("fortran", np.float64, "no"),
+}
+COMBINATIONS = [
+    pytest.param(
+        stored, dtype, weighted, way.values[0], id=f"{weighted}-{dtype.__name__}-{stored}-{way.id}", marks=marks
+    )
+    for stored, dtype, weighted, way in product(STORED, (np.float32, np.float64), ("no", "whole", "real"), COMPILED)
+    for marks in [[pytest.mark.slow] if way.values[0] and (stored, dtype, weighted) not in QUICK else []]
+]
+
+
+@pytest.mark.parametrize(("stored", "dtype", "weighted", "compiled"), COMBINATIONS, indirect=["compiled"])
 @pytest.mark.parametrize("count", [1, 16, 19])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("weighted", ["no", "whole", "real"])
 def test_a_pass_is_what_its_definition_says(
     compiled: bool, stored: str, count: int, dtype: type, weighted: str
 ) -> None:

@@ -164,3 +164,25 @@ def test_forged_members_are_refused(change: dict[str, Any], says: str) -> None:
     assert Members.read(written).decide(np.array([[0.0], [1.0]])).tolist() == [[False], [True]]
     with pytest.raises(eq.FileError, match=says):
         Members.read(written._replace(arrays={**written.arrays, **change}))
+
+
+def test_small_batches_use_the_compiled_pass_and_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not kernels._available():
+        pytest.skip("no compiled passes here")
+    forest = light.forest_of(lightgbm_booster(), 4)
+    kernels.compiled()
+    monkeypatch.setattr(Forest, "_descend", None)  # without a compiler
+    small = [forest.scores(NEW[:rows]) for rows in (1, 7, 100)]
+    monkeypatch.undo()
+    monkeypatch.setenv("EQUIRATE_KERNELS", "0")
+    for scores in small:
+        np.testing.assert_array_equal(scores, forest.scores(NEW[: len(scores)]))
+
+
+def test_many_small_batches_are_worth_loading_the_compiled_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    from equirate.models.forests import TREE
+
+    forest, asked = light.forest_of(lightgbm_booster(), 4), []
+    monkeypatch.setattr(kernels, "ready_by_now", lambda work: bool(asked.append(work)))
+    forest.scores(NEW[:1])
+    assert asked == [pytest.approx(TREE * len(forest.roots), rel=0.01)]

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.models.cell_rows import CellRows
 from equirate.models.logistic_oracle import RIDGES, View, choose_ridge
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 
 def problem(n=600, d=4, seed=0):

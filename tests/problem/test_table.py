@@ -62,7 +62,7 @@ def sums(predictions):
     return TABLE.cells.sums(np.asarray(predictions).reshape(N, -1))
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)  # each tries every rate
 @given(predictions_like, st.booleans())
 def test_rates_from_cells_equal_evaluation(source, soft):
     p = source.random((N, 2)) if soft else source.random((N, 2)) < source.random()
@@ -76,7 +76,7 @@ def test_every_rate_of_the_catalogue_is_in_that_problem():
     assert {rate.key for rate in RATES} <= {rate.key for rate in TABLE.program.rates}
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)  # each tries every row
 @given(predictions_like)
 def test_rows_are_the_canonical_expressions_evaluated(source):
     p = source.random(N) < source.random()

@@ -20,7 +20,6 @@ from equirate.problem import text as language
 from equirate.runs import settings as options
 from equirate.runs.explaining import directions, explain, words
 from equirate.runs.fitting import write_report
-from equirate.runs.folders import output_folder
 from equirate.runs.models import Trained
 from equirate.runs.names import check_names, mentioned
 from equirate.runs.preparing import Labels
@@ -194,33 +193,6 @@ def test_a_name_that_is_no_attribute_is_pointed_at(text: str, column: int, says:
         check_names([text], ["sex", "old"], ["sex", "old", "age"])
     assert refusal.value.column == column
     assert says in refusal.value.reason
-
-
-# -- folders --------------------------------------------------------------------------------------
-
-
-def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
-    out = tmp_path / "a" / "b"
-    with output_folder(out, False) as folder:
-        (folder / "report.txt").write_text("new", "utf-8")
-        assert [path.name for path in out.iterdir()] == [".part"]
-    assert [path.name for path in out.iterdir()] == ["report.txt"]
-
-
-def failing(out: Path, force: bool) -> None:
-    with output_folder(out, force) as folder:
-        (folder / "model.json").write_text("half", "utf-8")
-        raise OSError(28, "No space left on device")
-
-
-def test_nothing_is_left_of_a_run_that_failed(tmp_path: Path) -> None:
-    with pytest.raises(eq.FileError, match="No space left"):
-        failing(tmp_path / "new", force=False)
-    assert not (tmp_path / "new").exists()
-    (tmp_path / "model.json").write_text("old", "utf-8")
-    with pytest.raises(eq.FileError, match="No space left"):
-        failing(tmp_path, force=True)
-    assert [(path.name, path.read_text("utf-8")) for path in tmp_path.iterdir()] == [("model.json", "old")]
 
 
 # -- models ---------------------------------------------------------------------------------------

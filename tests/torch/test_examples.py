@@ -10,6 +10,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["torch_loop", "torch_skorch", "torch_lightning"])
 def test_an_example_runs(name):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}

@@ -29,6 +29,7 @@ def run(folder, X=X, problem=PROBLEM, progress=None, **settings):
     return eq.solve(problem, X, Y, model=model, progress=progress)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="lives are forked")
 def test_killed_at_twenty_random_moments_and_resumed_it_is_the_same_classifier():
     command = [sys.executable, str(Path(__file__).parent / "killed.py"), "0"]

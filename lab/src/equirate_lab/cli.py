@@ -2,6 +2,7 @@
 
 ``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
 ``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
+``equirate-lab monitor`` how often monitors raise false alarms and how soon true ones,
 ``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
 and ``equirate-lab datasets`` lists the data sets.
 """
@@ -360,6 +361,51 @@ def confidence(
     results = measured.run(samples, seed, out, chosen, fresh, tell)
     made = measured.make_tables(results, measured.measure(times, tell) if times else ())
     show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
+
+
+@app.command()
+def monitor(
+    streams: Annotated[int, typer.Option(min=0, help="Streams at the boundary of each problem.")] = 2000,
+    moved: Annotated[int, typer.Option(min=0, help="Streams for each size of the move.")] = 100,
+    problem: Annotated[list[str] | None, typer.Option(help="A problem; may be repeated. By default all.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the streams.")] = 0,
+    rows: Annotated[int, typer.Option(min=0, help="Rows to be timed; 0 for none.")] = 1_000_000,
+    kills: Annotated[int, typer.Option(min=0, help="How often to kill an update; 0 for never.")] = 20,
+    out: Annotated[
+        Path, typer.Option(help="Where every stream goes; a run that was interrupted goes on there.")
+    ] = Path("build/monitor.json"),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Measure how often monitors raise false alarms, how soon true ones, how fast they are, and what a kill loses."""
+    from . import monitoring as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
+    chosen = [each for each in measured.PROBLEMS if not problem or each.name in problem]
+    if not chosen:
+        raise typer.BadParameter(
+            f"there is no such problem; there are {', '.join(each.name for each in measured.PROBLEMS)}",
+            param_hint="--problem",
+        )
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    plan = measured.Plan(streams=streams, moved=moved, seed=seed)
+    try:
+        results = measured.run(plan, out, chosen, tell)
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted. What is done is in {out}; the same command goes on from there.", err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    made = measured.make_tables(results, plan, measured.widths() if rows else None)
+    show(made, sys.stdout)
+    if rows:
+        typer.echo(f"{rows:,} rows for six constraints: {measured.speed(rows):.1f} s of one core")
+    if kills:
+        typer.echo(f"killed: {measured.killed(out.with_suffix('.killed'), kills)}")
     if docs is not None:
         fill(docs, as_markdown(made))
 

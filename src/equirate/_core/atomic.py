@@ -77,7 +77,7 @@ def _write(target: Path, parts: Iterable[Bytes], old: os.stat_result | None) -> 
             os.replace(temporary, target)  # still locked
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def _temporary(target: Path, mode: int) -> tuple[Path, int]:
@@ -144,7 +144,7 @@ def _keep_permissions(descriptor: int, old: os.stat_result) -> None:
     os.fchmod(descriptor, mode)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name last; some systems cannot, and the content is safe either way."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))

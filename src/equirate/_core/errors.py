@@ -23,6 +23,10 @@ class DataError(EquirateError):
     """Data that does not fit the problem: wrong lengths, missing values, empty slices, and so on."""
 
 
+class TableError(DataError):
+    """A table about which several things must be decided; the message has a line for each."""
+
+
 class AlgorithmError(EquirateError):
     """An algorithm, a model or a step rule that does not fit the problem or each other."""
 
@@ -50,7 +54,7 @@ class FileError(EquirateError):
 
 
 class ProcessError(EquirateError):
-    """A process that shares the rows of a fit with this one has died, has failed or does not answer."""
+    """A process that cannot do its part of a fit: one that shares its rows does not answer, or one that was forked."""
 
 
 class EquirateWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 _WHOLE = 2**64 - 1
+_TOGETHER = 1 << 15
+"""Values that are hashed together: as many as fit into a processor's cache, a few arrays of them."""
 
 
 def row_hashes(X: Any) -> Hashes:
@@ -32,12 +35,16 @@ def row_hashes(X: Any) -> Hashes:
     if sp.issparse(X):
         rows: Any = sp.csr_array(X, copy=True)  # type: ignore[call-overload]  # the stubs know the classes only
         rows.sum_duplicates()
-        ends = np.concatenate([[np.uint64(0)], np.cumsum(_hashes(rows.data, rows.indices), dtype=np.uint64)])
+        ends = np.concatenate(
+            [[np.uint64(0)], np.cumsum(_hashes(rows.data, mixed(rows.indices.astype(np.uint64))), dtype=np.uint64)]
+        )
         sums = ends[rows.indptr[1:]] - ends[rows.indptr[:-1]]  # modulo 2^64, like the sums of the dense case
     else:
         sums = np.zeros(len(X), dtype=np.uint64)
-        for k in range(X.shape[1]):
-            sums += _hashes(X[:, k], k)
+        places = _places(X.shape[1])
+        step = max(_TOGETHER // max(X.shape[1], 1), 1)
+        for start in range(0, len(X), step):
+            sums[start : start + step] = _hashes(X[start : start + step], places).sum(axis=1, dtype=np.uint64)
     return np.asarray(mixed(sums))
 
 
@@ -92,9 +99,14 @@ def mixed(z: Hashes) -> Hashes:
     return z ^ (z >> np.uint64(31))
 
 
-def _hashes(values: NDArray[Any], columns: Any) -> Hashes:
+@lru_cache(maxsize=8)
+def _places(width: int) -> Hashes:
+    """A hash for each column."""
+    return mixed(np.arange(width, dtype=np.uint64))
+
+
+def _hashes(values: NDArray[Any], places: Hashes) -> Hashes:
     """Hash of each value and its column; 0 for a zero."""
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    places = mixed(np.atleast_1d(np.asarray(columns, dtype=np.uint64)))
     hashed: Hashes = np.where(values == 0, np.uint64(0), mixed(bits ^ places))
     return hashed

@@ -7,6 +7,7 @@ what they give is added up in their order.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any
 
 from . import kernels
 
+_limiting = threading.Lock()
+"""Held by the fit that keeps BLAS to one thread."""
 FEW = 10_000
 """Rows below which OpenBLAS works alone anyway."""
 
@@ -44,14 +47,19 @@ def undisturbed(rows: int) -> Iterator[None]:
     has such a product between passes now and then, and the passes then share the other cores with spinning threads:
     two threads were slower than one.
     """
-    if count() <= 1 or rows < FEW or not kernels.ready():
+    # BLAS has one limit for the whole process, which threads must not set and restore across each other: one fit at a
+    # time has it, and one that overlaps goes on with whatever there is.
+    if count() <= 1 or rows < FEW or not kernels.ready() or not _limiting.acquire(blocking=False):
         yield
         return
-    # scikit-learn brings it, without type information; only a play of some size needs it.
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    try:
+        # scikit-learn brings it, without type information; only a play of some size needs it.
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        _limiting.release()
 
 
 def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from .._core.errors import AlgorithmError
+from ..models.contributions import node_means
 from ..models.forests import Forest
 from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, rounds_of, thread_count
 
@@ -175,12 +176,14 @@ def _tree(tree: dict[str, Any]) -> dict[str, Any]:
     words = [_bits(codes) for codes in sets]
     # a value below the cut goes left: in single precision, one that is at most the number before
     threshold = np.where(leaf | (category >= 0), 0.0, np.nextafter(cut, np.float32(-np.inf)).astype(float))
+    left, right = (np.where(leaf, own, side).astype(np.int32) for side in (left, right))
+    cover = np.array(tree["sum_hessian"], dtype=float)
     return {
         "feature": np.where(leaf, 0, np.array(tree["split_indices"], dtype=np.int32)).astype(np.int32),
         "threshold": threshold,
-        "left": np.where(leaf, own, left).astype(np.int32),
-        "right": np.where(leaf, own, right).astype(np.int32),
-        "value": np.where(leaf, cut.astype(float), 0.0),
+        "left": left,
+        "right": right,
+        "value": node_means(left, right, np.where(leaf, cut.astype(float), 0.0), cover),
         "default_left": default_left,
         "category": category,
         "starts": np.cumsum([0, *map(len, words)]).astype(np.int32),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._core import threads
 from .._core.errors import AlgorithmError
+from .._core.forking import use_openmp
 from ..models.forests import Forest
 
 Array = NDArray[np.float64]
@@ -97,6 +98,7 @@ def bins_of(library: str, X: Any, settings: Settings) -> Bins:
     if library not in LIBRARIES:
         raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")
     imported(library)
+    use_openmp(library, thread_count(settings))
     maker = getattr(importlib.import_module(f"equirate.boosting.{LIBRARIES[library][0]}"), LIBRARIES[library][1])
     made: Bins = maker.of(X, settings)
     return made

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from ..models.forests import Forest
+from ..models.contributions import node_means
+from ..models.forests import LARGE, Forest
 from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, rounds_of, thread_count
 
 ROUNDS = ("n_estimators", "num_iterations", "num_boost_round", "num_trees", "num_rounds")
@@ -190,7 +191,11 @@ def _tree(block: str) -> dict[str, Any]:
         if sets.any():
             starts = _numbers(lines["cat_boundaries"], int).astype(np.int32)
             words = _numbers(lines["cat_threshold"], int).astype(np.uint32)
+    threshold = np.clip(threshold, -LARGE, LARGE)  # a split of missing from present values has an infinite one
     value = np.concatenate([np.zeros(inner), leaves])
+    if inner:
+        cover = [_numbers(lines[part], float) for part in ("internal_count", "leaf_count")]
+        value = node_means(left, right, value, np.concatenate(cover))
     return {
         **{"feature": feature, "threshold": threshold, "left": left, "right": right, "value": value},
         **{"default_left": default_left, "category": category, "starts": starts, "words": words},

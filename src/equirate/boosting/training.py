@@ -107,9 +107,17 @@ def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
 GROUP_TREES, GROUP_RATE = 40, 0.3
 """Trees for groups, all together, and their step: rules hardly depend on how well the groups are known."""
 COARSE = {
-    "lightgbm": (("use_quantized_grad", True), ("num_grad_quant_bins", 16), ("quant_train_renew_leaf", True)),
+    "lightgbm": (
+        ("use_quantized_grad", True),
+        ("num_grad_quant_bins", 64),
+        ("stochastic_rounding", False),
+        ("quant_train_renew_leaf", True),
+    ),
 }
-"""Settings that make trees for groups cheaper at the same log loss: gradients in 16 steps (0.75 of the time)."""
+"""Settings that make trees for groups cheaper at the same log loss: gradients in 64 steps (0.8 of the time).
+
+They are rounded to the nearest step, because random rounding depends on the number of threads.
+"""
 _KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features", "feature_types", "max_bin")
 """Settings of the trees for the label that those for the groups share."""
 

@@ -1,6 +1,7 @@
 """The command line: arguments only. What the commands do is in `runs`.
 
-Nothing but the standard library is imported here, so that the command says in one line what is not installed.
+Nothing but the standard library is imported here, so that the command says in one line what is not installed, and
+starts at once where it only explains or helps.
 """
 
 import os
@@ -15,6 +16,15 @@ SETTINGS = {"OMP_WAIT_POLICY": "passive", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["explain"]:
+        from .explaining import plain
+
+        if "numpy" not in sys.modules:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing is computed: threads would only be started
+        code = plain(given)
+        if code is not None:
+            return code
     absent = [name for name in NEEDED if find_spec(name) is None]
     if absent:
         print(f"equirate: the command line needs {', '.join(absent)}: pip install 'equirate[cli]'", file=sys.stderr)
@@ -23,4 +33,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.setdefault(name, value)
     from .app import run
 
-    return run(sys.argv[1:] if arguments is None else list(arguments))
+    return run(given)

@@ -1,23 +1,27 @@
 """The commands and their arguments. Each hands them to `runs`, prints what comes back, and returns the exit code.
 
-0: done; 3: a constraint is broken on held-out data, or a confidence that was asked for was not certified; 2: bad input,
-in one line; 130: interrupted, with what was reached saved.
+0: done; 3: a constraint is broken on held-out data or raised an alarm, or a confidence that was asked for was not
+certified; 2: bad input, in one line; 130: interrupted, with what was reached saved.
 """
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import equirate as eq
 
-from .._core.errors import EquirateError, ParseError
-from .shown import Shown
+from .._core.errors import EquirateError
+from .refusals import interrupted, refused, shown_error
+
+if TYPE_CHECKING:
+    from .shown import Shown
 
 app = typer.Typer(
     name="equirate",
@@ -27,14 +31,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-BAD_INPUT, INTERRUPTED = 2, 130
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show nothing but the result.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", help="Write into a folder that is not empty.")]
-Label = Annotated[str | None, typer.Option(help="Column of the label, which has two values.")]
+Label = Annotated[str | None, typer.Option(help="Column of the label.")]
 Positive = Annotated[
-    str | None, typer.Option(help="The value of the label that is positive; 1 and true by themselves.")
+    str | None,
+    typer.Option(help='What is positive: a value, all others being negative, or a bound as in ">= 150"; 1 and true.'),
 ]
 Attributes = Annotated[
     list[str] | None, typer.Option(help="Columns that slices may name and that are not features: a,b or repeated.")
@@ -42,6 +46,21 @@ Attributes = Annotated[
 Also = Annotated[list[str] | None, typer.Option(help="An attribute that is a feature too.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are not used at all.")]
 Missing = Annotated[list[str] | None, typer.Option(help="Text that stands for a missing value, besides NA, null, ...")]
+Category = Annotated[list[str] | None, typer.Option(help="Columns that hold categories, such as codes of digits.")]
+Date = Annotated[
+    list[str] | None, typer.Option(help="Columns of text that hold dates: NAME, or NAME=FORMAT as in opened=%d.%m.%Y.")
+]
+Number = Annotated[list[str] | None, typer.Option(help="Columns of text that hold numbers such as 12% or 1.234,5.")]
+Decimal = Annotated[str | None, typer.Option(help="What stands before the decimals in a CSV file: . or ,")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; recognised if not given.")]
+DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a label.")]
+MissingAttributes = Annotated[
+    str | None, typer.Option(help="Empty cells of attributes: group (a group of their own), refuse or drop.")
+]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(help="An algorithm by name, such as surrogate, SPADE+ or Frank-Wolfe."),
+]
 Maximize = Annotated[str | None, typer.Option(help='What to maximise, as in "f1()".')]
 Minimize = Annotated[str | None, typer.Option(help='What to minimise, as in "error_rate()".')]
 SubjectTo = Annotated[list[str] | None, typer.Option(help='A constraint, as in "fpr() <= 0.1"; may be repeated.')]
@@ -83,6 +102,13 @@ def fit(
     also_feature: Also = None,
     ignore: Ignore = None,
     missing: Missing = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    drop_unlabelled: DropUnlabelled = False,
+    missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
     subject_to: SubjectTo = None,
@@ -91,6 +117,7 @@ def fit(
     test: Test = None,
     weight: Weight = None,
     model: ModelName = None,
+    algorithm: Algorithm = None,
     output: Output = None,
     confidence: Confidence = None,
     rounds: Rounds = None,
@@ -111,18 +138,58 @@ def fit(
 
 
 @app.command()
-def frontier(
+def check(
     data: Annotated[str | None, typer.Argument(help="CSV, Parquet or Feather, or a folder of Parquet.")] = None,
-    levels: Annotated[
-        str, typer.Option(help="How far the constraints may be overstepped, in their own units; 0 is as written.")
-    ] = "0,0.01,0.02,0.05,0.1",
-    out: Annotated[Path | None, typer.Option(help="Folder for frontier.json.")] = None,
     label: Label = None,
     positive: Positive = None,
     attributes: Attributes = None,
     also_feature: Also = None,
     ignore: Ignore = None,
     missing: Missing = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    drop_unlabelled: DropUnlabelled = False,
+    missing_attributes: MissingAttributes = None,
+    maximize: Maximize = None,
+    minimize: Minimize = None,
+    subject_to: SubjectTo = None,
+    time_column: TimeColumn = None,
+    weight: Weight = None,
+    config: Config = None,
+    save_config: SaveConfig = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Look at a table before training: everything to decide at once, with the options that mend it."""
+    from ..runs import examining
+
+    settings = _settings(locals())
+    return _told(lambda shown: examining.check_table(settings, shown), json, quiet)
+
+
+@app.command()
+def frontier(
+    data: Annotated[str | None, typer.Argument(help="CSV, Parquet or Feather, or a folder of Parquet.")] = None,
+    levels: Annotated[
+        str, typer.Option(help="How far the constraints may be overstepped, in their own units; 0 is as written.")
+    ] = "0,0.01,0.02,0.05,0.1",
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and frontier.json.")] = None,
+    label: Label = None,
+    positive: Positive = None,
+    attributes: Attributes = None,
+    also_feature: Also = None,
+    ignore: Ignore = None,
+    missing: Missing = None,
+    category: Category = None,
+    date: Date = None,
+    number: Number = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    drop_unlabelled: DropUnlabelled = False,
+    missing_attributes: MissingAttributes = None,
     maximize: Maximize = None,
     minimize: Minimize = None,
     subject_to: SubjectTo = None,
@@ -130,6 +197,7 @@ def frontier(
     time_column: TimeColumn = None,
     test: Test = None,
     weight: Weight = None,
+    algorithm: Algorithm = None,
     rounds: Rounds = None,
     seed: Seed = None,
     config: Config = None,
@@ -138,15 +206,15 @@ def frontier(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Train once for many levels of the constraints: what each of them costs."""
-    from ..runs import fitting
+    """Train once for many levels of the constraints: what each of them costs, with a page to move along them."""
+    from ..runs import frontiers
 
     settings = _settings(locals())
     try:
         steps = [float(level) for level in levels.split(",")]
     except ValueError:
         raise EquirateError(f"--levels must be numbers with commas between them; got {levels!r}") from None
-    return _told(lambda shown: fitting.frontier(settings, steps, out, shown, force), json, quiet)
+    return _told(lambda shown: frontiers.frontier(settings, steps, out, shown, force), json, quiet)
 
 
 @app.command()
@@ -178,17 +246,20 @@ def predict(
     probability: Annotated[
         bool, typer.Option("--probability", help="Add the probability of a positive decision.")
     ] = False,
+    reasons: Annotated[
+        bool, typer.Option("--reasons", help="Add why: what was chance, what the constraints changed, and a sentence.")
+    ] = False,
     quiet: Quiet = False,
 ) -> int:
     """Decide on every row of a file, in constant memory."""
     from ..runs import judging
 
-    how = judging.Predicting(key or "", _listed(keep), probability)
-    shown = Shown(quiet)
+    how = judging.Predicting(key or "", _listed(keep), probability, reasons)
+    shown = _shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
     except KeyboardInterrupt:
-        return _interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
+        return interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
     except BrokenPipeError:
         return _enough()
     finally:
@@ -196,6 +267,25 @@ def predict(
     if out is not None and not quiet:
         typer.echo(f"{rows:,} rows decided: {out}")
     return 0
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    onnx: Annotated[
+        bool, typer.Option("--onnx", help="Write an ONNX model, for services that are not Python.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default model.onnx in the folder.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Table on whose rows the decisions are compared, too.")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Write a model for services that are not Python, if it decides every checked row as Python does."""
+    from ..runs import exporting
+
+    if not onnx:
+        raise EquirateError("export to what? --onnx writes an ONNX model")
+    return _told(lambda shown: exporting.export(model, out, check, shown), json, quiet)
 
 
 @app.command()
@@ -232,55 +322,105 @@ def audit(
 
 
 @app.command()
+def monitor(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    data: Annotated[Path, typer.Argument(help="New rows in the order of their decisions: a file or a folder.")],
+    state: Annotated[Path, typer.Option(help="File that keeps the counts; it is begun where there is none.")],
+    late: Annotated[
+        bool, typer.Option("--late", help="These rows were counted before; their labels have come now.")
+    ] = False,
+    prediction: Annotated[
+        str | None, typer.Option(help="Column of the decisions as they were served; else the model decides again.")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Column that says who a row is about, as in predict.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="Of all bounds at all times together (0.95).")] = None,
+    floor: Annotated[float | None, typer.Option(help="Follow the objective, too: the value that it must keep.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Page with the bounds over time; by default beside the state, as .html.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Follow a model's constraints on rows that arrive: kept, broken (exit code 3) or cannot tell yet."""
+    from ..runs import monitoring
+
+    how = monitoring.Following(state, confidence, floor, late, prediction or "", key or "", page)
+    return _told(lambda shown: monitoring.monitor(model, data, how, shown), json, quiet)
+
+
+@app.command()
+def recertify(
+    model: Annotated[Path, typer.Argument(help="Folder that fit has written.")],
+    data: Annotated[Path, typer.Argument(help="Rows that the model has not seen.")],
+    subject_to: Annotated[
+        list[str] | None, typer.Option(help="A changed constraint; may be repeated. The members are mixed anew.")
+    ] = None,
+    split: Annotated[float, typer.Option(help="With --subject-to: share of the rows to certify on.")] = 0.5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that split.")] = 0,
+    confidence: Annotated[float, typer.Option(help="Confidence of intervals and verdicts.")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="Folder for the model and its certificate.")] = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Certify a model again on new rows, or a new mixture of its members for changed limits, without training."""
+    from ..runs import renewing
+
+    how = renewing.Renewing(confidence, tuple(subject_to or ()), split, seed)
+    return _told(lambda shown: renewing.recertify(model, data, how, out, shown, force), json, quiet)
+
+
+@app.command()
 def explain(
     expression: Annotated[str, typer.Argument(help="An expression, a constraint, an objective or a slice.")],
     json: Json = False,
 ) -> int:
     """Say how an expression reads, what kind of function it is, and what would solve it."""
-    from ..runs.explaining import explain as explained
-    from ..runs.folders import as_json
+    from .explaining import explain as explained
 
-    found = explained(expression)
-    sys.stdout.write(as_json(found.as_dict()) if json else f"{found}\n")
-    return 0 if found.possible else BAD_INPUT
+    return explained(expression, json)
 
 
 def _settings(options: dict[str, Any]) -> Any:
     """The options of a command and of its configuration, checked; written to a file if asked for."""
     from dataclasses import fields
 
+    from .._core.atomic import write_whole
     from ..runs import settings as file
-    from ..runs.folders import write_text
 
     names = {field.name for field in fields(file.Settings)}
     given = {name: value for name, value in options.items() if name in names}
-    for name in ("attributes", "also_feature", "ignore"):
+    for name in ("attributes", "also_feature", "ignore", "category", "date", "number"):
         given[name] = _listed(given[name])
+    given["drop_unlabelled"] = given["drop_unlabelled"] or None
     settings = file.Settings.of(given, {} if options["config"] is None else file.read(options["config"]))
     path: Path | None = options["save_config"]
     if path is not None:
-        try:
-            path.unlink(missing_ok=True)
-            write_text(path, settings.as_toml())
-        except OSError as error:
-            raise EquirateError(f"cannot write to {path}: {error.strerror}") from None
+        write_whole(path, [settings.as_toml().encode()])
     return settings
 
 
+def _shown(quiet: bool) -> Shown:
+    from .shown import Shown
+
+    return Shown(quiet)
+
+
 def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names that were repeated, or that have commas between them."""
-    return tuple(dict.fromkeys(name.strip() for each in given or () for name in each.split(",") if name.strip()))
+    """Names that were repeated, or that have commas between them; one with a comma in it is put in double quotes."""
+    whole = [[each] if "=%" in each else next(csv.reader([each], skipinitialspace=True), []) for each in given or ()]
+    return tuple(dict.fromkeys(name.strip() for names in whole for name in names if name.strip()))
 
 
 def _told(run: Any, json: bool, quiet: bool) -> int:
     """Run something, print its outcome and return its code."""
-    from ..runs.folders import as_json
+    from ..runs.jsons import as_json
 
-    shown = Shown(quiet)
+    shown = _shown(quiet)
     try:
         outcome = run(shown)
     except KeyboardInterrupt:
-        return _interrupted(": nothing was reached yet")
+        return interrupted(": nothing was reached yet")
     finally:
         shown.done()
     try:
@@ -291,47 +431,26 @@ def _told(run: Any, json: bool, quiet: bool) -> int:
     return int(outcome.code)
 
 
-# -- errors ---------------------------------------------------------------------------------------
-
-_USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
-
-
-def run(arguments: list[str]) -> int:
-    """Run a command; whatever is wrong with the input is one line on standard error and exit code 2."""
-    try:
-        code = app(arguments, prog_name="equirate", standalone_mode=False)
-    except ParseError as error:
-        return _refused(_pointed(error))
-    except (EquirateError, _USAGE) as error:
-        said = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _refused(" ".join(line.strip(" └─") for line in said.splitlines()))
-    except (KeyboardInterrupt, typer.Abort):
-        return _interrupted()
-    except MemoryError:
-        return _refused("there is not enough memory for this table")
-    return code if isinstance(code, int) else 0
-
-
-def _interrupted(said: str = "") -> int:
-    sys.stderr.write(f"equirate: interrupted{said}\n")
-    return INTERRUPTED
-
-
 def _enough() -> int:
     """Whoever read the output has enough of it: leave nothing that would be written when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _refused(said: str) -> int:
-    sys.stderr.write(f"equirate: {said}\n")
-    return BAD_INPUT
+_USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
 
 
-def _pointed(error: ParseError) -> str:
-    """A refusal, and below it the text with a caret at the place."""
-    if error.column is None or not error.text:
-        return str(error)
-    start = error.text.rfind("\n", 0, error.column) + 1
-    line = error.text[start:].partition("\n")[0].replace("\t", " ")
-    return f"{error.reason}\n  {line}\n  {' ' * (error.column - start)}^"
+def run(arguments: list[str]) -> int:
+    """Run a command; whatever is wrong with the input is said on standard error, with exit code 2."""
+    try:
+        code = app(arguments or ["--help"], prog_name="equirate", standalone_mode=False)
+    except EquirateError as error:
+        return refused(shown_error(error))
+    except _USAGE as error:
+        said = error.format_message() if hasattr(error, "format_message") else str(error)
+        return refused(" ".join(said.split()))
+    except (KeyboardInterrupt, typer.Abort):
+        return interrupted()
+    except MemoryError:
+        return refused("there is not enough memory for this table")
+    return code if isinstance(code, int) else 0

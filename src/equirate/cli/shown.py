@@ -92,10 +92,11 @@ class Rounds(ProgressLine):
     def __call__(self, moment: Moment) -> None:
         """Show where the game stands, a few times a second."""
         now = time.monotonic()
+        seconds = self.seconds_left(moment, now)
         if now - self.last < 0.2 and moment.round < moment.n_rounds:
             return
         if not self.console.is_terminal:
-            self._written(moment, now)
+            self._written(moment, now, seconds)
             return
         self.last = now
         if self._bar is None:
@@ -123,13 +124,13 @@ class Rounds(ProgressLine):
     def _best(self) -> str:
         return "" if self.mixture is None else "{:.4f}, violation {:.4f}".format(*self.mixture)
 
-    def _written(self, moment: Moment, now: float) -> None:
+    def _written(self, moment: Moment, now: float, left: float | None) -> None:
         """Where there is no terminal: a line now and then."""
         if now - max(self.last, self.start) < _PAUSE:
             return
         self.last = now
-        left = (now - self.start) * (moment.n_rounds / max(moment.round, 1) - 1)
-        said = f"round {moment.round}/{moment.n_rounds}  {self._best}  at most {left:.0f} s left"
+        to_go = "" if left is None else f"  at most {left:.0f} s left"
+        said = f"round {moment.round}/{moment.n_rounds}  {self._best}{to_go}"
         self.console.print(Text(said), soft_wrap=True)
 
     def end(self) -> None:
@@ -140,4 +141,3 @@ class Rounds(ProgressLine):
         if self._status is not None:
             self._status.stop()
             self._status = None
-        self.ended = True

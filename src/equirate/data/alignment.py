@@ -9,11 +9,17 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
+import numpy as np
 
 from .._core.errors import DataError, EquirateWarning
+from .._core.late import Late
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = Late("narwhals")
 
 
 def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
@@ -50,6 +56,8 @@ def _indexes(name: str, values: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(values, Mapping):
         for key, column in values.items():
             yield from _indexes(f"attribute {str(key)!r}", column)
+        return
+    if values is None or isinstance(values, np.ndarray):  # asking narwhals takes longer than a small batch
         return
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)

@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
+from .._core.late import Late
 from .._core.peers import peers
 from .alignment import check_indexes
 from .kinds import RateKind
 from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing, unknown_values
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = Late("narwhals")
 
 Array = NDArray[np.float64]
 
@@ -310,16 +315,28 @@ def scores_of(values: Any) -> Array:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
+    if type(values) is np.ndarray:  # nothing to be found out, which would take a tenth of a millisecond
+        return values
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
         if isinstance(native, (nw.Series, nw.DataFrame)):
             return np.asarray(native.to_numpy())
+        refuse_lazy(values, "the data")
     except nw.exceptions.DuplicateError:  # features may share a name: they are told apart by their place
         pass
     try:
         return np.asarray(values)
     except ValueError as error:
         raise DataError(f"cannot make an array of a {type(values).__name__}: {error}") from None
+
+
+def refuse_lazy(values: Any, name: str) -> None:
+    """Refuse a frame whose rows are still to be computed."""
+    if isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.LazyFrame):
+        method = "collect" if hasattr(values, "collect") else "compute"
+        raise DataError(
+            f"{name} is a {type(values).__name__}, whose rows are not there yet: call .{method}() on it first"
+        )
 
 
 def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[Any]]:
@@ -345,6 +362,8 @@ def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
         return {}
     if isinstance(attributes, Mapping):
         return {str(name): _column(values, str(name)) for name, values in attributes.items()}
+    if type(attributes) is not np.ndarray:
+        refuse_lazy(attributes, "sensitive_features (attributes)")
     try:
         columns = _frame_columns(attributes)
     except nw.exceptions.DuplicateError:
@@ -385,6 +404,8 @@ def _categories(source: Any) -> frozenset[str]:
 
 
 def _is_categorical(values: Any) -> bool:
+    if isinstance(values, np.ndarray):
+        return False
     native = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         return isinstance(native.dtype, (nw.Categorical, nw.Enum))

@@ -50,3 +50,22 @@ class told_if_absent:  # noqa: N801  # a decorator
         if not self.check(owner):
             raise AttributeError(self.text)
         return MethodType(self.method, owner)
+
+
+class property_if:  # noqa: N801  # a decorator
+    """A property that is there where ``check`` holds of the object, and else says what there is instead."""
+
+    def __init__(self, check: Callable[[Any], bool], text: str) -> None:
+        self.check, self.text = check, text
+
+    def __call__(self, function: Callable[[Any], Any]) -> property_if:
+        """Decorate the function that gives the value."""
+        self.function, self.__doc__ = function, function.__doc__
+        return self
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        if not self.check(owner):
+            raise AttributeError(self.text)
+        return self.function(owner)

@@ -1,12 +1,13 @@
-"""Text and categories in a frame of features as codes, for models that split them.
+"""Text and categories in a frame of features as codes, and dates as numbers, for models that split them.
 
 In: a frame with columns that hold no numbers. Out: `Categories`: what the columns held when fitting, and the same frame
-with codes in their place; what is missing, or was not there when fitting, is NaN.
+with codes in their place; what is missing, or was not there when fitting, is NaN. Dates are days since 1970.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from ..data.slices import is_missing
 
 MOST = 100_000
 """Categories of one column at most: a column with more tells rows apart, and nothing else."""
+FEWEST = 2
+"""Rows for each value of a column, on average, below which the column says little of new rows."""
+_DAY = 86_400_000.0  # milliseconds
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,22 @@ class Categories:
             return cls({})
         found = {}
         for name, dtype in frame.schema.items():
-            if not (dtype.is_numeric() or dtype == nw.Boolean):
+            if not (dtype.is_numeric() or dtype == nw.Boolean or _is_date(frame[name])):
                 values = sorted({str(value) for value in frame[name].to_list() if not is_missing(value)})
                 if len(values) > MOST:
                     raise DataError(f"column {name!r} of X has {len(values)} different values: leave it out")
                 found[str(name)] = tuple(values)
         return cls(found)
+
+    def refuse_many(self, most: int | None) -> None:
+        """Refuse a column with more values than a model takes, by its name."""
+        for name, values in self.columns.items():
+            if most is not None and len(values) > most:
+                raise DataError(
+                    f"column {name!r} of X has {len(values)} different values, and this model takes at most {most} "
+                    'categories of a column: leave it out, group rare values, or install lightgbm for model="trees" '
+                    "(pip install 'equirate[boosting]')"
+                )
 
     def places(self, X: Any) -> tuple[int, ...]:
         """Which columns of the frame they are."""
@@ -56,6 +70,7 @@ class Categories:
         >>> Categories.of(frame).coded(frame)["colour"].tolist()
         [1.0, nan, 0.0]
         """
+        X = dates_as_numbers(X)
         if not self.columns:
             return X
         frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -73,9 +88,72 @@ class Categories:
             given = frame[name].to_list()
             numbers = [np.nan if is_missing(value) else code.get(str(value), np.nan) for value in given]
             coded.append(nw.new_series(name, numbers, nw.Float64, backend=nw.get_native_namespace(frame)))
-        index = getattr(X, "index", None)
-        native = [each.to_native() for each in coded]
-        if index is not None:  # pandas aligns by the index
-            for each in native:
-                each.index = index
-        return frame.with_columns([nw.from_native(each, series_only=True) for each in native]).to_native()
+        return _replaced(X, frame, coded)
+
+
+def dates_as_numbers(X: Any) -> Any:
+    """A frame with dates, times and durations as numbers of days; anything else as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> dates_as_numbers(pd.DataFrame({"opened": pd.to_datetime(["1970-01-02", None])}))["opened"].tolist()
+    [1.0, nan]
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    names = [name for name in frame.columns if _is_date(frame[name])]
+    if not names:
+        return X
+    backend = nw.get_native_namespace(frame)
+    return _replaced(X, frame, [nw.new_series(name, _days(frame[name]), nw.Float64, backend=backend) for name in names])
+
+
+def few_rows_each(columns: Mapping[str, Sequence[str]], rows: int) -> list[str]:
+    """A note for each column of categories in which most values belong to one row: it tells rows apart."""
+    return [
+        f"column {name!r} of X has {len(values):,} different values in {rows:,} rows: it tells rows apart, and says "
+        "little of new ones. Leave it out if it is an identifier; give dates as dates, not as text"
+        for name, values in columns.items()
+        if len(values) * FEWEST > rows
+    ]
+
+
+def _is_date(column: Any) -> bool:
+    if column.dtype.is_temporal():
+        return True
+    if column.dtype != nw.Object:
+        return False
+    values = [value for value in column.to_list() if not is_missing(value)]
+    return bool(values) and all(isinstance(value, (dt.date, dt.timedelta)) for value in values)
+
+
+def _days(column: Any) -> list[float]:
+    """Days since 1970 (in UTC), or days of a duration; NaN where nothing is there."""
+    kind = column.dtype
+    if kind in (nw.Datetime, nw.Date):
+        numbers = column.cast(nw.Datetime("ms") if kind == nw.Date else kind).dt.timestamp("ms").to_list()
+        return [np.nan if is_missing(value) else float(value) / _DAY for value in numbers]
+    return [np.nan if is_missing(value) else _day(value) for value in column.to_list()]
+
+
+def _day(value: Any) -> float:
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds() * 1000 / _DAY
+    if isinstance(value, dt.time):
+        return (value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6) * 1000 / _DAY
+    if isinstance(value, dt.datetime):
+        zone = value.tzinfo or dt.UTC
+        return value.replace(tzinfo=zone).timestamp() * 1000 / _DAY
+    return float((value - dt.date(1970, 1, 1)).days)
+
+
+def _replaced(X: Any, frame: Any, columns: Sequence[Any]) -> Any:
+    """A native frame with some columns replaced, its index kept."""
+    index = getattr(X, "index", None)
+    native = [each.to_native() for each in columns]
+    if index is not None:  # pandas aligns by the index
+        for each in native:
+            each.index = index
+    return frame.with_columns([nw.from_native(each, series_only=True) for each in native]).to_native()

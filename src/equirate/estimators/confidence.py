@@ -156,10 +156,10 @@ def _linear_folds(
     learner = FittedLinear(training.width, training.sample.names)
     found = []
     for both in zip(as_written, careful, strict=True):
-        columns = [each.columns() for each in both]
+        first, second = (each.columns() for each in both)
         W = np.concatenate([engine.weights(each, range(len(each.places))) for each in both], axis=1)
         handle = np.stack([np.zeros(W.shape[1], dtype=np.intp), np.arange(W.shape[1])], axis=1)
-        columns = replace(columns[0].join(columns[1]), handle=handle)
+        columns = replace(first.join(second), handle=handle)
         found.append(Solution(problem, column_generation, table, columns, learner, (W,), training.settings.tolerance))
     return found
 

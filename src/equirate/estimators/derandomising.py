@@ -1,7 +1,7 @@
 """Making a mixture deterministic: which member decides in which bin of one score, so that every rate stays.
 
 In: a mixture, the table it was chosen on, and the sample behind that table. Out: a `Classifier` of one member with
-(nearly) the mixture's rates, or None where the members have no scores.
+(nearly) the mixture's rates, or None where the members have no scores, or there are as many rates as bins.
 
 The rows on which members disagree are cut into bins along their mean score. A share of each member in each bin is a
 point of a small linear programme whose equalities are the rates; the mixture's own weights in every bin are feasible,
@@ -53,6 +53,8 @@ def derandomised(
     apart = np.flatnonzero(decided.any(axis=1) & ~decided.all(axis=1) & (judge.cells.weights > 0))
     scores = gathered(score[apart])
     edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
+    if len(judge.program.rates) > len(edges):  # a basic solution would share every bin
+        return None
     bins = np.searchsorted(edges, score[apart], side="right")
     rates = _rates_of_bins(judge, decided, apart, bins, len(edges) + 1)
     agreed = np.asarray(decided.all(axis=1))

@@ -347,7 +347,8 @@ class Training:
                 self.problem, self.sample, self.cells, self.model(), part=part, mix_apart=True
             )
         watch = self._watch(levels is not None, line)
-        options = replace(self.options(), start=start, progress=watch, levels=None if levels is None else stacked(levels))
+        levels_given = None if levels is None else stacked(levels)
+        options = replace(self.options(), start=start, progress=watch, levels=levels_given)
         if self.settings.referee:
             return _on_two_sets(self.problem, self.sample, self.cells, self.parts.train, self.parts.choose, options)
         return solve_on(self.problem, self.sample.take(rows), options, cells=self.cells.only(rows))

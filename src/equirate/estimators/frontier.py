@@ -22,7 +22,7 @@ from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
-from ..report.text import aligned
+from ..reports.text import aligned
 from .choosing import better
 from .fitting import Training
 

@@ -6,10 +6,12 @@ classifier achieves for its problem. Labels of any two values become 0 and 1 her
 
 from __future__ import annotations
 
+import copyreg
+import inspect
 import os
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +19,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from .._core.errors import DataError, EquirateError
+from .._core.errors import DataError, EquirateError, FileError
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
 from ..data.sample import Sample
+from ..data.slices import Attribute
+from ..explanations import Explanations
+from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
+from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem
-from ..report.report import Report
-from . import files, reporting
+from ..reports.report import Report
+from . import explaining, exporting, files, reporting, state
+from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -62,17 +70,78 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What it achieves on the parts of the training data."""
         raise NotImplementedError
 
+    def _uniform(self, X: Any, key: Any = None) -> Array:
+        """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
+        raise NotImplementedError
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = _without_self(cls.__init__)  # `__new__` would hide it
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Refuse parameters of other classifiers, and say what to use instead."""
+        refuse_unknown(cls, parameters)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, as in scikit-learn; refuses those of other classifiers, and says what to use instead."""
+        refuse_unknown(type(self), parameters)
+        super().set_params(**parameters)
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # as scikit-learn names it
+        """The parameters and, of a fitted estimator, what was reached."""
+        written = str(super().__repr__(N_CHAR_MAX))
+        status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
+        return written if status is None else "\n  # ".join([written, *status.summary()])
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
+        classifier = self.classifier_
+        decided = classifier.members.decide(X, attributes)
+        if classifier.is_deterministic:
+            return decided[:, 0].astype(int)
+        return classifier._pick(decided, self._uniform(X, key))
+
+    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
+        """Attributes to predict with, where they are looked up."""
         raise NotImplementedError
 
     def _features(self, X: Any) -> Any:
         """New features, checked where the classifier itself does not do that."""
         return X
 
+    def _looked_up(self) -> tuple[str, ...]:
+        """Names of the attributes that predicting looks up."""
+        groups = getattr(self, "groups", None)
+        parts = () if groups is None else attributes_in(groups)
+        return tuple(sorted({name for part in parts for name in _names_in(part)}))
+
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything to save, as JSON-ready data and arrays."""
         raise NotImplementedError
+
+    def _export(self) -> Export:
+        """What an ONNX model is made of."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        """What skops keeps: of a fitted estimator the content of a file."""
+        return state.as_file(self) if hasattr(self, "problem_") else super().__getstate__()
+
+    def __setstate__(self, given: Any) -> None:
+        if not state.is_file(given):
+            super().__setstate__(given)
+            return
+        found = state.restored(given)
+        if type(found) is not type(self):
+            raise FileError(f"the state is that of a {type(found).__name__}, not of a {type(self).__name__}")
+        self.__dict__.update(found.__dict__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What pickle and ``copy`` keep: everything, also what no file holds."""
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
 
     # -- the border ------------------------------------------------------------------------------
 
@@ -98,6 +167,11 @@ class Judged(ClassifierMixin, BaseEstimator):
         if self.pos_label not in self.classes_:
             raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
         return self.pos_label
+
+    def _taken_label(self) -> str:
+        """The label that is positive because nobody said otherwise, where labels are text; empty for others."""
+        text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
+        return reporting.shown_label(self._positive()) if text and self.pos_label is None else ""
 
     def _negative(self) -> Any:
         return self.classes_[0] if self.classes_[1] == self._positive() else self.classes_[1]
@@ -125,7 +199,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None,
     ) -> Examples:
         """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
+        sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
+        refuse_whole(sensitive_features, len(labels))
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True)
+        refuse_unrouted(problem, examples)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
@@ -228,9 +305,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         confidence
             Level of the intervals and verdicts on these data.
         baseline
-            What to set beside it, so that the price of the constraints is seen: a fitted classifier, its predictions on
-            X, or a dict with one of these under a name of its own. By default what the estimator has kept: the best
-            classifier of the same training whatever the constraints, or the classifier whose thresholds were moved.
+            What to set beside it, so that the price of the constraints is seen: a fitted classifier (fairlearn's
+            randomised ones count by their expected decisions), its predictions on X, or a dict with one of these under
+            a name of its own. By default what the estimator has kept: the best classifier of the same training
+            whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
         """
@@ -243,16 +321,84 @@ class Judged(ClassifierMixin, BaseEstimator):
         if y is None:
             raise DataError("report needs y with X")
         sample = self._judged(X, y, sensitive_features, sample_weight)
-        return reporting.of_data(self, X, sample, confidence, baseline, frontier)
+        return reporting.of_data(self, X, sample, confidence, baseline, frontier, sensitive_features)
 
-    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
-        """A baseline to report beside it: its name, what it is, and its predictions; None where there is none."""
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
+        """A baseline to set beside it: its name, what it is, and its predictions; None where there is none."""
         return None
+
+    def explain(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> Explanations:
+        """Say for each row why it is decided as it is.
+
+        That is: the probability of each label, what each member decides and with which weight, how much was chance,
+        what each feature adds to the score that decides, and whether the constraints changed the decision.
+        Contributions are exact: they add up to the score, which is above 0 where the positive label is predicted. For
+        linear members they are features times weights, in the units given; for trees they are path contributions; for
+        plug-in rules they are about the log-odds of the label. Other members tell none.
+
+        Parameters
+        ----------
+        X
+            Features, as in `predict`.
+        key
+            As in `predict`, for a hashed output.
+        sensitive_features
+            Attributes, where they are looked up.
+
+        Returns
+        -------
+        Explanations
+            A sequence with an object for each row, which prints as a sentence; ``to_frame()`` has all rows.
+
+        Examples
+        --------
+        >>> import numpy as np, equirate as eq
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 2))
+        >>> y = (X[:, 0] + rng.normal(size=500) > 0.8).astype(int)
+        >>> clf = eq.RateClassifier(eq.maximize(eq.f1()), n_rounds=50, random_state=0, output="deterministic")
+        >>> first = clf.fit(X, y).explain(X)[0]
+        >>> bool(np.isclose(first.base + sum(reason.contribution for reason in first.reasons), first.score))
+        True
+        """
+        check_is_fitted(self, "classifier_")
+        attributes, features = self._attributes(X, sensitive_features), self._features(X)
+        hashed = getattr(self, "output", "") == "hashed" and not self.classifier_.is_deterministic
+        return explaining.explained(self, X, features, attributes, self._uniform(features, key) if hashed else None)
+
+    def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
+        """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.
+
+        Its outputs are ``pmf``, the probability of predicting each class; ``members``, what each member decides; and
+        ``label``, where the output is a single classifier. The decisions are compared with Python's before anything is
+        written, on generated rows and on ``X``; a model that decides one of them otherwise is refused, and so is what
+        cannot be exported: networks, lists of classifiers and whatever looks attributes up.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        X
+            Further rows to compare on.
+        """
+        check_is_fitted(self, "classifier_")
+        export = self._export()
+        export.write(path, None if X is None else exporting.inputs_of(export, X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing."""
         check_is_fitted(self, "classifier_")
         files.write(path, *self._plain())
+
+
+def _without_self(function: Any) -> inspect.Signature:
+    found = inspect.signature(function)
+    return found.replace(parameters=list(found.parameters.values())[1:])
+
+
+def _names_in(part: Any) -> Iterable[str]:
+    """Names of the attributes in an attribute or a slice; none in anything else, which is refused elsewhere."""
+    return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
 
 
 def read_like_labels(

@@ -33,7 +33,7 @@ def row_keys(X: Any) -> Hashes:
     if sp.issparse(X):
         matrix: Any = X  # the stubs know the classes, not `issparse`
         return row_hashes(matrix.astype(np.float32))
-    columns = _columns(X)
+    columns = columns_of_features(X)
     numbers = [_filled(column) if column.dtype.kind in "biuf" else np.zeros(len(column)) for column in columns]
     keys = row_hashes(np.stack(numbers, axis=1))
     for k, column in enumerate(columns):
@@ -42,7 +42,10 @@ def row_keys(X: Any) -> Hashes:
     return keys
 
 
-def _columns(X: Any) -> list[NDArray[Any]]:
+def columns_of_features(X: Any) -> list[NDArray[Any]]:
+    """The columns of features as users have them, each an array."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
     if isinstance(X, dict):
         return [to_numpy(values) for values in X.values()]
     native = nw.from_native(X, eager_only=True, pass_through=True)

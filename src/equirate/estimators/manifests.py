@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from .._core.provenance import Provenance
 from .._core.records import record
 from .._core.rules import (
     COUNT,
@@ -77,6 +78,7 @@ OPTIONAL: dict[str, tuple[str, Rule]] = {
     "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
     "salt": ("salt_", Whole(0, 2**63)),
     "certification": ("certification_", record(Certification)),
+    "provenance": ("provenance_", record(Provenance)),
 }
 """Fitted attributes that not every estimator has: name in the manifest, attribute, rule."""
 OUTPUT = Fields({"kind": Text(100), "settings": MapOf(Either((SCALAR, ListOf(maybe(TEXT))))), "origin": Text(100)})

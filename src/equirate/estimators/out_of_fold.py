@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from .._core.errors import DataError, EquirateError
+from .._core.errors import DataError, EquirateError, FileError
 from .._core.seeds import stream
+from ..data.features import features
+from ..models.contributions import Contributions, linear_contributions, tree_contributions
+from ..models.forests import as_boosted
 from ..models.scikit import Line
+from ..models.weighted_fit import fit_weighted, weight_parameter
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -57,6 +59,22 @@ class Scorer:
         if hasattr(self.estimator, "decision_function"):
             return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
         return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
+
+    def contributions(self, X: Any) -> Contributions | None:
+        """What each feature adds to the score, for linear classifiers and trees with a decision function."""
+        if not hasattr(self.estimator, "decision_function"):
+            return None
+        try:
+            boosted = as_boosted(unfrozen(self.estimator))
+            line = Line.of(unfrozen(self.estimator)) if boosted is None else None
+        except FileError:
+            return None
+        if line is not None:
+            weights = np.append(line.coef_, line.intercept_)[:, None]
+            return linear_contributions(features(X), self.sign * weights)
+        assert boosted is not None
+        base, found = tree_contributions(boosted.forest, X)
+        return Contributions.of(self.sign * base, self.sign * found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +151,7 @@ def out_of_fold(
         )
     taken = weight_parameter(estimator) if weights is not None else None
     classes = np.unique(y)
-    weighed = {} if taken is None else {taken: weights}
+    weighed = None if taken is None else weights
     parts: list[Any] = [train for train, _ in splits]
     parts += [np.arange(len(y))] if refit else []
     fitted = Parallel(n_jobs=n_jobs)(delayed(_trained)(estimator, X, y, rows, weighed, classes) for rows in parts)
@@ -150,11 +168,9 @@ def _notes(estimator: Any, weights: Any, taken: str | None) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _trained(
-    estimator: Any, X: Any, y: NDArray[Any], rows: Rows, weights: dict[str, Any], classes: NDArray[Any]
-) -> Any:
-    given = {name: _safe_indexing(values, rows) for name, values in weights.items()}
-    found = clone(estimator).fit(_safe_indexing(X, rows), y[rows], **given)
+def _trained(estimator: Any, X: Any, y: NDArray[Any], rows: Rows, weights: Any, classes: NDArray[Any]) -> Any:
+    weighed = None if weights is None else _safe_indexing(weights, rows)
+    found = fit_weighted(clone(estimator), _safe_indexing(X, rows), y[rows], weighed)
     if not np.array_equal(_classes(found), classes):
         raise DataError(
             f"a part that {name_of(estimator)} was trained on for cv does not hold both labels: take fewer folds, or "
@@ -187,17 +203,6 @@ def _splitter(cv: Any, y: NDArray[Any], seed: int | None) -> Any:
             f"cv={folds} needs {folds} examples of each label; one label has only {fewest}: take fewer folds"
         )
     return StratifiedKFold(folds, shuffle=True, random_state=drawn)
-
-
-def weight_parameter(estimator: Any) -> str | None:
-    """What ``fit`` of an estimator calls the weights of the examples; None where it takes none."""
-    if has_fit_parameter(estimator, "sample_weight"):
-        return "sample_weight"
-    if get_routing_for_object(estimator).consumes("fit", ["sample_weight"]):
-        return "sample_weight"  # asked for by set_fit_request, where routing is enabled
-    if isinstance(estimator, Pipeline) and has_fit_parameter(estimator.steps[-1][1], "sample_weight"):
-        return f"{estimator.steps[-1][0]}__sample_weight"
-    return None
 
 
 def refuse_what_cannot_be_cloned(estimator: Any) -> None:

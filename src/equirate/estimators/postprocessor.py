@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -24,7 +25,8 @@ from .._core.seeds import stream
 from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
-from ..game.classifiers import Classifier
+from ..export.model import Export
+from ..game.classifiers import Classifier, hashed_uniform
 from ..game.options import Options
 from ..game.solution import Status
 from ..game.solving import solve_on
@@ -33,11 +35,15 @@ from ..language.parity import attributes_in, groups_of
 from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
+from . import exporting
+from .absent import Absent, told_if_absent
+from .attributes import named
 from .confidence import METHODS
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
 from .promises import of_thresholds
+from .provenance import keep_provenance
 from .saving import plain_postprocessor
 
 Array = NDArray[np.float64]
@@ -46,6 +52,17 @@ SERVED = (
     "certified are the thresholds on scores of classifiers that had not seen the row; the classifier that serves is "
     "trained on all rows, so its scores are slightly different ones"
 )
+
+
+NOT_OFFERED = (
+    "this RatePostprocessor has no {0}: it hands on its estimator's, which has none. predict_pmf(X) is the probability "
+    "with which each label is predicted"
+)
+
+
+def _offers(method: str) -> Callable[[Any], bool]:
+    """Whether the estimator behind a postprocessor, fitted or not, has a method."""
+    return lambda post: hasattr(getattr(post, "estimator_", post.estimator), method)
 
 
 class RatePostprocessor(Judged):
@@ -152,6 +169,7 @@ class RatePostprocessor(Judged):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
             inner = self.estimator.__sklearn_tags__()
             tags.input_tags = inner.input_tags
@@ -191,6 +209,7 @@ class RatePostprocessor(Judged):
                 setattr(self, name, getattr(scored.estimator, name))
         self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._choose(scored, examples)
+        keep_provenance(self, (X, y, sensitive_features, sample_weight))
         return self
 
     def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
@@ -223,7 +242,8 @@ class RatePostprocessor(Judged):
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         model = Thresholds(Given(self._sign), self._slices(examples))
-        mixture, self.status_ = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        mixture, status = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
         decided = mixture.positive_probability(scores, chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
@@ -279,11 +299,11 @@ class RatePostprocessor(Judged):
         """What it achieves on the data given to `fit`."""
         return {"train": self.train_}
 
-    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         if self.estimator_ is None:
             return None
         note = "The classifier with the threshold that it was trained with."
-        return name_of(self.estimator_), note, self._labels(self.estimator_.predict(sample.X)).astype(float)
+        return name_of(self.estimator_), note, self._labels(self.estimator_.predict(X)).astype(float)
 
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
@@ -309,19 +329,43 @@ class RatePostprocessor(Judged):
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
         return self._named(classifier.predict(X, attributes, random_state=self._draws))
 
-    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        classifier = self.classifier_
+    def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is not None:
-            return classifier.predict_hashed(X, attributes, salt=self.salt_, key=key)
-        draws = uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
-        return classifier._pick(classifier.members.decide(X, attributes), draws)
+            return hashed_uniform(X, self.salt_, key)
+        return uniform(salted(row_keys(X), self.salt_))  # features may be text, or missing
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, missing ones treated as when fitting."""
+        sensitive_features = named(sensitive_features, self._looked_up(), X)
         if self.missing == "refuse":
             return sensitive_features
         compare_indexes(X, None, sensitive_features, None)
         return fill_missing(columns_of(sensitive_features, X))
+
+    @told_if_absent(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """The estimator's probabilities of ``classes_``. They rank and explain; thresholds on them decide."""
+        return np.asarray(self._behind().predict_proba(X))
+
+    @told_if_absent(_offers("predict_log_proba"), NOT_OFFERED.format("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the estimator's probabilities."""
+        return np.asarray(self._behind().predict_log_proba(X))
+
+    @told_if_absent(_offers("decision_function"), NOT_OFFERED.format("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """The estimator's scores of ``classes_[1]``; other thresholds than 0 on them decide."""
+        return np.asarray(self._behind().decision_function(X))
+
+    partial_fit = Absent(
+        "a RatePostprocessor has no partial_fit: thresholds are chosen on all rows at once. Train the estimator in "
+        "parts, wrap it in sklearn.frozen.FrozenEstimator, and fit the thresholds on new rows"
+    )
+
+    def _behind(self) -> Any:
+        """The fitted estimator whose scores are thresholded."""
+        check_is_fitted(self, "_classifier")
+        return self.estimator_
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save to one file without pickle; `equirate.load` opens it again, executing nothing.
@@ -334,6 +378,9 @@ class RatePostprocessor(Judged):
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_postprocessor(self)
+
+    def _export(self) -> Export:
+        return exporting.of_postprocessor(self)
 
 
 def _one_column(y: ArrayLike) -> NDArray[Any]:

@@ -24,46 +24,62 @@ from .._core.seeds import stream
 from .._core.threads import undisturbed
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
+from ..export.model import Export
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
 from ..models import make_model
+from ..models.derandomised import moved_across
 from ..models.linear import LinearMembers
 from ..problem.problem import Objective, Problem
-from .absent import Absent, told_if_absent
-from .categories import Categories
+from . import exporting
+from .absent import Absent, property_if, told_if_absent
+from .attributes import named
+from .categories import Categories, dates_as_numbers, few_rows_each
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .merging import merged
 from .promises import promised
+from .provenance import keep_provenance
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
-from .validating import validated
+from .scores import (
+    NO_COEFFICIENTS,
+    NO_IMPORTANCES,
+    NO_LOG_PROBABILITY,
+    NO_PARTIAL_FIT,
+    NO_PROBABILITY,
+    NO_SCORE,
+    has_importances,
+    has_score,
+    importances,
+    is_line,
+    score,
+)
+from .validating import is_valid, validated
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
 _APART = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are told in another way, or that may differ between processes."""
-NO_PROBABILITY = (
-    "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. "
-    "predict_pmf(X) is the probability with which each label is predicted"
-)
-NO_SCORE = (
-    "this RateClassifier has no decision_function: its decisions have no single score. predict_pmf(X) is the "
-    'probability with which each label is predicted; with output="deterministic", or after to_deterministic(), there '
-    "is a decision_function where one linear member decides"
-)
 
 
-def _is_single(estimator: RateClassifier) -> bool:
-    """Whether one linear member decides, so that there is a score."""
-    outputs = getattr(estimator, "_outputs", None)
-    if outputs is None:
-        return estimator.output == "deterministic" and is_linear(estimator.model)
-    members = estimator.classifier_.members
-    return len(members) == 1 and isinstance(members, LinearMembers)
+def _has_score(estimator: RateClassifier) -> bool:
+    """Whether there is a score; before `fit`, whether the output will have one."""
+    if getattr(estimator, "_outputs", None) is None:
+        return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
+    return has_score(estimator.classifier_.members)
+
+
+def _is_line(estimator: RateClassifier) -> bool:
+    return getattr(estimator, "_outputs", None) is not None and is_line(estimator.classifier_.members)
+
+
+def _has_importances(estimator: RateClassifier) -> bool:
+    return getattr(estimator, "_outputs", None) is not None and has_importances(estimator.classifier_.members)
 
 
 class RateClassifier(Judged):
@@ -125,7 +141,8 @@ class RateClassifier(Judged):
     tolerance
         Violations up to this size count as met.
     patience
-        Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all rounds.
+        Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all
+        rounds.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -154,6 +171,8 @@ class RateClassifier(Judged):
         The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
     notes_
         What a user should know of the output that predicts.
+    provenance_
+        When it was fitted, by which version, and the SHA-256 of the model and, with a confidence level, of the data.
     certification_
         With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
 
@@ -220,6 +239,7 @@ class RateClassifier(Judged):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = isinstance(self.model, str) and self.model == "trees"
+        tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         return tags
 
     # -- fitting ---------------------------------------------------------------------------------
@@ -253,11 +273,13 @@ class RateClassifier(Judged):
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
                 began = time.monotonic()
-                solution, chooser = training.play(start=self._continued(training.width))
-                outcome = training.choose(chooser)
+                played = merged(training)
+                solution, chooser = played.play(start=self._continued(training.width))
+                outcome = played.choose(chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
                 self._keep(training, solution, outcome)
+            keep_provenance(self, tuple(everything))
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
@@ -283,10 +305,13 @@ class RateClassifier(Judged):
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Codes in the place of categories, for a model that splits them, and the model that is told."""
         self.__dict__.pop("categories_", None)
-        found = Categories.of(X) if settings.made.takes_missing else Categories({})
+        if not settings.made.takes_missing:
+            return settings, X
+        found = Categories.of(X)
         told = settings.made.with_categories(found.places(X)) if found.columns else None
         if told is None:
-            return settings, X
+            return settings, dates_as_numbers(X)
+        found.refuse_many(settings.made.most_categories)
         self.categories_ = {name: list(values) for name, values in found.columns.items()}
         return replace(settings, model=told), found.coded(X)
 
@@ -333,6 +358,8 @@ class RateClassifier(Judged):
                 f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
                 "leave nothing else, or the model has too little to go by"
             )
+        rows = sum(part.slices[0].examples for part in self.parts_.values())
+        notes += few_rows_each(getattr(self, "categories_", {}), rows)
         return tuple(dict.fromkeys(notes))
 
     def _tell(self) -> None:
@@ -350,14 +377,15 @@ class RateClassifier(Judged):
 
     @property
     def _kind(self) -> str:
-        check_is_fitted(self, "_outputs")
+        if "_outputs" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
+            check_is_fitted(self, "_outputs")
         return "deterministic" if self.output == "deterministic" else "stochastic"
 
     @property
     def status_(self) -> Status:
         """What was reached on the data that the output was chosen on."""
         kind = self._kind
-        return self._statuses[kind]
+        return replace(self._statuses[kind], positive_label=self._taken_label())
 
     @property
     def parts_(self) -> dict[str, Evaluation]:
@@ -403,20 +431,18 @@ class RateClassifier(Judged):
             )
         return self._named(classifier.predict(X, attributes, random_state=self._draws))
 
-    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        classifier, salt = self.classifier_, getattr(self, "salt_", None)
+    def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
             # the bits of NaN differ: it is hashed as a number that nothing else is
-            draws = hashed_uniform(np.where(np.isnan(X), np.float32(-3.4e38), X), salt)
-            return classifier._pick(classifier.members.decide(X, attributes), draws)
-        return classifier.predict_hashed(X, attributes, salt=salt, key=key)
+            X = np.where(np.isnan(X), np.float32(-3.4e38), X)
+        return hashed_uniform(X, getattr(self, "salt_", None), key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""
         if not self.classifier_.members.needs_attributes:
             return None
         compare_indexes(X, None, sensitive_features, None)
-        columns = columns_of(sensitive_features, X)
+        columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
         return columns if self.missing == "refuse" else fill_missing(columns)
 
     def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
@@ -425,12 +451,42 @@ class RateClassifier(Judged):
         return self._by_class(self.classifier_.positive_probability(self._features(X), attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
+    predict_log_proba = Absent(NO_LOG_PROBABILITY)
+    partial_fit = Absent(NO_PARTIAL_FIT)
 
-    @told_if_absent(_is_single, NO_SCORE)
-    def decision_function(self, X: Any) -> Array:
-        """Score of ``classes_[1]``, above 0 where it is predicted; where the output is a single linear member."""
-        scores = np.asarray(self.classifier_.members.scores(self._features(X))[:, 0], dtype=float)
-        return -scores if self.classes_[0] == self._positive() else scores
+    @told_if_absent(_has_score, NO_SCORE)
+    def decision_function(self, X: Any, sensitive_features: Any = None) -> Array:
+        """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
+
+        A mixture made deterministic has the mean score of its members, moved just across 0 where the member that
+        decides says otherwise.
+        """
+        attributes = self._attributes(X, sensitive_features)
+        found = score(self.classifier_.members, self._features(X), attributes)
+        return moved_across(-found, ~(found > 0)) if self._first_is_positive else found
+
+    @property
+    def _first_is_positive(self) -> bool:
+        return bool(self.classes_[0] == self._positive())
+
+    @property_if(_is_line, NO_COEFFICIENTS)
+    def coef_(self) -> Array:
+        """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
+        members: Any = self.classifier_.members
+        weights: Array = members.with_intercept[:-1].T.astype(float)
+        return -weights if self._first_is_positive else weights
+
+    @property_if(_is_line, NO_COEFFICIENTS)
+    def intercept_(self) -> Array:
+        """The intercept of `decision_function`, (1,), where one linear classifier decides."""
+        members: Any = self.classifier_.members
+        intercept: Array = members.with_intercept[-1].astype(float)
+        return -intercept if self._first_is_positive else intercept
+
+    @property_if(_has_importances, NO_IMPORTANCES)
+    def feature_importances_(self) -> Array:
+        """Share of the trees' splits that each feature has, for trees."""
+        return importances(self.classifier_.members)
 
     def to_deterministic(self) -> RateClassifier:
         """Return a fitted copy that predicts with the deterministic output."""
@@ -443,16 +499,17 @@ class RateClassifier(Judged):
         return copy
 
     def _features(self, X: Any) -> Any:
+        if not hasattr(self, "categories_") and is_valid(self, X):
+            return X
+        missing = make_model(self.model).takes_missing
         known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
-        return validated(self, Categories(known).coded(X), reset=False, missing=make_model(self.model).takes_missing)
+        return validated(self, Categories(known).coded(X) if missing else X, reset=False, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 
-    def _unconstrained(self, sample: Sample) -> tuple[str, str, Array] | None:
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         free = self._outputs.get("unconstrained")
-        if free is None:
-            return None
-        return *UNCONSTRAINED, free.positive_probability(sample.X, sample.examples.columns)
+        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes))
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
@@ -488,11 +545,14 @@ class RateClassifier(Judged):
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)
 
+    def _export(self) -> Export:
+        return exporting.of_classifier(self)
+
 
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:
     """Where a linear model ended, for the next fit to begin at: the last iterates, or the members of the mixture."""
     if solution.play is not None:
-        return solution.record.end() if solution.learner.shifts else None
+        return solution.record.end()
     members = outcome.outputs["stochastic"].members
     if not isinstance(members, LinearMembers):
         return None

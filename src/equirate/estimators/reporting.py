@@ -21,9 +21,13 @@ from ..data.examples import Examples, to_numpy
 from ..data.sample import Sample
 from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
-from ..report.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
-from ..report.report import Report
+from ..problem.problem import Problem
+from ..reports.card import DRAWS
+from ..reports.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
+from ..reports.intersections import intersection_notes
+from ..reports.report import Report
 from .keys import row_keys
+from .predictions import decided
 
 if TYPE_CHECKING:
     from .frontier import Frontier
@@ -55,6 +59,7 @@ def of_data(
     confidence: float,
     baseline: Any,
     frontier: Frontier | None,
+    sensitive_features: Any = None,
 ) -> Report:
     """The same and the data given, with rates by slice, a baseline and, where there is one, a frontier."""
     problem, features, examples = estimator.problem_, sample.X, sample.examples
@@ -67,7 +72,12 @@ def of_data(
 
     ours = estimator.classifier_.positive_probability(features, examples.columns)
     beside = None
-    found = estimator._unconstrained(sample) if baseline is None else _given(estimator, X, baseline, len(ours))
+    if baseline is None:
+        found = estimator._unconstrained(features, examples.columns)
+    else:
+        classes, positive = estimator.classes_, estimator._positive()
+        name, theirs = baseline_of(baseline, X, sensitive_features, classes, positive, len(ours))
+        found = name, "", theirs
     if found is not None:
         name, note, theirs = found
         moved = changes(problem, examples, ours, theirs)
@@ -79,7 +89,9 @@ def of_data(
             points.append(Point(level, evaluated(there), rates(there)))
     shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
-    head["notes"] = (*head["notes"], *_draws(estimator, sample, tested, evaluated))
+    asked = Problem(estimator.objective, estimator.constraints)
+    crossed = intersection_notes(asked, examples, ours)
+    head["notes"] = (*head["notes"], *_draws(estimator, sample, tested, evaluated), *crossed)
     return Report(
         **head,
         parts={**estimator.parts_, "test": tested},
@@ -121,12 +133,11 @@ def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np
 
 
 def _head(estimator: Judged) -> dict[str, Any]:
-    positive = estimator._positive()
     history = getattr(estimator, "history_", None)
     return {
         "problem": repr(estimator.problem_),
         "notes": tuple(estimator.notes_),
-        "positive_label": repr(positive.item() if isinstance(positive, np.generic) else positive),
+        "positive_label": shown_label(estimator._positive()),
         "course": Course.of(history) if history and len(history["round"]) else None,
         "certification": _certification(estimator),
     }
@@ -140,35 +151,54 @@ def _certification(estimator: Judged) -> Certification | None:
     return replace(found, certified=False, reasons=())
 
 
-def _given(estimator: Judged, X: Any, baseline: Any, length: int) -> tuple[str, str, Array]:
+def baseline_of(
+    baseline: Any, X: Any, sensitive_features: Any, classes: NDArray[Any], positive: Any, length: int
+) -> tuple[str, Array]:
     """Name and predictions of the baseline that a user gave."""
     name = None
     if isinstance(baseline, Mapping):
         if len(baseline) != 1:
             raise DataError(f"a baseline is one classifier under one name; got {len(baseline)}")
         ((name, baseline),) = baseline.items()
-    if hasattr(baseline, "predict_pmf"):  # a mixture: as it is expected to decide
-        column = list(baseline.classes_).index(estimator._positive())
-        mixed = np.asarray(baseline.predict_pmf(X), dtype=float)[:, column]
-        # A column with gaps is added up in another order: the same mixture would differ from itself in the last digit.
-        return str(name or type(baseline).__name__), "", np.ascontiguousarray(mixed)
-    if hasattr(baseline, "predict"):
-        return str(name or type(baseline).__name__), "", _decisions(estimator, baseline.predict(X), length)
-    return str(name or "the predictions given"), "", _decisions(estimator, baseline, length)
+    if not hasattr(baseline, "predict"):
+        return str(name or "the predictions given"), as_probabilities(baseline, classes, positive, length)
+    predictions = decided(baseline, X, sensitive_features, positive)
+    return str(name or type(baseline).__name__), as_probabilities(predictions, np.array([0.0, 1.0]), 1.0, length)
 
 
-def _decisions(estimator: Judged, predictions: Any, length: int) -> Array:
+def as_probabilities(
+    predictions: Any, classes: NDArray[Any], positive: Any, length: int, what: str = "baseline"
+) -> Array:
     """Labels, or probabilities of predicting the positive one, as numbers from 0 to 1."""
     values = to_numpy(predictions)
     if values.shape != (length,):
-        raise DataError(f"the baseline must give one prediction per example, ({length},); got {values.shape}")
-    if values.dtype.kind == "f" and not np.isin(values, estimator.classes_).all():
+        raise DataError(f"the {what} must give one prediction per example, ({length},); got {values.shape}")
+    known = np.isin(values, classes)
+    if values.dtype.kind == "f" and not known.all():
         if not ((values >= 0) & (values <= 1)).all():
-            raise DataError(
-                "the baseline's predictions must be labels, or probabilities of predicting the positive one"
-            )
+            raise DataError(f"the {what}'s predictions must be labels, or probabilities of predicting the positive one")
         return values.astype(float)
-    return estimator._labels(values).astype(float)
+    if not known.all():
+        strange = sorted({str(label) for label in values[~known].tolist()})
+        raise DataError(
+            f"the {what} predicts labels that were not in training: {', '.join(strange[:5])}; the labels are "
+            f"{classes.tolist()}"
+        )
+    return np.asarray(values == positive, dtype=float)
+
+
+def shown_label(label: Any) -> str:
+    """A label as text."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
+def _how_drawn(estimator: Judged) -> str:
+    """How a row comes to its decision."""
+    if estimator.classifier_.is_deterministic:
+        return "without a draw: one classifier decides every row"
+    if getattr(estimator, "output", "") == "hashed":
+        return "by a salted hash of the row, or of the key given to predict: the same row is always decided alike"
+    return "for each row by its place in the batch, repeatably for a random_state"
 
 
 def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
@@ -177,12 +207,17 @@ def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
     written = BaseEstimator.__repr__(estimator, N_CHAR_MAX=100_000)
     attributes = sorted({name for rate in estimator.problem_.rates() for name in rate.slice.attributes})
     facts = {"attributes that groups are made of": ", ".join(attributes) or "none"}
+    facts[DRAWS] = _how_drawn(estimator)
     if hasattr(estimator, "n_features_in_"):
         facts["features"] = f"{estimator.n_features_in_:,}"
     if hasattr(estimator, "n_rounds_"):
         facts["rounds played"] = f"{estimator.n_rounds_:,}"
     if getattr(estimator, "margin_", 0.0):
         facts["margin kept, as a share of what the test's bound reaches"] = f"{estimator.margin_:g}"
+    made = getattr(estimator, "provenance_", None)
+    if made is not None:
+        known = {"trained": made.date, "model, SHA-256": made.model, "training data, SHA-256": made.data}
+        facts |= {name: value for name, value in known.items() if value}
     versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
     written = re.sub(r" at 0x[0-9a-f]+", "", written)  # the same settings are written the same way
     return Origin(written, members, facts, {**versions, "Python": platform.python_version()})

@@ -19,6 +19,7 @@ from sklearn.frozen import FrozenEstimator
 
 from .._core.errors import FileError
 from .._core.plain import plain
+from .._core.provenance import Provenance
 from .._core.records import build
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Rule, Text, shown
 from ..game.algorithms import ALGORITHMS, Algorithm
@@ -274,6 +275,8 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
             setattr(estimator, attribute, manifest[name])
+    if "provenance" in manifest:
+        estimator.provenance_ = build(Provenance, manifest["provenance"])
     said = manifest.get("certification")
     estimator.certification_ = None if said is None else _certification(said, estimator.problem_)
     return estimator

@@ -1,18 +1,18 @@
 """`scorer`: a problem as a scikit-learn scorer, for cross-validation and searches over parameters.
 
 In: an objective and constraints. Out: a `RateScorer`, called with a fitted classifier and data, which says how well the
-classifier solves the problem: the objective, less a price for the largest violation.
+classifier solves the problem: the objective, less a price for the largest violation. It has the parts that
+``sklearn.metrics.make_scorer`` gives a scorer, so that tools that take those apart (`TunedThresholdClassifierCV`,
+displays of learning curves) work with it.
 """
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from .._core.errors import DataError, EquirateError
@@ -20,7 +20,9 @@ from ..data.examples import Examples, fill_missing, refuse_missing, to_numpy
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem
+from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_whole, refuse_without_index
 from .judging import MISSING, read_like_labels
+from .predictions import decided, served
 
 Array = NDArray[np.float64]
 
@@ -35,6 +37,7 @@ def scorer(
     penalty: float = PRICE,
     pos_label: Any = None,
     missing: str = "refuse",
+    sensitive_features: Any = None,
 ) -> RateScorer:
     """Make a scikit-learn scorer of a problem: the objective, less ``penalty`` times the largest violation.
 
@@ -52,6 +55,9 @@ def scorer(
         The label to call positive; by default the classifier's own, or the larger one.
     missing
         What to do with missing values in an attribute: ``"refuse"``, or ``"group"``, as in `RateClassifier`.
+    sensitive_features
+        A pandas data frame or series with the attributes of everybody; the rows that are scored are looked up in it by
+        ``X.index``. For tools that route nothing, such as ``sklearn.inspection.permutation_importance``.
 
     Returns
     -------
@@ -86,18 +92,28 @@ def scorer(
         raise EquirateError(f"the penalty must be a number of at least 0; got {penalty!r}")
     if missing not in MISSING:
         raise EquirateError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {missing!r}")
-    return RateScorer(problem, float(penalty), pos_label, missing)
+    if sensitive_features is not None:
+        refuse_without_index(sensitive_features)
+    return RateScorer(problem, float(penalty), pos_label, missing, sensitive_features)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RateScorer:
-    """A problem as a scikit-learn scorer; made by `scorer`."""
+    """A problem as a scikit-learn scorer; made by `scorer`.
+
+    ``people`` are attributes to look rows up in by their index, ``requests`` what scikit-learn is asked to pass on.
+    """
 
     problem: Problem
     penalty: float = PRICE
     pos_label: Any = None
     missing: str = "refuse"
-    requests: dict[str, Any] = field(default_factory=lambda: {"sensitive_features": True, "sample_weight": None})
+    people: Any = None
+    requests: tuple[tuple[str, Any], ...] = (("sensitive_features", True), ("sample_weight", None))
+
+    # What scikit-learn's own scorers consist of; its tools take them apart.
+    _sign: ClassVar[int] = 1
+    _response_method: ClassVar[str] = "predict"
 
     def __call__(
         self,
@@ -109,14 +125,52 @@ class RateScorer:
     ) -> float:
         """Score a fitted classifier on data."""
         classes = np.asarray(getattr(estimator, "classes_", np.unique(to_numpy(y_true))))
+        if self.people is not None and sensitive_features is None:
+            sensitive_features = looked_up(self.people, X)
+        sensitive_features = named(sensitive_features, attribute_names(self.problem), X)
+        refuse_whole(sensitive_features, len(to_numpy(y_true)))
         positive = self._positive(estimator, classes)
+        predictions = decided(estimator, X, sensitive_features, positive)
+        return self._value(y_true, predictions, classes, positive, sensitive_features, sample_weight, X)
+
+    def _score_func(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> float:
+        """Score predicted labels; the larger label is the positive one where nothing else is said."""
+        labels, predicted = to_numpy(y_true), to_numpy(y_pred)
+        classes = np.unique(np.concatenate([labels, predicted]))
+        if self.people is not None and sensitive_features is None:
+            sensitive_features = looked_up(self.people, y_true)
+        sensitive_features = named(sensitive_features, attribute_names(self.problem))
+        positive = classes[-1] if pos_label is None else pos_label
+        decisions = np.asarray(predicted == positive, dtype=float)
+        return self._value(labels, decisions, classes, positive, sensitive_features, sample_weight, None)
+
+    def _value(
+        self,
+        y_true: ArrayLike,
+        predictions: Array,
+        classes: NDArray[Any],
+        positive: Any,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None,
+        X: Any,
+    ) -> float:
+        """The objective of some predictions, less the price of the largest violation."""
         labels = to_numpy(y_true)
         refuse_missing(labels, "y")
         examples = Examples.of((labels == positive).ravel(), sensitive_features, sample_weight, fallback=X)
+        refuse_unrouted(self.problem, examples)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
         examples = examples.with_columns(read_like_labels(columns, self.problem.baselines(), classes, positive))
         problem = self.problem.expanded(examples)
-        measure = measurer(examples, _decided(estimator, X, sensitive_features, positive))
+        measure = measurer(examples, predictions)
         objective = float(problem.objective.expr.value(measure))
         broken = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]
         violation = max(broken, default=0.0)
@@ -124,12 +178,23 @@ class RateScorer:
         return score if not violation > 0 else score - self.penalty * violation
 
     def _positive(self, estimator: Any, classes: NDArray[Any]) -> Any:
-        chosen = getattr(_served(estimator), "pos_label", None) if self.pos_label is None else self.pos_label
+        chosen = getattr(served(estimator), "pos_label", None) if self.pos_label is None else self.pos_label
         if chosen is None:
             return classes[-1]
         if chosen not in classes:
             raise DataError(f"pos_label {chosen!r} is not among the labels {classes.tolist()!r}")
         return chosen
+
+    @property
+    def __name__(self) -> str:
+        return repr(self.problem.objective)
+
+    @property
+    def _kwargs(self) -> dict[str, Any]:
+        return {} if self.pos_label is None else {"pos_label": self.pos_label}
+
+    def _accept_sample_weight(self) -> bool:
+        return True
 
     # -- routing ---------------------------------------------------------------------------------
 
@@ -137,39 +202,27 @@ class RateScorer:
         """Return the scorer with other requests for metadata: True, False, None, or the name that it is passed by."""
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         changed = {name: value for name, value in given.items() if value is not UNCHANGED}
-        return replace(self, requests={**self.requests, **changed})
+        return replace(self, requests=tuple({**dict(self.requests), **changed}.items()))
 
     def get_metadata_routing(self) -> Any:
         """What scikit-learn is asked to pass on to the scorer."""
         request = MetadataRequest(owner=self)
-        for name, wanted in self.requests.items():
+        for name, wanted in self.requests:
             request.score.add_request(param=name, alias=wanted)
         return request
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return (self.problem, self.penalty, self.pos_label, self.missing, self.requests)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RateScorer):
+            return NotImplemented
+        return self._key == other._key and self.people is other.people
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     def __repr__(self) -> str:
         constraints = f", {list(self.problem.constraints)!r}" if self.problem.constraints else ""
         return f"scorer({self.problem.objective!r}{constraints})"
-
-
-def _served(estimator: Any) -> Any:
-    """The classifier that decides: the last step of a pipeline, the best one of a search."""
-    if isinstance(estimator, Pipeline):
-        return _served(estimator[-1])
-    return _served(estimator.best_estimator_) if hasattr(estimator, "best_estimator_") else estimator
-
-
-def _decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> Array:
-    """Probability of deciding for the positive label: a mixture's own, or 0 and 1."""
-    if hasattr(estimator, "best_estimator_"):
-        return _decided(estimator.best_estimator_, X, sensitive_features, positive)
-    if isinstance(estimator, Pipeline) and hasattr(_served(estimator), "predict_pmf"):
-        for _, step in estimator.steps[:-1]:  # a pipeline has no predict_pmf
-            X = X if step in (None, "passthrough") else step.transform(X)
-        return _decided(estimator[-1], X, sensitive_features, positive)
-    mixed = hasattr(estimator, "predict_pmf")
-    decide = estimator.predict_pmf if mixed else estimator.predict
-    takes = sensitive_features is not None and "sensitive_features" in inspect.signature(decide).parameters
-    answer = to_numpy(decide(X, sensitive_features=sensitive_features) if takes else decide(X))
-    if mixed:
-        return np.asarray(answer[:, list(estimator.classes_).index(positive)], dtype=float)
-    return np.asarray(answer == positive, dtype=float)

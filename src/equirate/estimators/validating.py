@@ -13,8 +13,28 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .._core.errors import DataError
-from ..data.examples import refuse_missing, shared_names, to_numpy
+from ..data.examples import refuse_lazy, refuse_missing, shared_names, to_numpy
 from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_infinite
+
+
+def is_valid(estimator: Any, X: Any) -> bool:
+    """Whether features are a plain array that every check would pass as it is: what serving one row should cost.
+
+    Everything else, and an array that some check would refuse or warn of, goes through `validated`.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in _FLOATS or not X.dtype.isnative:
+        return False
+    if (
+        not len(X)
+        or X.shape[1] != getattr(estimator, "n_features_in_", None)
+        or hasattr(estimator, "feature_names_in_")
+    ):
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(np.einsum("ij,ij->", X, X, dtype=np.float64)))
+
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = False) -> Any:
@@ -24,6 +44,8 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
     """
     if sp.issparse(X):
         refuse_corrupt(X)
+    elif feature_names(X) is not None:
+        refuse_lazy(X, "X")
     shared = shared_names(X)
     if shared:  # scikit-learn tells features by their names
         raise DataError(f"X has several columns called {', '.join(map(repr, sorted(shared)))}: rename them")

@@ -20,8 +20,9 @@ objective and constraints counts as P2. "True" multipliers see the rates themsel
 the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
 two rows are not the paper's. Multipliers that price every function at the present rates (its gradient there) and learn
 those of the constraints alone lead a network to where a ratio is best, without swinging around it; no theorem says so.
-Column generation solves for the multipliers instead of stepping them: they are the duals of the best mixture so far, and
-a model needs to answer them a few times only (`column_generation`). It is what ``"auto"`` means for all but networks.
+Column generation solves for the multipliers instead of stepping them: they are the duals of the best mixture so far,
+and a model needs to answer them a few times only (`column_generation`). It is what ``"auto"`` means for all but
+networks.
 
 A variant is `dataclasses.replace` of an algorithm, say with other settings of its multipliers:
 ``replace(coco, multipliers=OuterAscent(inner=20, growing=False))``.
@@ -35,12 +36,13 @@ from typing import Any
 
 from .._core.errors import AlgorithmError, EquirateError
 from ..language.curvature import Curvature
-from ..players.model import Descend, ModelPlayer, Respond
 from ..players.duals import MasterDuals
+from ..players.model import Descend, ModelPlayer, Respond
 from ..players.multipliers import Ascent, Following, FollowTheLeader, MultiplierPlayer, OuterAscent, SwapRegret
 from ..players.slack import BestSlack, DescendingSlack, ImpliedSlack, SlackPlayer
 from ..problem.canonical import Program, RatioForm, canonicalize
 from ..problem.problem import Problem
+from .automatic import automatic
 from .loop import Players
 
 __all__ = [  # noqa: RUF022  (in the order of the table)
@@ -174,9 +176,7 @@ ALGORITHMS = {
 }
 
 
-def choose(
-    algorithm: Any, problem: Problem, descends: bool, batches: bool = False, steps: bool = False
-) -> Algorithm:
+def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = False, steps: bool = False) -> Algorithm:
     """Turn what users give as ``algorithm`` into an algorithm.
 
     ``"auto"`` is column generation. A network, which is fed with ``batches``, plays a game instead: ``surrogate`` for
@@ -192,7 +192,8 @@ def choose(
     elif isinstance(algorithm, str) and algorithm in ALGORITHMS:
         chosen = ALGORITHMS[algorithm]
     elif algorithm == "auto":
-        chosen = _game(problem) if batches or (descends and (steps or problem.losses())) else column_generation
+        game = batches or (descends and steps)
+        chosen = _game(problem) if game else ALGORITHMS[automatic(problem)]
     else:
         names = ", ".join(map(repr, ("auto", *ALGORITHMS)))
         raise AlgorithmError(f"the algorithm must be one of {names}, or an Algorithm; got {algorithm!r}")

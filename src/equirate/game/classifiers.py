@@ -114,8 +114,11 @@ class Classifier:
         return self._pick(decided, hashed_uniform(X, salt, key))
 
     def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
-        member = np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
-        return decided[np.arange(len(decided)), member].astype(int)
+        return decided[np.arange(len(decided)), self.drawn(u)].astype(int)
+
+    def drawn(self, u: Array) -> NDArray[np.intp]:
+        """The member that each number in [0, 1) draws."""
+        return np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
 
     def evaluate(
         self,

@@ -1,11 +1,12 @@
 """Column generation: Algorithm 1 with fully corrective multipliers, and what ``"auto"`` means for most models.
 
-In: a table, and an oracle that answers costs with families of classifiers. Out: the columns that were worth mixing, with
-their best mixture. `engine` binds this to models and rows.
+In: a table, and an oracle that answers costs with families of classifiers. Out: the columns that were worth mixing,
+with their best mixture. `engine` binds this to models and rows.
 
-The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). Through the table
-they are one cost per cell. The *oracle* answers them, and what costs less than every column joins. A family is a set of
-classifiers whose sums are all known, such as the thresholds of one score: those are priced without asking the oracle.
+The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). Through the
+table they are one cost per cell. The *oracle* answers them, and what costs less than every column joins. A family is a
+set of classifiers whose sums are all known, such as the thresholds of one score: those are priced without asking the
+oracle.
 
 1. Begin with the families that the oracle knows by itself.
 2. *Master*: mix the columns, price all known families, let the cheapest classifier of each join; repeat until none
@@ -52,6 +53,8 @@ _CHEAPER = 1e-5
 class Pass:
     """Where a generation stood after an answer: the best mixture so far, with its prices."""
 
+    round: int
+    """Answers so far; 0 for the columns that it began with."""
     objective: float
     """In the user's own sense."""
     violation: float
@@ -78,6 +81,8 @@ class Course:
         do not prove that.
     violation_bound
         No mixture of all classifiers of the model has a smaller violation; 0 where nothing is proven.
+    apart
+        Whether the model answered on other rows than the table's, so that its answers prove nothing there.
     """
 
     table: Table
@@ -86,6 +91,7 @@ class Course:
     bound: float | None = None
     violation_bound: float = 0.0
     interrupted: bool = False
+    apart: bool = False
 
     def history(self) -> dict[str, Array]:
         """Arrays over the stages, with a last axis of one configuration."""
@@ -116,7 +122,8 @@ class Generation:
     training
         The table whose costs the oracle answers, where that has other weights.
     exact
-        Whether the oracle's answers are exact, so that they prove bounds over all classifiers of the model.
+        Whether the oracle's answers to this table's costs are exact, so that they prove bounds over all classifiers of
+        the model.
     """
 
     table: Table
@@ -163,7 +170,15 @@ class Generation:
     def course(self, passes: int) -> Course:
         """How it went, with so many passes over the data."""
         bound = self.bound if np.isfinite(self.bound) else None
-        return Course(self.table, tuple(self.stages), passes, bound, self.violation_bound, self.interrupted)
+        return Course(
+            self.table,
+            tuple(self.stages),
+            passes,
+            bound,
+            self.violation_bound,
+            self.interrupted,
+            apart=self.training is not None,
+        )
 
     # -- the master ------------------------------------------------------------------------------
 
@@ -185,7 +200,7 @@ class Generation:
 
     def learn(self, families: Sequence[Family], settled: bool = True) -> None:
         """Take the answers in, and mix again; ``settled`` says whether they were as good as the oracle's get."""
-        if self.exact and self.mixture is not None:
+        if self.exact and self.training is None and self.mixture is not None:
             self._prove(families)
         self.families += families
         self.improve()
@@ -193,7 +208,8 @@ class Generation:
 
     def _prove(self, families: Sequence[Family]) -> None:
         """What exact answers to the last prices prove: the programme's value plus the least reduced cost."""
-        assert self.mixture is not None and self.master is not None
+        assert self.mixture is not None
+        assert self.master is not None
         prices = self.mixture.prices[0]
         offset = float(prices @ self.table.offset[: len(prices)])
         own = self.spread(self.table.coefficients(prices[:, None]))[:, 0] * self.factors
@@ -252,7 +268,8 @@ class Generation:
 
     def ask(self) -> Array:
         """Costs by cell of the table that the oracle is to answer, (cells, answers); the first ones matter most."""
-        assert self.mixture is not None and self.master is not None
+        assert self.mixture is not None
+        assert self.master is not None
         prices = list(self.mixture.prices)
         asked = prices[:1]
         if self.master.has_ratios:
@@ -276,7 +293,8 @@ class Generation:
         sign = -1.0 if self.table.program.problem.objective.sense == "maximize" else 1.0
         mixture = self.mixture
         bound = None if mixture.bound is None else sign * mixture.bound
-        stage = Pass(sign * mixture.objective, mixture.violation, bound, mixture.prices[-1], len(self.places))
+        count, columns = len(self.stages), len(self.places)
+        stage = Pass(count, sign * mixture.objective, mixture.violation, bound, mixture.prices[-1], columns)
         self.stages.append(stage)
 
 

@@ -116,7 +116,7 @@ class Generator:
         if part is not None and not mix_apart:
             part = _halved(part, cells)
         engine = LinearEngine.of(sample, cells, part, 1 if part is None else int(part.max(initial=1)) + 1, model)
-        begin = None if self.start is None else engine.rows.standard(np.asarray(self.start.parameters, dtype=float))
+        begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
         generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
         courses = [generation.course(engine.passes)]
         columns, W = engine.columns(generation, sample, judge.cells)
@@ -160,7 +160,8 @@ class Generator:
             course = generation.course(passes) if course is None else course
             columns = generation.columns().measured(judge.rates(generation.gathered(_sums(generation))))
             found = columns if found is None else found.join(columns)
-        assert found is not None and course is not None  # there is at least one level
+        assert found is not None  # there is at least one level
+        assert course is not None
         return self._solution(problem, judge, found, learner, tuple(f.snapshot for f in families), course, exact)
 
     def _solution(
@@ -200,6 +201,16 @@ def _at_level(judge: Table, problem: Problem, level: float | Array) -> Table:
     if not np.any(level):
         return judge
     return make_table(canonicalize(loosened(problem, level)), judge.examples, judge.cells)
+
+
+def _weights(start: Start, width: int) -> Array:
+    """The weights of an earlier fit, with a row of intercepts."""
+    found = np.asarray(start.parameters, dtype=float)
+    if found.ndim != 2 or len(found) not in (width, width + 1):
+        raise AlgorithmError(
+            f"cannot continue: the earlier fit has weights of shape {found.shape}, and there are {width} features"
+        )
+    return found if len(found) > width else np.vstack([found, np.zeros((1, found.shape[1]))])
 
 
 def _listed(model: Linear, sample: Sample, cells: Cells) -> Learner | None:

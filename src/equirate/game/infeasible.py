@@ -2,9 +2,9 @@
 
 In: a `Solution` whose best mixture breaks a constraint. Out: the mixture that breaks them least in their own units, and
 a `Conflict`: a smallest set of constraints that cannot be met together (a deletion filter over programmes of mixtures)
-with the smallest tolerance that it can be met with. Where the model answers exactly, it is asked for whatever would make
-the largest violation smaller, so that the answer is one about all its classifiers. Nothing here is computed for what is
-feasible.
+with the smallest tolerance that it can be met with. Where the model answers exactly, it is asked for whatever would
+make the largest violation smaller, so that the answer is one about all its classifiers. Nothing here is computed for
+what is feasible.
 """
 
 from __future__ import annotations

@@ -3,20 +3,23 @@
 In: a problem's table, features, and the part of every row. Out: columns with their weights for the features as given,
 counted as `predict` decides. `engine` calls this.
 
-The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says whether refined columns
-are kept: where both of its halves agree. Where there are few rows for each feature, the model trains on three quarters
-and the mixture is chosen on the rest.
+The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than
+the regression of the labels, where that meets the constraints, and refined columns, each only where both halves of the
+quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters and the
+mixture is chosen on the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -33,6 +36,14 @@ from .refining import refine
 Array = NDArray[np.float64]
 Watch = Callable[[Sequence[Generation]], Any]
 
+DENSE = 16_000_000
+"""Values up to which sparse features are made dense, and so get second moments: fewer passes, the same result."""
+LABELS = 10
+"""Steps for the regression of the labels, at most."""
+MET = 1e-3
+"""A violation that counts as none."""
+FEWEST = 5
+"""Held-out rows in a cell, on average, from which on a half of them can say whether to refine."""
 WIDEST = 400
 """Features up to which the ridge is chosen where rows are few."""
 COUNTED = 48
@@ -45,6 +56,8 @@ _BLOCK = 1 << 16
 @dataclass(eq=False)
 class LinearEngine:
     """Rows, parts and settings of a fit; generations of several problems and parts may share them.
+
+    A direction of a model without an intercept has one threshold, 0; with one it has many.
 
     Attributes
     ----------
@@ -65,19 +78,30 @@ class LinearEngine:
     passes: int = 0
 
     @classmethod
-    def of(cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear) -> LinearEngine:
+    def of(
+        cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear
+    ) -> LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         part = np.zeros(len(sample), dtype=np.intp) if part is None else part
         fine = cells if parts == 1 else Folds(part, np.zeros((1, parts), dtype=bool)).cells(cells)
-        centre = setting.intercept or setting.standardise
-        return cls(CellRows(features(sample.X, len(sample)), fine, centre=centre), parts, setting)
+        X, shared = features(sample.X, len(sample)), peers()
+        sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
+            X = X.toarray()
+        return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting)
 
     def __post_init__(self) -> None:
         self.penalty = self._penalties()[0]
 
     def _penalties(self) -> list[Array]:
-        """Ridges to choose from, on every weight; those of features as given grow with the scale of each."""
-        ridges = [self.setting.penalty * self.rows.total] if self.setting.penalty else list(RIDGES)
+        """Ridges to choose from, on every weight, for rows that weigh 1 on average.
+
+        Those of features as given grow with the scale of each.
+        """
+        mean = self.rows.total / max(self.rows.shared.total(len(self.rows.order)), 1)
+        ridges = [mean * ridge for ridge in RIDGES]
+        if self.setting.penalty:
+            ridges = [self.setting.penalty * self.rows.total]
         each = np.ones(len(self.rows.scale))
         if not self.setting.standardise:
             each = np.minimum(1 / self.rows.scale**2, 1e12)
@@ -109,10 +133,9 @@ class LinearEngine:
     def view(self, train: Sequence[int], measure: Sequence[int] | None = None, totals: Array | None = None) -> View:
         """Directions trained on some parts and counted on others (by default the same)."""
         factors = self.factors(train, totals)
-        view = View(
-            self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty
-        )
-        view.directions = [view.origin()]
+        view = View(self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty)
+        origin = view.origin()
+        view.directions = [origin if self.setting.intercept else self.rows.at_zero(origin)]
         return view
 
     # -- generations -----------------------------------------------------------------------------
@@ -125,13 +148,15 @@ class LinearEngine:
             W = view.propose(generation.spread(labels[:, None])) if start is None else start
             view.directions += self._score(W)
         sources = [Source.CONSTANT] + [Source.LABELS] * (len(view.directions) - 1)
-        families = [self.family(each, source) for each, source in zip(view.directions, sources, strict=True)]
+        families = [Family(each.sums, source, each) for each, source in zip(view.directions, sources, strict=True)]
         generation.begin(families, labels)
         return generation
 
     def go_on(self, before: Generation, view: View, table: Table | None = None) -> Generation:
         """A generation for other rows or for another problem, with what an earlier one has found."""
         table = before.table if table is None else table
+        if len(before.families) < len(view.directions):  # the regression of the labels alone
+            return self.begin(view, table)
         labels = np.where(table.cells.labels == 1, -1.0, 1.0)
         generation = Generation(table, view.measure)
         assert before.mixture is not None
@@ -143,14 +168,12 @@ class LinearEngine:
             generation.interrupted = True
         return generation
 
-    def family(self, direction: Direction, source: Source) -> Family:
-        """The thresholds of a direction; without an intercept there is only one, at 0."""
-        return Family(direction.sums, source, direction)
-
     def _score(self, W: Array) -> list[Direction]:
         self.passes += 1
-        found = self.rows.score(W)
-        return found if self.setting.intercept else [self.rows.at_zero(each) for each in found]
+        if self.setting.intercept:
+            return self.rows.score(W)
+        W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its ridge leaves next to nothing, which is not nothing
+        return [self.rows.at_zero(each) for each in self.rows.score(W)]
 
     def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
         """Generate columns; all generations share each pass."""
@@ -164,7 +187,7 @@ class LinearEngine:
                 own, found = found[: W.shape[1]], found[W.shape[1] :]
                 view = views[id(generation)]
                 view.directions += own
-                answers.append(([self.family(each, Source.PRICED) for each in own], view.settled))
+                answers.append(([Family(each.sums, Source.PRICED, each) for each in own], view.settled))
             return answers
 
         generate([generation for generation, _ in pairs], answer, passes, watch)
@@ -172,7 +195,13 @@ class LinearEngine:
     # -- one problem -----------------------------------------------------------------------------
 
     def fit(
-        self, table: Table, *, mix_apart: bool, passes: int = PASSES, watch: Watch | None = None, start: Array | None = None
+        self,
+        table: Table,
+        *,
+        mix_apart: bool,
+        passes: int = PASSES,
+        watch: Watch | None = None,
+        start: Array | None = None,
     ) -> tuple[Generation, View]:
         """Generate columns for a problem by the rule of the module's docstring; all parts but 0 are held out."""
         everything = range(self.parts)
@@ -186,7 +215,10 @@ class LinearEngine:
         trained, view = self.view([0]), self.view(everything)
         first = self.begin(trained, table, start)
         self.run([(first, trained)], passes, watch)
-        keep = not first.interrupted and self._gate(first, trained)
+        if not first.interrupted and self._labels_suffice(first, trained):
+            return self._only_labels(view, table), view
+        # Without an intercept a direction has one threshold, and the search needs many.
+        keep = self.setting.intercept and not first.interrupted and self._gate(first, trained)
         view.directions = list(trained.directions)
         generation = self.go_on(first, view)
         if not first.interrupted:
@@ -195,8 +227,39 @@ class LinearEngine:
             refine(generation, view)
         return generation, view
 
+    def _labels_suffice(self, generation: Generation, view: View) -> bool:
+        """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good."""
+        only = self._only_labels(view, generation.table)
+        halves = [self.factors([part]) for part in range(1, self.parts)]
+        if only.improve().violation > MET:
+            return False
+        return any(_value_on(only, factors) <= _value_on(generation, factors) for factors in halves)
+
+    def _only_labels(self, view: View, table: Table) -> Generation:
+        """A generation with one column: the regression of the labels, at its own threshold."""
+        labels = np.where(table.cells.labels == 1, -1.0, 1.0)
+        generation = Generation(table, view.measure)
+        costs = generation.spread(labels[:, None])
+        for _ in range(LABELS):
+            W = view.propose(costs)
+            if view.settled:
+                break
+            view.directions += self._score(W)
+        best = view.best(costs[:, 0])
+        place = int(np.argmin(np.abs(best.edges)))
+        one = replace(best, edges=best.edges[[place]], sums=best.sums[:, [place]])
+        generation.begin([Family(one.sums, Source.LABELS, one)], labels)
+        generation.learn(())
+        return generation
+
     def _gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows."""
+        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
+
+        Halves with hardly a row in a cell say nothing: there nothing is refined.
+        """
+        totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
+        if self.rows.shared.total(len(self.rows.order)) * totals.sum() < self.rows.total * FEWEST * totals.size:
+            return False
         halves = [self.factors([part]) for part in range(1, self.parts)]
         known, mixture = (len(generation.families), len(view.directions)), generation.mixture
         before = [_value_on(generation, factors) for factors in halves]
@@ -234,8 +297,9 @@ class LinearEngine:
         return Columns.of(generation.table.rates(sums), source, handle), W
 
     def _worth_counting(self, generation: Generation) -> list[int]:
-        """Columns of the mixture with their neighbours, the best single ones, and those that cost least at its prices."""
-        assert generation.mixture is not None and generation.master is not None
+        """Columns of the mixture with their neighbours, the best single ones, and the cheapest at its prices."""
+        assert generation.mixture is not None
+        assert generation.master is not None
         support = [generation.places[k] for k in np.flatnonzero(generation.mixture.weights)]
         near = [(f, k + step) for f, k in support for step in (-1, 1)]
         generation.add([(f, k) for f, k in near if 0 <= k < generation.families[f].sums.shape[1]])

@@ -314,4 +314,3 @@ class Game:
         record = self.record
         last = record.rates[-1], record.losses[-1]
         return Moment(t, self.rules.n_rounds, self.active, record, self.table, *last, self.rules.levels)
-

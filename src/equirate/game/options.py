@@ -72,17 +72,18 @@ class Options:
         """Passes of column generation at most."""
         return _count(self.n_rounds, "n_rounds", PASSES)
 
-    def plain_levels(self) -> list[float]:
-        """Levels of column generation: each loosens all constraints alike."""
-        if self.levels is None:
-            return [0.0]
-        array = np.asarray(self.levels, dtype=float)
-        if array.ndim > 1 or not array.size or not np.isfinite(array).all():
+    def generated_levels(self, n_constraints: int) -> list[Array]:
+        """Levels of column generation: how far each constraint is loosened; by nothing where none are given."""
+        return [np.zeros(n_constraints)] if self.levels is None else _levels(self.levels, n_constraints)
+
+    def seed(self) -> int:
+        """The seed of column generation, which takes one."""
+        seeds = _seeds(self.seeds)
+        if len(seeds) > 1:
             raise AlgorithmError(
-                "column_generation takes levels of shape (levels,), all finite: name an algorithm of the paper for "
-                "levels of each constraint"
+                f"column_generation takes one seed; got {self.seeds!r}: name an algorithm of the paper to play several"
             )
-        return [float(level) for level in np.atleast_1d(array)]
+        return seeds[0]
 
     def refuse_game_settings(self) -> None:
         """Refuse what only a game takes."""

@@ -1,19 +1,102 @@
-"""Progress on one line of standard error."""
+"""Progress of a play: one line on a terminal, one output in a notebook, a few lines in a log.
+
+In: moments of a play. Out: text on standard error, or an output of the notebook's cell that is updated in place.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from .column_generation import Generation
 from .loop import Moment
 
+OFTEN = 0.2
+"""Seconds between two updates in place."""
+MEASURED = 1.0
+"""Seconds of rounds from which on the time that is left is told: the first rounds take longer than others."""
+
+
+class Writer(Protocol):
+    """Where progress is shown."""
+
+    def show(self, text: str) -> None:
+        """Show the newest line in the place of the one before."""
+
+    def end(self) -> None:
+        """Leave the newest line where it is."""
+
+
+class Terminal:
+    """One line that is written over."""
+
+    width = 0
+
+    def show(self, text: str) -> None:
+        """Write over the line before; a shorter one covers it."""
+        self.width = max(self.width, len(text))
+        print(f"\r{text:<{self.width}} ", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """End the line."""
+        print(file=sys.stderr)
+
+
+class Notebook:
+    """One output of the cell, updated in place."""
+
+    handle: Any = None
+
+    def show(self, text: str) -> None:
+        """Make the output, or update it."""
+        from IPython.display import display  # type: ignore[import-not-found, unused-ignore]  # there: it runs the cell
+
+        shown = {"text/plain": text}
+        if self.handle is None:
+            self.handle = display(shown, raw=True, display_id=True)
+        else:
+            self.handle.update(shown, raw=True)
+
+    def end(self) -> None:
+        """The next line begins an output of its own."""
+        self.handle = None
+
+
+class Log:
+    """Whole lines where nothing can be written over: after 1, 2, 4, 8, ... seconds, and the last one."""
+
+    def __init__(self) -> None:
+        self.start, self.pause, self.pending = time.monotonic(), 1.0, ""
+
+    def show(self, text: str) -> None:
+        """Write a line if it is time to, and keep it otherwise."""
+        self.pending = text
+        if time.monotonic() - self.start >= self.pause:
+            self.pause *= 2
+            self.end()
+
+    def end(self) -> None:
+        """Write the newest line, unless it was written."""
+        if self.pending:
+            print(self.pending, file=sys.stderr, flush=True)
+        self.pending = ""
+
+
+def writer() -> Writer:
+    """The writer for where this runs."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        return Terminal()
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return Notebook() if hasattr(shell, "kernel") else Log()
+
 
 class ProgressLine:
-    """Progress on one line of standard error: the best mixture so far where it is known, or this round's best iterate.
+    """Progress in one line: the best mixture so far where it is known, or this round's best iterate.
 
     ``mixture``, the objective (as the user wrote it) and the violation of the best mixture of what was recorded, is
     set by whoever computes it.
@@ -21,14 +104,16 @@ class ProgressLine:
 
     def __init__(self, sense: str) -> None:
         self.sign = -1.0 if sense == "maximize" else 1.0
-        self.start, self.last, self.width = time.monotonic(), -np.inf, 0
+        self.start, self.last = time.monotonic(), -np.inf
+        self.measured: tuple[float, int] | None = None
         self.mixture: tuple[float, float] | None = None
-        self.ended = False
+        self.writer: Writer | None = None
 
     def __call__(self, moment: Moment) -> None:
         """Show where the game stands, a few times a second."""
         now = time.monotonic()
-        if not len(moment.active) or (now - self.last < 0.2 and moment.round < moment.n_rounds):
+        left = self.seconds_left(moment, now)
+        if not len(moment.active) or (now - self.last < OFTEN and moment.round < moment.n_rounds):
             return
         self.last = now
         what = "best mixture so far"
@@ -38,31 +123,38 @@ class ProgressLine:
             what = "best iterate of this round"
             best = int(np.lexsort((self.sign * moment.objective, moment.violation))[0])
             objective, violation = float(moment.objective[best]), float(moment.violation[best])
-        left = (now - self.start) / moment.round * (moment.n_rounds - moment.round)
         self._show(
             f"round {moment.round}/{moment.n_rounds}  {what}: objective {objective:.4f}, violation {violation:.4f}",
-            f", {left:.0f} s to go at most" if left >= 1 else "",
+            f", {left:.0f} s to go at most" if left is not None and left >= 1 else "",
         )
 
     def watch(self, generations: Sequence[Generation]) -> None:
         """Show where column generation stands, a few times a second."""
         now = time.monotonic()
-        if now - self.last < 0.2:
+        if now - self.last < OFTEN:
             return
         self.last = now
         self._show(standing(generations[0]))
 
+    def seconds_left(self, moment: Moment, now: float) -> float | None:
+        """Seconds until the last round, by those since the first that was seen; None before that says much."""
+        if self.measured is None or moment.round <= self.measured[1]:  # the first, or a new play
+            self.measured = now, moment.round
+        began, first = self.measured
+        if now - began < MEASURED:
+            return None
+        return (now - began) / (moment.round - first) * (moment.n_rounds - moment.round)
+
     def _show(self, text: str, left: str = "") -> None:
-        line = f"{text}  {time.monotonic() - self.start:.0f} s{left}"
-        self.ended = False
-        self.width = max(self.width, len(line))  # a shorter line covers the one before
-        print(f"\r{line:<{self.width}} ", end="", file=sys.stderr, flush=True)
+        if self.writer is None:
+            self.writer = writer()
+        self.writer.show(f"{text}  {time.monotonic() - self.start:.0f} s{left}")
 
     def end(self) -> None:
         """End the line, if one was begun since the last end."""
-        if not self.ended:
-            print(file=sys.stderr)
-        self.ended = True
+        if self.writer is not None:
+            self.writer.end()
+        self.writer = None
 
 
 def standing(generation: Generation) -> str:

@@ -1,7 +1,7 @@
 r"""Refining: linear classifiers for costs that no logistic regression answers well.
 
-In: a generation that logistic answers no longer improve. Out: further directions for it. `linear_engine` calls this, and
-keeps what it finds only where held-out rows agree.
+In: a generation that logistic answers no longer improve. Out: further directions for it. `linear_engine` calls this,
+and keeps what it finds only where held-out rows agree.
 
 Where labels are not linear in the features, the classifier that costs least is not where a regression ends. So this
 descends on the smoothed costs themselves, :math:`\sum_c k_c \sum_{i \in c} \sigma(z_i)`, from the cheapest directions,
@@ -62,7 +62,8 @@ def refine(generation: Generation, view: View) -> None:
 
 def _step(generation: Generation, view: View, rows: CellRows, length: float) -> list[Direction]:
     """Directions one step from the cheapest ones, of those that cost less than every column."""
-    assert generation.mixture is not None and generation.master is not None
+    assert generation.mixture is not None
+    assert generation.master is not None
     prices = generation.mixture.prices[:2]
     costs = [generation.spread(generation.table.coefficients(each[:, None]))[:, 0] for each in prices]
     begins: list[tuple[Array, Array]] = []

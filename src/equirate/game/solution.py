@@ -422,7 +422,7 @@ class Solution:
             table = self.play.table
             here = self.judge.examples is table.examples and self.problem is table.program.problem
             return here and self.play.rules.levels is None and not self.play.rules.two_sets
-        return self.course is not None and self.course.table is self.judge
+        return self.course is not None and self.course.table is self.judge and not self.course.apart
 
     def _dual_bound(self) -> float | None:
         """Best dual value: a bound where slack and model both answer best."""
@@ -469,7 +469,8 @@ class Solution:
             return None
         table, record, c = self.play.table, self.play.record, self.best_configuration()
         direct = len(table.program.rows) > table.program.n_multipliers
-        if direct or table.program.has_losses or self.play.rules.levels is not None:  # parts of L2 that are not summed up
+        # Of these, parts of the Lagrangian are not summed up.
+        if direct or table.program.has_losses or self.play.rules.levels is not None:
             return None
         average = record.multiplier_sum[:, c] / self._rounds_of(c)
         every = self.learner.every_sum()

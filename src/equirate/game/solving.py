@@ -25,7 +25,7 @@ from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table, problem_cells
 from .algorithms import Algorithm, choose, column_generation
-from .engine import Generator
+from .engine import Generator, Watch
 from .loop import Progress, play
 from .options import Options, Steps
 from .progress import ProgressLine
@@ -114,7 +114,9 @@ def solve(
     tolerance
         Largest violation that counts as met in the status.
     progress
-        True for a line on standard error, or a function of a `Moment`, called whenever an iterate is recorded.
+        True for a line on standard error, or a function that is called whenever an iterate of a game is recorded, with
+        a `Moment`, or after every pass of column generation, with a `Pass`; it ends the run by returning True.
+
     Returns
     -------
     Solution
@@ -246,6 +248,7 @@ def _generated(
 ) -> Solution:
     """Solve by column generation."""
     options.refuse_game_settings()
+    levels = options.generated_levels(canonicalize(problem).n_constraints)
     cells = problem_cells(problem, sample.examples) if cells is None else cells
     part = None
     if trained is not None:  # each of the two parts has weight where the other has none
@@ -254,18 +257,21 @@ def _generated(
     line = ProgressLine(problem.objective.sense) if options.progress is True else None
     generator = Generator(
         passes=options.passes(),
-        watch=line.watch if line is not None else options.progress or None,
+        watch=line.watch if line is not None else _watch(options.progress),
         start=options.start,
         tolerance=options.checked_tolerance(),
-        seed=int(options.seeds[0]),
+        seed=options.seed(),
     )
     try:
-        return generator.solve(
-            problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=options.plain_levels()
-        )
+        return generator.solve(problem, sample, cells, model, part=part, mix_apart=trained is not None, levels=levels)
     finally:
         if line is not None:
             line.end()
+
+
+def _watch(progress: Any) -> Watch | None:
+    """What calls a user's function with the pass that was just done."""
+    return (lambda generations: progress(generations[0].stages[-1])) if progress else None
 
 
 def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:

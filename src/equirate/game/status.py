@@ -49,6 +49,8 @@ class Status:
         Whether every constraint passed its test at the confidence asked for; None if none was asked for.
     certificate
         By which method, on how many rows, and what that means; empty if none was asked for.
+    positive_label
+        The label that an estimator took as the positive one, where labels are text and nobody said which; else empty.
     """
 
     objective: float
@@ -71,6 +73,7 @@ class Status:
     conflict_over: str | None = None
     certified: bool | None = None
     certificate: str = ""
+    positive_label: str = ""
 
     def warnings(self) -> list[str]:
         """What whoever fits should be warned of."""
@@ -83,13 +86,19 @@ class Status:
             found += [line for line in self.advice if line.startswith("not certified")][:1]
         return found
 
-    def __str__(self) -> str:
+    def summary(self) -> list[str]:
+        """What was reached, a line for each fact, without advice."""
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
         if self.gap is not None:
             lines.append(f"within {self.gap:.2g} of the best that any mixture of {self.bound_over} can do")
         if self.certificate:
             lines.append(self.certificate)
+        if self.positive_label:
+            lines.append(f"the positive label is {self.positive_label}; pos_label= chooses the other")
         if self.interrupted:
             lines.append("interrupted: this is what was reached so far")
-        return "\n".join(lines + [f"- {line}" for line in self.advice])
+        return lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.summary() + [f"- {line}" for line in self.advice])

@@ -1,4 +1,4 @@
-"""The border of judging: `certify` and `power` for predictions and data as users have them.
+"""The border of judging: `certify`, `audit` and `power` for predictions and data as users have them.
 
 In: constraints (or a problem, or ready-made ones), labels, predictions, attributes. Out: certificates, and what can be
 certified at all. Whoever made the classifier: only its predictions are asked for.
@@ -12,11 +12,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .._core.errors import EquirateError
-from ..data.examples import Examples, predictions_of
+from ..data.examples import Examples, binary, by_label, predictions_of, same_length
 from ..language.expressions import Constraint
 from ..language.parity import Family
 from ..problem.problem import Problem
-from . import certify as _certify
+from . import audit as _audit, certify as _certify
+from .audit import SMALLEST, Audit
 from .power import Power, assumed_predictions, powers
 from .spread import clusters_of
 
@@ -79,6 +80,57 @@ def certify(
         correction=correction,
         seed=random_state,
     )
+
+
+def audit(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    attributes: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    pos_label: Any = None,
+    confidence: float = 0.95,
+    smallest: int = SMALLEST,
+) -> Audit:
+    """Compare every rate of every group, and of every pair of groups, with everybody else's.
+
+    Nothing is asked for beforehand: an audit looks for differences that are more than chance, in the decisions of any
+    classifier. To judge constraints that are known beforehand, use `certify`; for a fitted estimator, `report`.
+
+    Parameters
+    ----------
+    y_true, y_pred
+        Labels and predicted labels: 0/1, or any two values with ``pos_label``.
+    attributes
+        What groups are made of: a data frame, a dict of arrays, a series or an array. Numbers with many values are cut
+        into quarters.
+    sample_weight
+        Non-negative weights.
+    pos_label
+        The label to call positive, where labels are not 0 and 1.
+    confidence
+        With which all intervals hold at once.
+    smallest
+        Fewest examples behind a rate; groups with fewer are left out, and named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import equirate as eq
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["Female", "Male"], 2000)
+    >>> y = rng.random(2000) < 0.4
+    >>> found = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), {"sex": sex})
+    >>> found.findings[0].rate, found.findings[0].clear
+    ('tpr', True)
+    """
+    if pos_label is not None:
+        y_true, y_pred = by_label(y_true, y_pred, pos_label)
+    examples = Examples.of(y_true, attributes, sample_weight)
+    decided = binary(y_pred, "y_pred")
+    same_length(decided, len(examples), "y_pred")
+    columns = {name: examples.column(name) for name in examples.columns}
+    return _audit.audit(examples.labels, decided, columns, examples.weights, confidence=confidence, smallest=smallest)
 
 
 def power(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._core.percent import percent
+from .._core.provenance import Provenance
 from .evaluation import ConstraintValue
 
 MEANS = {
@@ -47,6 +49,8 @@ class Certification:
         What can be certified at all with so many examples, said without any classifier.
     reasons
         Why nothing passed; empty where something did.
+    provenance
+        Of the classifier that was tested: date, version, and the hashes of model and data.
     """
 
     method: str
@@ -59,6 +63,7 @@ class Certification:
     constraints: tuple[ConstraintValue, ...]
     power: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    provenance: Provenance | None = None
 
     @property
     def meaning(self) -> str:
@@ -68,7 +73,7 @@ class Certification:
     @property
     def sentence(self) -> str:
         """Whether it is certified, by what."""
-        level, rows = f"{self.confidence:.0%}", f"{self.examples:,} rows"
+        level, rows = percent(self.confidence), f"{self.examples:,} rows"
         if not self.certified:
             return f"Not certified at {level} ({self.method}, {rows})."
         return f"Certified at {level} ({self.method}, {rows}): {self.meaning}."
@@ -84,4 +89,5 @@ class Certification:
         )
 
     def __str__(self) -> str:
-        return "\n".join([self.sentence, *([self.price] if self.price else []), *self.reasons])
+        made = "" if self.provenance is None else self.provenance.sentence
+        return "\n".join([self.sentence, *filter(None, [self.price, made]), *self.reasons])

@@ -37,6 +37,10 @@ Levels = Callable[[int, float, Callable[[int, float], bool]], list[float]]
 """From a number of claims, a confidence level, and whether one can be made at a level: the level of each."""
 
 
+ROUNDING = 1e-9
+"""What rounding makes of a constraint that holds with equality: a lower bound below this does not say it is broken."""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """One constraint judged on held-out data.
@@ -198,7 +202,7 @@ class _Judged:
     def certificate(self, constraint: Constraint, asked: float, above: float, below: float, method: str) -> Certificate:
         worst = max(self.parts, key=lambda part: part.value)
         low, high = self.low(below), self.high(above)
-        verdict = "pass" if high <= 0 else "fail" if low > 0 else "cannot tell"
+        verdict = "pass" if high <= 0 else "fail" if low > ROUNDING else "cannot tell"
         return Certificate(repr(constraint), worst.value, worst.error, low, high, asked, verdict, method)
 
 

@@ -1,6 +1,6 @@
 """The numbers of one part of the data: what a problem's objective and constraints are worth there, and how sure.
 
-In: a problem, examples and predictions. Out: an `Evaluation`. The report room makes text of several of them.
+In: a problem, examples and predictions. Out: an `Evaluation`. The package `reports` makes text of several of them.
 """
 
 from __future__ import annotations

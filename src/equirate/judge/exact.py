@@ -66,7 +66,7 @@ def clopper_pearson(successes: int, trials: int, left: float, side: int) -> floa
 
 
 @dataclass(frozen=True)
-class _Linear:
+class Linear:
     """An affine function of rates."""
 
     constant: float
@@ -74,7 +74,7 @@ class _Linear:
     factors: Array
 
     @classmethod
-    def of(cls, expr: Expression) -> _Linear | None:
+    def of(cls, expr: Expression) -> Linear | None:
         """Find the factors from values, or None: what is constant for training, such as base_rate, is a rate here."""
         rates = tuple({rate.key: rate for rate in expr.rates()}.values())
         index, k = {rate.key: j for j, rate in enumerate(rates)}, len(rates)
@@ -83,11 +83,13 @@ class _Linear:
         with np.errstate(all="ignore"):
             found = np.asarray(expr.value(lambda part: points[index[part.key]]), dtype=float)
         values = np.broadcast_to(found, points.shape[1:])
+        if not np.isfinite(values).all():
+            return None
         constant, factors = float(values[0]), values[1 : k + 1] - values[0]
-        straight = np.isfinite(values).all() and np.allclose(constant + factors @ probes, values[k + 1 :], atol=1e-9)
+        straight = np.allclose(constant + factors @ probes, values[k + 1 :], atol=1e-9)
         return cls(constant, rates, factors) if straight else None
 
-    def plus(self, factor: float, other: _Linear) -> _Linear:
+    def plus(self, factor: float, other: Linear) -> Linear:
         """The sum of this and a multiple of another."""
         rates = {rate.key: rate for rate in (*self.rates, *other.rates)}
         factors = dict.fromkeys(rates, 0.0)
@@ -95,7 +97,7 @@ class _Linear:
             for rate, weight in zip(linear.rates, linear.factors, strict=True):
                 factors[rate.key] += times * float(weight)
         constant = self.constant + factor * other.constant
-        return _Linear(constant, tuple(rates.values()), np.array(list(factors.values())))
+        return Linear(constant, tuple(rates.values()), np.array(list(factors.values())))
 
     def denominators(self) -> dict[Any, list[int]]:
         """Rates that are measured on the same examples."""
@@ -156,13 +158,13 @@ class Decisions:
 
     def _taken_apart(self, expr: Expression) -> tuple[float, list[Proportion] | None]:
         """A constant and proportions; None where a ratio is not a function of one proportion."""
-        whole = _Linear.of(expr)
+        whole = Linear.of(expr)
         if whole is not None:
             return self._affine(whole)
         constant, found = 0.0, []
         for factor, part in expr.terms():
             term = factor if part is None else factor * part
-            linear = _Linear.of(term)
+            linear = Linear.of(term)
             if linear is not None:
                 more, proportions = self._affine(linear)
                 constant += more
@@ -176,7 +178,7 @@ class Decisions:
                 raise EquirateError(_refusal(expr, part))
         return constant, found
 
-    def _affine(self, linear: _Linear) -> tuple[float, list[Proportion]]:
+    def _affine(self, linear: Linear) -> tuple[float, list[Proportion]]:
         """Means of variables with few values, each a sum of proportions above a value."""
         constant, found = linear.constant, []
         for members in linear.denominators().values():
@@ -194,7 +196,7 @@ class Decisions:
 
     def _ratio(self, factor: float, ratio: Quotient) -> Proportion | None:
         """A ratio in which examples of one denominator count in two ways, or not at all; None for any other."""
-        sides = [_Linear.of(side) for side in (ratio.left, ratio.right)]
+        sides = [Linear.of(side) for side in (ratio.left, ratio.right)]
         top, bottom = sides
         if top is None or bottom is None:
             return None
@@ -237,7 +239,7 @@ class Decisions:
         if not isinstance(ratio, Quotient) or ratio.right.interval.lo < 0:
             raise EquirateError(_refusal(expr, ratio))
         constant = sum(float(number.value(_no_rates)) for number in rest)
-        top, bottom = _Linear.of(factor * ratio.left), _Linear.of(ratio.right)
+        top, bottom = Linear.of(factor * ratio.left), Linear.of(ratio.right)
         if top is None or bottom is None:
             raise EquirateError(_refusal(expr, ratio))
 

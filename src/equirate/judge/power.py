@@ -30,6 +30,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 from .._core.errors import EquirateError
+from .._core.percent import percent
 from ..data.examples import Examples
 from ..data.slices import EVERYBODY
 from ..language.expressions import Constraint, Expression
@@ -86,7 +87,7 @@ class ConstraintPower:
 
     def __str__(self) -> str:
         have = f"with {self.examples:,} {self.group}"
-        level, margin = f"at {self.confidence:.0%}", _rounded_up(self.margin)
+        level, margin = f"at {percent(self.confidence)}", _rounded_up(self.margin)
         if not math.isfinite(self.margin):
             return f"{self.constraint}: not measured, there are no examples of some group"
         if self.certifiable:

@@ -61,7 +61,6 @@ class CellSums:
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> CellSums:
         """Gather the sums; ``drawn`` predictions are 0 or 1 with probability p, so that all their powers are p."""
-
         two, three = np.zeros((3, len(cells))), np.zeros((4, len(cells)))
         for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
             rows = slice(first, first + _BLOCK)

@@ -108,7 +108,7 @@ def kl(p: Any, expr: Any) -> Expression:
                 f"the {what} argument of kl must lie in [0, 1]; {part!r} has the range {part.interval}: use a rate"
             )
     terms = [
-        -(weight * ATOMIC["log"](side)) + _XLogX(weight)
+        -(weight * ATOMIC["log"](side)) + XLogX(weight)
         for weight, side in ((p, expr), (1 - p, 1 - expr))
         if not (weight.interval.lo == weight.interval.hi == 0)
     ]
@@ -116,7 +116,7 @@ def kl(p: Any, expr: Any) -> Expression:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _XLogX(Expression):
+class XLogX(Expression):
     """x log x of a constant, with its limit 0 at x = 0."""
 
     part: Expression

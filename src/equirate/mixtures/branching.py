@@ -1,7 +1,7 @@
 r"""Several ratios over mixtures of columns to their global optimum: branch and bound.
 
-In: a `MixtureProgramme` with ratios, and a mixture to begin with. Out: the best mixture found, and the value that no mixture is
-below.
+In: a `MixtureProgramme` with ratios, and a mixture to begin with. Out: the best mixture found, and the value that no
+mixture is below.
 
 With :math:`z_m = N_m / D_m` everything but the products :math:`N_m = z_m D_m` is linear or convex. Inside a box of
 denominators and values each product is held by its McCormick envelope, four inequalities, so a linear programme bounds
@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .programme import Box, MixtureProgramme
 from .convex import Found
 from .linear import FEASIBLE
+from .programme import Box, MixtureProgramme
 from .ratios import local
 
 Array = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Columns: candidate classifiers as a mixture sees them.
 
-In: what a game or an oracle found. Out: `Columns`, a value of arrays only, with one entry for each classifier: its exact
-rates and losses, where it came from, and a handle to find it by. Whoever chooses among classifiers works on this.
+In: what a game or an oracle found. Out: `Columns`, a value of arrays only, with one entry for each classifier: its
+exact rates and losses, where it came from, and a handle to find it by. Whoever chooses among classifiers works on this.
 """
 
 from __future__ import annotations

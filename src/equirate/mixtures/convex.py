@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .programme import MixtureProgramme
 from .linear import FEASIBLE
+from .programme import MixtureProgramme
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,9 @@ def least_objective(columns: MixtureProgramme, start: Array, room: float, rounds
     return _cut_until_right(columns, start, room, rounds, tolerance)
 
 
-def _cut_until_right(columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float) -> Found:
+def _cut_until_right(
+    columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float
+) -> Found:
     """Solve, cut where the atoms are below their values, and solve again; mixtures in between may be better."""
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):

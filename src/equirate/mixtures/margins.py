@@ -1,7 +1,7 @@
 r"""Mixtures that keep a margin which depends on the mixture: so many of its own standard errors.
 
-In: a `MixtureProgramme`, and for each constraint a quadratic form Q with :math:`SE_j(\mu)^2 = \mu^\top Q_j \mu`. Out: `Careful`,
-columns whose constraints are
+In: a `MixtureProgramme`, and for each constraint a quadratic form Q with :math:`SE_j(\mu)^2 = \mu^\top Q_j \mu`.
+Out: `Careful`, columns whose constraints are
 
 .. math:: \phi_j(\mu) + f_j + k_j\, SE_j(\mu) \le v.
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.table import Table
-from .programme import MixtureProgramme, Cut
+from .programme import Cut, MixtureProgramme
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """The master problem of column generation: the best mixture of the columns so far, and its prices.
 
-In: a table, and the signed rows of columns that keep arriving. Out: `Mixture`: weights over the columns, with the prices
-that make them best. A classifier that costs less at these prices than every column improves the mixture.
+In: a table, and the signed rows of columns that keep arriving. Out: `Mixture`: weights over the columns, with the
+prices that make them best. A classifier that costs less at these prices than every column improves the mixture.
 `game.column_generation` calls this.
 
 One linear programme is kept for the whole fit, so that a solve begins where the last one ended. The violation is
@@ -79,9 +79,9 @@ class Master:
 
     def _start(self) -> Array:
         """A mixture to begin at: the best by each column's own values."""
-        values = [atoms_at(self.table, column)[1] for column in self.rows.T]
-        objective = [column[0] + self.table.atom_weights[0] @ own for column, own in zip(self.rows.T, values, strict=True)]
-        violations = [violations_at(self.table, *both) for both in zip(self.rows.T, values, strict=True)]
+        each = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
+        objective = [column[0] + self.table.atom_weights[0] @ values for column, values in each]
+        violations = [violations_at(self.table, column, values) for column, values in each]
         return shrink_weights(np.array(objective), np.stack(violations, axis=1)).weights
 
     @property

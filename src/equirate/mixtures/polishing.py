@@ -15,9 +15,9 @@ from ..problem.table import Table
 from . import branching, convex, ratios
 from .black_boxes import best_for_black_boxes
 from .branching import Effort, Search
-from .programme import MixtureProgramme, Cut, basic
 from .convex import Priced
 from .margins import Careful, Margins
+from .programme import Cut, MixtureProgramme, basic
 from .shrinking import Weights
 
 Array = NDArray[np.float64]

@@ -101,13 +101,15 @@ class MixtureProgramme:
         columns[: self.j + self.s] = rows[1:]
         self.programme.extend(columns)
         self.n += rows.shape[1]
-        self.ratios = [replace(ratio, **self._extended(ratio)) for ratio in self.ratios]
+        self.ratios = [
+            replace(ratio, numerator=self._argument(ratio.top), denominator=self._argument(ratio.bottom))
+            for ratio in self.ratios
+        ]
 
-    def _extended(self, ratio: Ratio) -> dict[str, Array]:
-        """Numerator and denominator of a ratio over all columns."""
-        first, sense = 1 + self.j, self.table.sense
-        places = {"numerator": first + ratio.top, "denominator": first + ratio.bottom}
-        return {name: sense[row] * self.rows[row] for name, row in places.items()}
+    def _argument(self, slack: int) -> Array:
+        """What a slack equals, for every column."""
+        row = 1 + self.j + slack
+        return np.asarray(self.table.sense[row] * self.rows[row])
 
     # -- values at a mixture ---------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 r"""Problems with ratios over mixtures of columns: to a local optimum, or, for one ratio alone, to the global one.
 
-In: a `MixtureProgramme` with ratios. Out: mixtures. `descend` solves successive linear programmes inside a trust region.
-`only_ratio` has the exact answer where the objective is one ratio N / D and everything else is convex: the mixture that
-minimises N - r D at r = N / D of the last one, until it is the last one (Dinkelbach 1967). It is the optimum that the
-substitution of Charnes and Cooper (1962) finds in one programme; but the simplex stays a simplex here, and so columns
-and cuts stay what they are.
+In: a `MixtureProgramme` with ratios. Out: mixtures. `descend` solves successive linear programmes inside a trust
+region. `only_ratio` has the exact answer where the objective is one ratio N / D and everything else is convex: the
+mixture that minimises N - r D at r = N / D of the last one, until it is the last one (Dinkelbach 1967). It is the
+optimum that the substitution of Charnes and Cooper (1962) finds in one programme; but the simplex stays a simplex here,
+and so columns and cuts stay what they are.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .programme import MixtureProgramme, Ratio
 from .convex import Found
 from .linear import FEASIBLE
+from .programme import MixtureProgramme, Ratio
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,9 @@ def only_ratio(columns: MixtureProgramme) -> Ratio | None:
     return ratio if alone and constant and (ratio.denominator >= ratio.floor).any() else None
 
 
-def least_ratio(columns: MixtureProgramme, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float) -> Found:
+def least_ratio(
+    columns: MixtureProgramme, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float
+) -> Found:
     """The mixture with the smallest objective, one ratio s N / D, and a violation of at most ``room``.
 
     With F the smallest s (N - r D) there is, s N / D >= s r + F / D for every mixture: the bound.

@@ -46,7 +46,8 @@ def make_model(model: Any) -> Model:
     """Turn what users give as ``model`` into a model.
 
     ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
-    example, or a scikit-learn classifier whose ``fit`` takes ``sample_weight`` (used as a cost-sensitive oracle).
+    example, or a scikit-learn classifier whose ``fit`` takes ``sample_weight``, perhaps at the end of a pipeline (used
+    as a cost-sensitive oracle).
     """
     if isinstance(model, Model):
         return model

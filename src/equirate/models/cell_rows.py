@@ -14,7 +14,8 @@ cell is :math:`\sum_c a_c (L_c - [k_c < 0] Z_c)` and its slope :math:`\sum_c a_c
 Lindsay 1988).
 
 Features are centred and scaled to unit variance as they are copied, in single precision, with a column of ones last;
-sparse ones are scaled only, by what they are where they are not zero. Everything adds up over processes that share the rows.
+sparse ones are scaled only, by what they are where they are not zero. Everything adds up over processes that share the
+rows.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class CellRows:
         self.total = float(cells.totals.sum())
         self.bins = int(np.clip(8 * self.shared.total(len(cells.of)), 256, BINS))
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
-        self.X = self._sparse(X) if self.sparse else self._dense(X)
+        self.X: Any = self._sparse(X) if self.sparse else self._dense(X)
         self.moments, self.first = self._moments()
 
     @property
@@ -129,7 +130,7 @@ class CellRows:
         found.starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(self.cells)))])
         found.weights = None if self.weights is None else self.weights[picked]
         weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
-        totals = np.bincount(cell, weights=weights, minlength=len(self.cells))
+        totals = np.bincount(cell, weights=weights, minlength=len(self.cells)).astype(float)
         found.cells = replace(self.cells, of=cell.astype(np.int32), weights=weights, totals=totals)
         return found
 
@@ -229,8 +230,11 @@ class CellRows:
         low = W.astype(np.float32)
         K, n = W.shape[1], len(self.order)
         Z = np.empty((K, n), np.float32)
-        sums = self._passed(low, Z) if losses else self._scored(low, Z)
-        lost = (None, None, None) if sums is None else self.shared.add(*sums)
+        lost: tuple[Array | None, ...] = (None, None, None)
+        if losses:
+            lost = self.shared.add(*self._passed(low, Z))
+        else:
+            self._scored(low, Z)
         found = []
         for k in range(K):
             edges, above = self._counted(Z[k])
@@ -245,9 +249,9 @@ class CellRows:
         return replace(direction, edges=np.zeros(1), sums=sums)
 
     def _all_scores(self, weights: Array) -> Single:
-        Z = np.empty((1, len(self.order)), np.float32)
+        Z: Single = np.empty((1, len(self.order)), np.float32)
         self._scored(weights.astype(np.float32)[:, None], Z)
-        return Z[0]
+        return np.asarray(Z[0])
 
     def bent(self, W: Array) -> Array:
         """Sums by cell of p (1 - p) x, the slope of the smoothed counts: (directions, cells, width)."""
@@ -331,8 +335,8 @@ class CellRows:
     def _counted(self, z: Single) -> tuple[Array, Array]:
         """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
 
-        The first threshold has everybody above it. Rows are counted in fine bins; a threshold lies in the middle of the empty bins below the one that it begins
-        with, so that equal scores stay on one side of it.
+        The first threshold has everybody above it. Rows are counted in fine bins; a threshold lies in the middle of the
+        empty bins below the one that it begins with, so that equal scores stay on one side of it.
         """
         low, high = (float(z.min()), float(z.max())) if len(z) else (np.inf, -np.inf)
         low, high = self.shared.range(low, high)
@@ -363,8 +367,8 @@ class CellRows:
                 found[c] = np.bincount(place[rows], weights=own, minlength=count)
         else:
             cell = np.repeat(np.arange(C), np.diff(self.starts))
-            found = np.bincount(cell * count + place, weights=self.weights, minlength=C * count)
-            found = found.astype(float).reshape(C, count)
+            counts = np.bincount(cell * count + place, weights=self.weights, minlength=C * count)
+            found = counts.astype(float).reshape(C, count)
         return found
 
     def raw(self, weights: Array, edge: float) -> Array:
@@ -392,7 +396,7 @@ class _Block:
             self.filled = np.flatnonzero(np.diff(owner.starts[cells.start : cells.stop + 1]))
 
     def scores(self, W: Single) -> Single:
-        """(directions, rows)"""
+        """Scores of the rows, (directions, rows)."""
         if self.sparse:
             return np.ascontiguousarray((self.X @ W[:-1] + W[-1]).T)
         if self.wide:
@@ -447,12 +451,12 @@ def _tasks(count: int, size: int) -> list[tuple[int, int]]:
 
 def refuse_tiny(X: Any, spread: Array, shared: Peers) -> None:
     """Refuse a feature whose values are not all equal, but too small to be squared."""
+    sparse = bool(sp.issparse(X))
     for k in np.flatnonzero(spread <= _LEAST):
-        column = X[:, [k]].toarray() if sp.issparse(X) else np.asarray(X[:, k])
+        column = np.asarray(X[:, [k]].toarray() if sparse else X[:, k])
         largest = float(np.abs(column).max()) if column.size else 0.0
         if shared.some(column.size and 0 < largest <= _LEAST and (column != column.flat[0]).any()):
             raise DataError(
                 f"column {k} of X has values of at most {largest:g}, whose squares are too small for a number: scale "
                 "it, for example with sklearn.preprocessing.MaxAbsScaler"
             )
-

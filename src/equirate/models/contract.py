@@ -31,6 +31,7 @@ from ..mixtures import Source
 from ..players.losses import LOSSES, signs
 from ..players.steps import StepRule
 from ..players.surrogates import HINGE, Surrogate
+from .contributions import Contributions
 
 Array = NDArray[np.float64]
 Scores = NDArray[Any]
@@ -266,9 +267,34 @@ class Members:
         """Return real-valued scores (examples, classifiers), where there are any."""
         raise AlgorithmError("these classifiers decide without a score")
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether `scores` gives scores."""
+        return type(self).scores is not Members.scores
+
+    def split_counts(self) -> Array | None:
+        """How often trees split by each feature; None for members that are no trees."""
+        return None
+
+    def __getitem__(self, index: int | slice) -> Members:
+        """One of the classifiers as members of their own, or several by a slice."""
+        if isinstance(index, slice):
+            return self.take(range(*index.indices(len(self))))
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"there are {len(self)} members; asked for number {index}")
+        return self.take([place])
+
+    def __iter__(self) -> Iterator[Members]:
+        return (self[k] for k in range(len(self)))
+
     def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
         """Weighted mean of the scores, where there are any: one number per example, whatever the other examples."""
         return np.asarray(self.scores(X, attributes) @ weights, dtype=float)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """What each feature adds to the scores; None where the classifiers cannot tell."""
+        return None
 
     def take(self, indices: Sequence[int]) -> Members:
         """Return some of the classifiers."""
@@ -513,6 +539,11 @@ class Model:
 
     def with_categories(self, columns: tuple[int, ...]) -> Model | None:
         """The model told that some columns of the features are codes of categories; None where it takes none."""
+        return None
+
+    @property
+    def most_categories(self) -> int | None:
+        """How many different values a column of categories may have; None where it does not matter."""
         return None
 
     @property

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
+from .._core.forking import before_fit
 from ..data.sample import taken
 from .forests import Boosted, as_boosted, chances
+from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -115,12 +117,13 @@ class Trainer:
         """Train on some rows, and say the probabilities of the classes of others. ``fold`` names the part."""
         from sklearn.base import clone  # takes a second: only where it is used
 
-        given = {} if weights is None else {"sample_weight": weights[train]}
         present = np.unique(target[train])
         if len(present) == 1:
             model: Any = Certain(present, classes)
         else:
-            model = clone(self.estimator).fit(taken(self.X, train), target[train], **given)
+            before_fit(self.estimator)
+            weighed = None if weights is None else weights[train]
+            model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
         return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
 
 
@@ -171,14 +174,14 @@ def joined(models: Sequence[Any]) -> Any:
     """One classifier whose scores (trees) or probabilities (others) are the mean of those of several."""
     if len(models) == 1:
         return models[0]
-    boosted = [each for each in map(_trees_of, models) if each is not None]
+    boosted = [each for each in map(trees_of, models) if each is not None]
     if len(boosted) == len(models) and all(np.array_equal(each.classes_, boosted[0].classes_) for each in boosted):
         return Boosted.mean(boosted)
     count = 1 + max(int(np.max(classes_of(model))) for model in models)
     return Averaged(tuple(models), max(count, 2))
 
 
-def _trees_of(model: Any) -> Boosted | None:
+def trees_of(model: Any) -> Boosted | None:
     """A classifier as a forest; None for one that is none, or whose trees arrays do not tell."""
     try:
         return as_boosted(model)

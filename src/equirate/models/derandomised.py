@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError, FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
 from .contract import Array, Members, Written
+from .contributions import Contributions
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +66,31 @@ class Derandomised(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Ask the member of each row's bin."""
         decided = self.base.decide(X, attributes)
+        return decided[np.arange(len(decided)), self.deciding(X, attributes)][:, None]
+
+    def deciding(self, X: Any, attributes: Any = None) -> NDArray[np.int64]:
+        """The member that decides each row: that of its bin."""
         bins = np.searchsorted(self.edges, self.base.mean_score(X, self.weights, attributes), side="right")
-        return decided[np.arange(len(decided)), self.choice[bins]][:, None]
+        return np.asarray(self.choice[bins])
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """Those of the member that decides."""
+        found = self.base.contributions(X, attributes)
+        return None if found is None else found.picked(self.deciding(X, attributes))
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the members have scores, and so a mean score."""
+        return self.base.has_scores
+
+    def scores(self, X: Any, attributes: Any = None) -> Array:
+        """The members' mean score, moved just across 0 where the member that decides says otherwise."""
+        mean = self.base.mean_score(X, self.weights, attributes)
+        return moved_across(mean, self.decide(X, attributes)[:, 0])[:, None]
+
+    def split_counts(self) -> Array | None:
+        """Those of the members."""
+        return self.base.split_counts()
 
     def take(self, indices: Sequence[int]) -> Members:
         """The one there is."""
@@ -97,6 +121,22 @@ class Derandomised(Members):
         if not fit or choice.min() < 0 or choice.max() >= len(base):
             raise FileError("the bins of a derandomised classifier do not fit together")
         return cls(base, weights, edges, choice.astype(np.int64))
+
+
+NEAR = 1e-9
+"""How far from 0 scores are moved: below what any model's scores tell apart, and above rounding of scores near 1."""
+
+
+def moved_across(scores: Array, decided: NDArray[np.bool_]) -> Array:
+    """Scores that are above 0 exactly where the decision is 1; those on the wrong side keep their order next to 0.
+
+    Examples
+    --------
+    >>> moved_across(np.array([2.0, -1.0, -3.0, 0.5]), np.array([True, True, True, False])).round(12).tolist()
+    [2.0, 5e-10, 2.5e-10, -6.67e-10]
+    """
+    side = np.where(decided, NEAR, -NEAR)
+    return np.where((scores > 0) == decided, scores, side / (1 + np.abs(scores)))
 
 
 def _prefixed(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -109,6 +109,11 @@ class FiniteMembers(Members):
         """Decision functions, or probabilities around one half; refuses classifiers that have neither."""
         return np.stack([_score(classifier, X) for classifier in self.classifiers], axis=1)
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether all have a decision function or probabilities."""
+        return all(hasattr(each, "decision_function") or hasattr(each, "predict_proba") for each in self.classifiers)
+
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some."""
         return FiniteMembers(tuple(self.classifiers[k] for k in indices))

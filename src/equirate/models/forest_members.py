@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import FileError
 from .._core.rules import FLAG, ArrayOf, Fields, Rule, Whole
 from .contract import Array, Members, Written
+from .contributions import Contributions, tree_contributions
 from .forests import Forest, as_boosted
 
 Piece = tuple[int, int]
@@ -103,6 +104,19 @@ class ForestMembers(Members):
             if begin >= 0:
                 pieces[:, k] += pieces[:, begin]
         return np.asarray(pieces[:, self.place] - self.cuts)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions:
+        """Path contributions of the trees of each prefix, less the threshold."""
+        base, features = tree_contributions(self.forest, X)
+        for k, begin in enumerate(self.before.tolist()):
+            if begin >= 0:
+                base[k] += base[begin]
+                features[:, k] += features[:, begin]
+        return Contributions.of(base[self.place] - self.cuts, features[:, self.place])
+
+    def split_counts(self) -> Array:
+        """How often the trees split by each feature."""
+        return self.forest.split_counts()
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and the trees that they need."""

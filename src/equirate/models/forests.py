@@ -20,14 +20,19 @@ from scipy.special import expit, softmax
 from .._core import kernels, threads
 from .._core.errors import DataError, FileError
 from .._core.rules import ArrayOf, Rule
+from .contributions import node_means
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int32]
 
 VISIT = 20.0
 """Multiplications that a row's way down one tree is worth, to decide whether to compile."""
+TREE = 20_000.0
+"""Multiplications that one tree is worth without a compiler, however few the rows are: some 15 microseconds."""
 _LOT = 16384
 """Rows that one thread takes at a time."""
+_FEW = 1 << 14
+"""Rows times trees up to which all trees are gone down at once: nodes of that many ways stay in a processor's cache."""
 _NONE = np.zeros(0, np.int32)
 
 
@@ -40,7 +45,7 @@ class Forest:
     feature, threshold, left, right, value, default_left, category
         One entry for each node. A row goes left where its feature is at most the threshold or, for a node with a
         ``category`` (a number of a set; -1 for none), where its code is in the set. ``default_left`` is 1 where a
-        missing value goes left.
+        missing value goes left. The value of a node that is no leaf is the mean of the leaves below, for explanations.
     starts, words
         The sets of codes as bits: those of set k are ``words[starts[k]:starts[k + 1]]``, 32 codes a word.
     roots, column
@@ -116,10 +121,10 @@ class Forest:
         return replace(
             bare,
             feature=np.where(leaf, 0, nodes["feature_idx"]).astype(np.int32),
-            threshold=np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -_LARGE, _LARGE)),
+            threshold=np.where(leaf, 0.0, np.clip(nodes["num_threshold"], -LARGE, LARGE)),
             left=left.astype(np.int32),
             right=right.astype(np.int32),
-            value=np.where(leaf, nodes["value"], 0.0),
+            value=node_means(left, right, np.where(leaf, nodes["value"], 0.0), nodes["count"].astype(float)),
             default_left=nodes["missing_go_to_left"].astype(np.uint8),
             category=np.full(len(nodes), -1, np.int32),
             roots=starts.astype(np.int32),
@@ -187,16 +192,49 @@ class Forest:
         scores = np.repeat(self.offset[None], len(X), axis=0)
         if not len(self.roots) or not len(X):
             return scores
-        if kernels.ready(VISIT * len(X) * len(self.roots)):
+        # The same sums in the same order either way, so that what was loaded before may decide.
+        if kernels.ready_by_now((TREE + VISIT * len(X)) * len(self.roots)):
             descend = importlib.import_module("equirate._core.kernels.descents").descend
             arrays = [getattr(self, name) for name in _PASSED]
             lots = [(X, *arrays, scores, a, min(a + _LOT, len(X))) for a in range(0, len(X), _LOT)]
             threads.each(descend, lots)
             return scores
+        if len(X) * len(self.roots) <= _FEW:
+            return self._few_scores(X, scores)
         columns = np.ascontiguousarray(X.T)
         for root, column in zip(self.roots.tolist(), self.column.tolist(), strict=True):
             self._descend(columns, root, scores[:, column])
         return scores
+
+    def _few_scores(self, X: Array, scores: Array) -> Array:
+        """Take few rows down all trees at once, a level at a time; values are added up tree by tree, as elsewhere."""
+        rows, at = np.arange(len(X))[:, None], np.repeat(self.roots[None], len(X), axis=0)
+        holes = bool(np.isnan(X).any())
+        while True:
+            value = X[rows, self.feature[at]]
+            goes_left = value <= self.threshold[at]
+            if len(self.starts) > 1:
+                category = self.category[at]
+                goes_left = np.where(category < 0, goes_left, self._inside_each(value, np.maximum(category, 0)))
+            if holes:
+                goes_left |= np.isnan(value) & (self.default_left[at] == 1)
+            below = np.where(goes_left, self.left[at], self.right[at])
+            if np.array_equal(below, at):
+                break
+            at = below
+        for column in range(len(self.offset)):
+            own = self.value[at[:, self.column == column]]
+            scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], own]), axis=1)[:, -1]
+        return scores
+
+    def _inside_each(self, value: Array, category: Whole) -> NDArray[np.bool_]:
+        """Whether each code is in its own set."""
+        start = self.starts[category]
+        known = (value >= 0) & (value < 32.0 * (self.starts[category + 1] - start))
+        code = np.where(known, value, 0).astype(np.int64)
+        words = np.append(self.words, np.uint32(0))  # a place to look for what is in no set
+        place = np.where(known, start + (code >> 5), len(self.words))
+        return np.asarray((words[place].astype(np.int64) >> (code & 31)) & 1 == 1)
 
     def _features(self, X: Any) -> Array:
         X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
@@ -216,13 +254,16 @@ class Forest:
             if left == node:
                 scores[rows] += self.value[node]
                 continue
-            value = columns[self.feature[node]][rows]
-            category = int(self.category[node])
-            goes_left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
-            if self.default_left[node]:
-                goes_left = goes_left | np.isnan(value)
+            goes_left = self.goes_left(columns, node, rows)
             below = ((left, rows[goes_left]), (int(self.right[node]), rows[~goes_left]))
             ways += [(child, some) for child, some in below if len(some)]
+
+    def goes_left(self, columns: Array, node: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of some rows go left at a node; ``columns`` are the features, one row each."""
+        value = columns[self.feature[node]][rows]
+        category = int(self.category[node])
+        left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
+        return np.asarray(left | np.isnan(value) if self.default_left[node] else left)
 
     def _inside(self, value: Array, category: int) -> NDArray[np.bool_]:
         """Whether codes are in a set; those that are no code of it are not."""
@@ -233,6 +274,12 @@ class Forest:
         if len(words):
             inside = (words[code >> 5].astype(np.int64) >> (code & 31)) & 1 == 1
         return np.asarray(known & inside)
+
+    def split_counts(self) -> Array:
+        """How often the trees split by each feature."""
+        whole = self.compact()
+        splits = whole.left != np.arange(len(whole.left))
+        return np.bincount(whole.feature[splits], minlength=self.width).astype(float)
 
     # -- writing -------------------------------------------------------------------------------------
 
@@ -285,7 +332,7 @@ class Forest:
         return cls(**a, single=single, width=width)
 
 
-_LARGE = float(np.finfo(float).max)
+LARGE = float(np.finfo(float).max)
 """Stands for infinity, which a file may not hold: no finite feature is above it."""
 _PASSED = (
     *("feature", "threshold", "left", "right", "value", "default_left"),
@@ -341,3 +388,17 @@ def as_boosted(classifier: Any) -> Boosted | None:
             raise FileError("trees of HistGradientBoostingClassifier over categories cannot be saved as plain arrays")
         return Boosted(Forest.of_histograms(classifier), np.asarray(classifier.classes_))
     return None
+
+
+def counted_splits(classifiers: Sequence[Any]) -> Array | None:
+    """How often the trees of some classifiers split by each feature; None where one is no ensemble known here."""
+    found = []
+    for classifier in classifiers:
+        try:
+            boosted = as_boosted(classifier)
+        except FileError:  # trees over categories that arrays do not tell
+            return None
+        if boosted is None:
+            return None
+        found.append(boosted.forest.split_counts())
+    return np.asarray(np.sum(found, axis=0), dtype=float) if found else None

@@ -23,6 +23,7 @@ from ..data.features import feature_names, features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
 from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contributions import Contributions, linear_contributions
 from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
 
 LEAST_BUDGET = 200e6
@@ -325,7 +326,7 @@ class LinearLearner(Learner):
 
 
 class FittedLinear(Learner):
-    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts where it says so."""
+    """Linear classifiers that were fitted elsewhere: snapshots are weights, with a row of intercepts by default."""
 
     def __init__(self, width: int, names: tuple[str, ...] | None, intercept: bool = True) -> None:
         self.width, self.names, self.intercept = width, names, intercept
@@ -386,6 +387,10 @@ class LinearMembers(Members):
         if decided is None:  # features that are not finite are refused; scores may be infinite all the same
             return np.asarray(self.scores(X) > 0)
         return decided
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions:
+        """Each feature times its weight."""
+        return linear_contributions(checked_features(X, self.width, self.names), self.with_intercept)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""

@@ -97,6 +97,11 @@ class View:
         self._last = (steps[0].begin, len(self.directions), normal[0])
         return np.stack([step.weights for step in steps], axis=1)
 
+    def best(self, costs: Array) -> Direction:
+        """The known direction with the least loss at costs by cell."""
+        normal = self.normal(costs)
+        return min(self.directions[1:], key=lambda direction: self._loss(direction, normal))
+
     def normal(self, costs: Array) -> Array:
         """Costs of 1 on average, as labels have them, where this view trains."""
         total = float(self.weights.sum())
@@ -128,7 +133,7 @@ class View:
         return Step(self.directions[best].weights - move, best, decrement)
 
     def _shortened(self, best: int, slope: Array, losses: Array, costs: Array) -> Array | None:
-        """The minimum of the cubic along the last step, where that ended higher than it began; None where it did not."""
+        """The minimum of the cubic along the last step, where that ended higher than it began; else None."""
         if self._last is None or self._last[0] != best:
             return None
         _, other, before = self._last

@@ -26,14 +26,16 @@ from ..data.examples import to_numpy
 from ..data.sample import Sample
 from ..mixtures import Source
 from ..players.steps import StepRule
+from .categorical import most_categories, with_categories
 from .contract import Array, Asked, Choice, Family, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
-from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread
+from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread, trees_of
 from .forest_members import ForestMembers
-from .forests import as_boosted
+from .forests import as_boosted, counted_splits
 from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
 from .posterior import Posterior, Signatures
 from .side_by_side import together
 from .weighing import check_weights
+from .weighted_fit import weight_parameter
 
 FITS = 8
 """Fits of an oracle that was not told how many."""
@@ -52,7 +54,8 @@ class Oracle(Model):
     Parameters
     ----------
     estimator
-        A scikit-learn classifier whose ``fit`` takes ``sample_weight``. It is cloned, never changed.
+        A scikit-learn classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends with one. It is
+        cloned, never changed.
     fits
         How often it is fitted at most; answers after that come from thresholds on what was fitted.
     folds
@@ -65,9 +68,7 @@ class Oracle(Model):
     folds: int | None = None
 
     def __post_init__(self) -> None:
-        from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
-
-        if not has_fit_parameter(self.estimator, "sample_weight"):
+        if weight_parameter(self.estimator) is None:
             raise AlgorithmError(
                 f"the oracle {self.estimator!r} does not take sample_weight in fit, so it cannot weigh costs: "
                 "choose one that does, such as LogisticRegression, or a plug-in"
@@ -81,6 +82,16 @@ class Oracle(Model):
     def takes_missing(self) -> bool:
         """Whether the classifier takes features that are missing."""
         return takes_missing(self.estimator)
+
+    def with_categories(self, columns: tuple[int, ...]) -> Model | None:
+        """Tell the classifier, where it is one that can be told."""
+        told = with_categories(self.estimator, columns)
+        return None if told is None else replace(self, estimator=told)
+
+    @property
+    def most_categories(self) -> int | None:
+        """Different values of one column that the classifier takes."""
+        return most_categories(self.estimator)
 
     @property
     def honest(self) -> bool:
@@ -397,6 +408,16 @@ class ScoredMembers(Members):
             found = _scores([each.classifier for each in self.fitted], X)
         return np.asarray(found[:, self.place] - self.cuts)
 
+    def split_counts(self) -> Array | None:
+        """How often the trees split by each feature; None where there are others than trees."""
+        rules = {id(each.posterior): each.posterior for each in self._learned(Rule)}
+        learned = [each for each in self._learned() if not isinstance(each, (Always, Rule))]
+        both = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
+        return counted_splits([*learned, *both])
+
+    def _learned(self, kind: type = object) -> list[Any]:
+        return [each.classifier for each in self.fitted if isinstance(each.classifier, kind)]
+
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and the classifiers that they need."""
         wanted = self.place[list(indices)]
@@ -491,7 +512,7 @@ def log_odds(classifier: Any, X: Any) -> Array:
     """Log-odds of the second class, or the decision function of a classifier without probabilities."""
     if isinstance(classifier, Always):
         return classifier.decision_function(X)
-    boosted = as_boosted(classifier)
+    boosted = trees_of(classifier)
     if boosted is not None:
         return boosted.decision_function(X)
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from .._core.errors import AlgorithmError
 from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
@@ -24,10 +25,13 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.sample import Sample
 from ..players.steps import StepRule
+from .categorical import most_categories, with_categories
 from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
+from .contributions import Contributions
 from .cross_fitting import Trainer, fold_count, make_folds
-from .forests import Boosted
+from .forests import Boosted, counted_splits
 from .posterior import Handed, Posterior, Signatures
+from .weighted_fit import weight_parameter
 
 MOST_SIGNATURES = 128
 """Combinations of slices up to which the probability of each is estimated."""
@@ -81,12 +85,15 @@ class PlugIn(Model):
 
     def with_categories(self, columns: tuple[int, ...]) -> Model | None:
         """Tell the classifiers, where they are ones that can be told."""
-        told = {
-            name: each.with_categories(columns)
-            for name, each in (("estimator", self.estimator), ("group_estimator", self.group_estimator))
-            if hasattr(each, "with_categories")
-        }
-        return replace(self, **told) if "estimator" in told else None
+        both = {"estimator": self.estimator, "group_estimator": self.group_estimator}
+        told = {name: with_categories(each, columns) for name, each in both.items() if each is not None}
+        return replace(self, **told) if all(each is not None for each in told.values()) else None
+
+    @property
+    def most_categories(self) -> int | None:
+        """Different values of one column that both classifiers take."""
+        limits = [most_categories(each) for each in (self.estimator, self.group_estimator)]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Fit the probabilities, once."""
@@ -150,10 +157,8 @@ class PlugIn(Model):
         return Posterior(label, groups, signatures, int(X.shape[1])), handed
 
     def _refuse_unweighted(self) -> None:
-        from sklearn.utils.validation import has_fit_parameter  # takes a second: only where it is used
-
         for estimator in (self.estimator, self.group_estimator):
-            if hasattr(estimator, "fit") and not has_fit_parameter(estimator, "sample_weight"):
+            if hasattr(estimator, "fit") and weight_parameter(estimator) is None:
                 raise AlgorithmError(
                     f"the plug-in's {estimator!r} does not take sample_weight in fit, and the examples have weights: "
                     "choose one that does, or leave the weights out"
@@ -296,10 +301,38 @@ class PlugInMembers(Members):
         return -self._expected(X, attributes)
 
     def _expected(self, X: Any, attributes: Any) -> Array:
+        return expected(self._handed(X, attributes), self.k)
+
+    def _handed(self, X: Any, attributes: Any) -> Array:
+        """Probabilities of label 1 and of each signature."""
         examples = None
         if self.needs_attributes and attributes is not None:
             examples = Examples.of(np.zeros(X.shape[0]), attributes)
-        return expected(self.posterior(X, examples), self.k)
+        return self.posterior(X, examples)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """How far the label's log-odds are above those that the costs of the row's groups ask for."""
+        posterior = self.posterior
+        label = posterior.label_contributions(X) if isinstance(posterior, Posterior) else None
+        if label is None:
+            return None
+        handed, half = self._handed(X, attributes), len(self.k) // 2
+        without = handed[:, 1:] @ self.k[:half]
+        difference = handed[:, 1:] @ self.k[half:] - without
+        # 1 where p * difference < -without: where p is above (or, for a positive difference, below) a chance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            asked = logit(np.clip(-without / difference, 0, 1))
+        asked = np.where(difference == 0, np.where(without < 0, -np.inf, np.inf), asked)
+        sign = np.where(difference > 0, -1.0, 1.0)
+        features = sign[:, :, None] * label.features
+        if half == 1:  # everybody is in the same group: the threshold is one for all
+            return Contributions.of(sign * (label.base - asked), features)
+        return Contributions.of(sign * label.base, features, -sign * asked)
+
+    def split_counts(self) -> Array | None:
+        """How often the trees for label and groups split by each feature; None where there are others than trees."""
+        learners = [getattr(self.posterior, name, None) for name in ("label", "groups")]
+        return counted_splits([each for each in learners if each is not None])
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""

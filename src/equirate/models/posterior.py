@@ -21,6 +21,7 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.slices import Slice
 from ..problem.written import read_slice, slice_text
+from .contributions import Contributions, linear_contributions, tree_contributions
 from .cross_fitting import classes_of
 from .forests import Boosted, Forest, as_boosted
 
@@ -172,6 +173,10 @@ class Posterior:
         result[:, 1:] = self.signatures.among(result[:, 1:], examples)
         return result
 
+    def label_contributions(self, X: Any) -> Contributions | None:
+        """What each feature adds to the log-odds of label 1 (rows, 1, features); None where that is not known."""
+        return log_odds_contributions(self.label, X)
+
     # -- writing -------------------------------------------------------------------------------------
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -275,6 +280,26 @@ def _chances(learner: Any, X: Any, classes: int) -> Array:
     result = np.zeros((int(X.shape[0]), classes))
     result[:, classes_of(learner).astype(np.intp)] = learner.predict_proba(X)
     return result
+
+
+def log_odds_contributions(learner: Any, X: Any) -> Contributions | None:
+    """What each feature adds to the log-odds of a classifier's second class (rows, 1, features).
+
+    For trees and for logistic regression of two classes; None for others.
+    """
+    from .scikit import Logistic
+
+    if len(classes_of(learner)) != 2:
+        return None
+    try:
+        boosted = as_boosted(learner)
+        logistic = Logistic.of(learner) if boosted is None else None
+    except FileError:
+        return None
+    if boosted is not None:
+        return Contributions.of(*tree_contributions(boosted.forest, X))
+    assert logistic is not None
+    return linear_contributions(features(X), np.vstack([logistic.coef_.T, logistic.intercept_[None]]))
 
 
 def _takes_anything(learner: Any) -> bool:

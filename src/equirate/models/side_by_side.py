@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
 from .contract import Array, Members, Written
+from .contributions import Contributions
 
 KIND = "side_by_side"
 MOST = 8
@@ -68,6 +69,17 @@ class SideBySide(Members):
         """As the parts score."""
         return np.hstack([part.scores(X, attributes) for part in self.parts])[:, self.order]
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether all parts have scores."""
+        return all(part.has_scores for part in self.parts)
+
+    def split_counts(self) -> Array | None:
+        """Sum of those of the parts, where all are trees."""
+        found = [part.split_counts() for part in self.parts]
+        counts = [each for each in found if each is not None]
+        return None if len(counts) < len(found) else np.asarray(np.sum(counts, axis=0), dtype=float)
+
     def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
         """Sum of the parts' mean scores, each with the weights of its own classifiers."""
         ends = np.cumsum([0, *map(len, self.parts)])
@@ -77,6 +89,12 @@ class SideBySide(Members):
             part.mean_score(X, shares[a:b], attributes) for part, (a, b) in zip(self.parts, pairwise(ends), strict=True)
         ]
         return np.asarray(np.sum(found, axis=0), dtype=float)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """Those of the parts, where all of them tell."""
+        found = [part.contributions(X, attributes) for part in self.parts]
+        known = [each for each in found if each is not None]
+        return Contributions.beside(known).in_order(self.order) if len(known) == len(found) else None
 
     def completed(self, module: Any) -> Members:
         """The parts with what no file holds."""

@@ -21,6 +21,7 @@ from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from ..problem.written import as_text, read_slice
 from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .contributions import Contributions
 
 Scorer = Callable[[Any], Any]
 MOST_LISTED = 2_000_000
@@ -36,6 +37,10 @@ class Given:
     def __call__(self, X: Any) -> Array:
         """Check the scores."""
         return self.sign * scores_of(X)
+
+    def contributions(self, X: Any) -> Contributions:
+        """The score is its only part."""
+        return Contributions.of(0.0, self(X)[:, None, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,20 +155,34 @@ class ThresholdMembers(Members):
     def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above the threshold of the example's group."""
         score = _scores(self.setting.scorer, X, None)
+        return np.asarray(score[:, None] > self._cuts(len(score), X, attributes))
+
+    def _cuts(self, rows: int, X: Any, attributes: Any) -> Array:
+        """The thresholds of each row's group (rows, classifiers)."""
         if not self.needs_attributes:
-            return np.asarray(score[:, None] > self.cuts)
-        examples = Examples.of(np.zeros(len(score)), attributes, fallback=X)
+            return np.broadcast_to(self.cuts, (rows, len(self)))
+        examples = Examples.of(np.zeros(rows), attributes, fallback=X)
         missing = sorted(set().union(*(group.attributes for group in self.setting.groups)) - set(examples.columns))
         if missing:
             raise DataError(
                 "this classifier has a threshold for each group: give attributes (sensitive_features) with "
                 f"{', '.join(map(repr, missing))} when predicting"
             )
-        return np.asarray(score[:, None] > self.cuts[membership(self.setting.groups, examples)])
+        return self.cuts[membership(self.setting.groups, examples)]
 
     def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
         """The score itself: the members' thresholds are all on it."""
         return _scores(self.setting.scorer, X, None)
+
+    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+        """Those of the score, where its scorer tells them, less the threshold."""
+        explain = getattr(self.setting.scorer, "contributions", None)
+        found: Contributions | None = None if explain is None else explain(X)
+        if found is None:
+            return None
+        cuts = self._cuts(len(found.base), X, attributes)
+        features = np.broadcast_to(found.features, (len(cuts), len(self), found.features.shape[2]))
+        return Contributions.of(found.base - cuts, features)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
+from .._core.forking import before_fit
 from ..data.cells import Cells
 from ..data.sample import taken
 from .cross_fitting import spread
+from .weighted_fit import fit_weighted
 
 _MOST, _FEWEST = 200, 4
 """Rows of each label that are tried, and below which nothing can be told."""
@@ -57,5 +59,6 @@ def _said(
     trial = clone(estimator)
     if "random_state" in trial.get_params(deep=False):
         trial.set_params(random_state=0)
-    trial.fit(taken(X, fitted), target, sample_weight=np.where(target == heavy, _TIMES, 1.0))
+    before_fit(trial)
+    fit_weighted(trial, taken(X, fitted), target, np.where(target == heavy, _TIMES, 1.0))
     return spread(trial, taken(X, judged), 2, len(judged))

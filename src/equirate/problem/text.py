@@ -11,7 +11,6 @@ parses back to it.
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from ..data.slices import Attribute, Slice, attr
 from ..language.catalogue import CATALOGUE
 from ..language.expressions import Constraint, Expression, expression
 from ..language.parity import READY_MADE, Family
+from .hints import equals_hint, function_hint, percent_hint, syntax_hint
 from .problem import Objective, maximize, minimize
 
 _RATES = {name: function for name, function in CATALOGUE.items() if name != "black_box"}  # text holds no functions
@@ -79,6 +79,7 @@ def parse(text: str) -> Any:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
         said, column = said or error, _column(source, line, offset - 1) if line and offset else len(source)
+        said = f"{said}{syntax_hint(source)}"
         raise ParseError(f"cannot read {_shown(text)}: {said}", str(said), source, column) from None
     reader = _Reader(source)
     try:
@@ -200,7 +201,9 @@ class _Reader:
                 raise self.refusal("& and | join slices: put each comparison in parentheses")
             return _JOIN[operation](left, right)
         if operation not in _ARITHMETIC:
-            raise self.refusal("only + - * / are part of the language; powers are square(...), sqrt(...), inv(...)")
+            hint = percent_hint(self.text) if operation is ast.Mod else ""
+            powers = "powers are square(...), sqrt(...), inv(...)"
+            raise self.refusal(f"only + - * / are part of the language; {powers}{hint}")
         for side in (left, right):
             if isinstance(side, (Attribute, Slice)):
                 slice_ = f"{side!r} == ..." if isinstance(side, Attribute) else repr(side)
@@ -219,6 +222,11 @@ class _Reader:
             raise self.refusal("one comparison at a time, with <= or >=: give a chain as two constraints")
         left, right = self.read(node.left, depth), self.read(node.comparators[0], depth)
         if isinstance(left, Attribute):
+            if isinstance(right, Attribute):
+                raise self.refusal(
+                    f"an attribute is compared with a number or a string, not with {right!r}: put text in quotes, as "
+                    f"in {left!r} {ast.unparse(node).split(' ')[1]} '{right.name}'"
+                )
             self._value(right)
         elif not (_is_arithmetic(left) and _is_arithmetic(right)) or (_is_number(left) and _is_number(right)):
             raise self.refusal("compare two expressions, or an attribute (on the left) with a number or a string")
@@ -241,12 +249,15 @@ class _Reader:
         if not isinstance(node.func, ast.Name):
             raise self.refusal("only the functions of the language can be called")
         name = node.func.id
-        if name in _RATES:
-            return expression(_RATES[name](*arguments, **options))
-        if name in _OTHERS:
-            return _OTHERS[name](*arguments, **options)
-        near = difflib.get_close_matches(name, [*_RATES, *_OTHERS], 1)
-        raise self.refusal(f"there is no function {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        function = _RATES.get(name) or _OTHERS.get(name)
+        if function is None:
+            raise self.refusal(f"there is no function {name!r}{function_hint(name, [*_RATES, *_OTHERS])}")
+        for option, value in options.items():
+            hint = equals_hint(function, option, value)
+            if hint and name in _RATES:
+                raise self.refusal(hint)
+        result = function(*arguments, **options)
+        return expression(result) if name in _RATES else result
 
     def _isin(self, column: Any, arguments: list[Any], options: dict[str, Any]) -> Slice:
         if not isinstance(column, Attribute) or options or len(arguments) != 1 or not isinstance(arguments[0], list):

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._core.errors import DisciplineError
 from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, Joined, Membership, Slice
-from ..game.algorithms import choose
+from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
 from ..language.nodes import BlackBox, Loss, Named, Rate
@@ -182,9 +182,8 @@ def _uses(problems: dict[str, Any]) -> Uses:
         except DisciplineError as error:
             refused[use] = str(error)
         else:
-            usual, network = (choose("auto", made, True, batches).name for batches in (False, True))
-            others = "no loss of scores with trees or thresholds" if made.losses() else f"{network} (networks)"
-            by[use] = f"{usual} (linear), {others}" if made.losses() else f"{usual}, {others}"
+            name = automatic(made)
+            by[use] = f"{name} (linear), no loss of scores with trees or thresholds" if made.losses() else name
     return by, refused
 
 

@@ -1,4 +1,4 @@
-"""``fit`` and ``frontier``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
+"""``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
 In: `Settings` and who is to be told. Out: an `Outcome`: what was achieved, the verdict, and the summary that is
 written.
@@ -7,18 +7,25 @@ written.
 from __future__ import annotations
 
 import inspect
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 import equirate as eq
 
-from .._core.errors import EquirateError
+from .._core.percent import percent
+from .._core.provenance import file_digest
 from ..boosting.libraries import installed
-from .folders import Model, as_json, output_folder, save, write_text
-from .models import estimator_of, needs_dense, train
+from ..estimators.provenance import with_provenance
+from .checking import RowRules
+from .folders import Model, save_classifier, save_description, write_text
+from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped
+from .jsons import as_json
+from .models import Trained, Training, needs_dense, train
 from .preparing import Prepared, Teller, prepare
+from .publishing import output_folder
 from .settings import Settings
 
 
@@ -52,96 +59,139 @@ class Outcome:
 
 
 def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Outcome:
-    """Train on a table, judge on held-out rows, and write model, report and summary into a folder."""
-    with output_folder(out, force) as folder:
-        prepared = prepare(settings, tell, needs_dense(settings.model))
+    """Train on a table, judge on held-out rows, and write model, report and summary into a folder.
+
+    An interruption while judging ends the judging: the model is written with what was found until then.
+    """
+    with output_folder(out, force, RUN) as folder:
+        prepared = prepare(settings, tell, needs_dense(settings.model), str(out))
         if settings.model == "trees" and not installed("lightgbm"):
             tell.note(
                 "lightgbm is not installed, so trees are scikit-learn's HistGradientBoostingClassifier: "
                 "pip install 'equirate[boosting]' for faster ones"
             )
         training = train(prepared, tell)
-        tell.stage("Judging")
-        confidence = settings.confidence or 0.95
-        model, test = training.model, prepared.test
-        achieved = model.evaluate(test, confidence)
-        code = verdict_code(achieved, training.certified, model.interrupted)
-        notes = list(training.notes)
-        if training.certified is False:
-            notes.append(f"not certified: the constraints could not be shown to hold at {confidence:.0%} confidence")
-        if model.interrupted:
-            notes.append("interrupted: this is what was reached")
-        summary = {
-            "equirate": eq.__version__,
-            "code": int(code),
-            "verdict": sentence(achieved),
-            "problem": {
-                "objective": repr(model.problem.objective),
-                "constraints": [row["constraint"] for row in achieved["constraints"]],
-            },
-            "options": settings.changed(),
-            "model": {
-                "kind": model.kind,
-                "members": len(model.classifier.weights),
-                "weights": model.classifier.weights.tolist(),
-            },
-            "rows": {"train": len(prepared.train), "test": len(test)},
-            "columns": [asdict(role) for role in prepared.roles],
-            "features": list(prepared.encoder.features),
-            "train": model.evaluate(prepared.train, confidence),
-            "test": achieved,
-            "certified": training.certified,
-            "notes": notes,
-        }
-        text = told(achieved, len(test), notes)
-        save(Model(model, prepared.labels, prepared.encoder, prepared.kinds, settings.weight), folder)
-        write_text(folder / "summary.json", as_json(summary))
-        write_text(folder / "problem.toml", settings.as_toml())
-        report = model.report(test, prepared.labels, confidence)
-        page = write_report(report, folder, text, settings.command(), tell)
+        estimator = training.model.estimator
+        with_provenance(estimator, replace(estimator.provenance_, data=file_digest(Path(settings.data))))
+        judged = Judgement(training.notes)
+        try:
+            _judge(judged, training, prepared, folder, tell)
+        except KeyboardInterrupt:
+            judged.stopped = True
+            for name in REPORTS if not judged.page else ():
+                (folder / name).unlink(missing_ok=True)  # it may be half of one
+        summary = _summary(judged, training, prepared)
+        described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
+        model = Model(training.model, *described, RowRules.of(settings))
+        _write(model, summary, settings, folder)
         tell.stage(f"Writing {out}")
-    return Outcome(f"{text}\n\nmodel, summary and report: {out / page}", summary, code)
+    written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
+    return Outcome(f"{judged.text}\n\n{written}", summary, Exit(summary["code"]))
 
 
-def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
-    """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
-    if settings.model != "linear":
-        raise EquirateError("a frontier is drawn for --model linear")
-    if not settings.subject_to:
-        raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
-    if out is None:
-        return _frontier(prepare(settings, tell), levels, tell)
-    with output_folder(out, force) as folder:
-        outcome = _frontier(prepare(settings, tell), levels, tell)
-        write_text(folder / "frontier.json", as_json(outcome.summary))
-    return outcome
+@dataclass
+class Judgement:
+    """What judging a model came to, as far as it got.
+
+    Attributes
+    ----------
+    notes
+        What a user should know.
+    test, train
+        What is achieved on held-out and on training rows; None before that is known.
+    page
+        Name of the report's file; empty before it is written.
+    stopped
+        Whether judging was interrupted.
+    """
+
+    notes: tuple[str, ...]
+    test: dict[str, Any] | None = None
+    train: dict[str, Any] | None = None
+    page: str = ""
+    text: str = ""
+    stopped: bool = False
 
 
-def _frontier(prepared: Prepared, levels: list[float], tell: Teller) -> Outcome:
-    train_, test = prepared.train, prepared.test
-    tell.stage("Training for every level")
-    named = prepared.labels.named
-    found = estimator_of(prepared, tell).frontier(
-        train_.X,
-        named(train_.positive),
-        train_.attributes,
-        train_.weights,
-        levels=levels,
-        test=(test.X, named(test.positive), test.attributes, test.weights),
-    )
-    summary = {
+def _judge(judged: Judgement, training: Training, prepared: Prepared, folder: Path, tell: Teller) -> None:
+    """Judge a model on the held-out rows, and write the report."""
+    settings, model, test = prepared.settings, training.model, prepared.test
+    confidence = settings.confidence or 0.95
+    tell.stage("Judging")
+    if model.interrupted:
+        judged.notes += ("interrupted: this is what was reached",)
+    judged.test = model.evaluate(test, confidence)
+    judged.train = model.evaluate(prepared.train, confidence)
+    judged.text = told(judged.test, len(test), judged.notes)
+    if training.certified is not None:
+        judged.text = f"{_certified(model, confidence)}\n{judged.text}"
+    facts = {"test data, SHA-256": file_digest(Path(settings.test))} if settings.test else {}
+    report = model.report(test, prepared.labels, confidence)
+    judged.page = write_report(report, folder, judged.text, settings.command(), tell, facts)
+
+
+def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[str, Any]:
+    """Everything that a run came to, as plain data."""
+    settings, model = prepared.settings, training.model
+    if judged.stopped:
+        judged.notes += ("interrupted while judging: the model is complete, the judgement is not",)
+        again = "equirate evaluate judges it on a table"
+        judged.text = f"{judged.text or 'Not judged.'}\n! {judged.notes[-1]}: {again}"
+    if judged.test is None:
+        code, verdict = Exit.INTERRUPTED, "Not judged."
+    else:
+        stopped = judged.stopped or model.interrupted
+        code, verdict = verdict_code(judged.test, training.certified, stopped), sentence(judged.test)
+    return {
         "equirate": eq.__version__,
-        "objective": found.objective,
-        "constraints": [repr(c) for c in prepared.problem.constraints],
-        "options": prepared.settings.changed(),
-        "rows": {"train": len(train_), "test": len(test)},
-        "points": found.table(),
+        "code": int(code),
+        "verdict": verdict,
+        "provenance": asdict(model.estimator.provenance_),
+        "problem": {
+            "objective": repr(model.problem.objective),
+            "constraints": [repr(constraint) for constraint in model.problem.constraints],
+        },
+        "options": settings.changed(),
+        "model": {
+            "kind": model.kind,
+            "members": len(model.classifier.weights),
+            "weights": model.classifier.weights.tolist(),
+        },
+        "rows": {"train": len(prepared.train), "test": len(prepared.test)},
+        "columns": [asdict(role) for role in prepared.roles],
+        "features": list(prepared.encoder.features),
+        "train": judged.train,
+        "test": judged.test,
+        "certified": training.certified,
+        "notes": list(judged.notes),
     }
-    return Outcome(str(found), summary, Exit.DONE)
 
 
-def write_report(report: Any, folder: Path, text: str, command: str, tell: Teller) -> str:
-    """Write the page into a folder, or the text where no page is to be had; returns the file's name."""
+def _write(model: Model, summary: dict[str, Any], settings: Settings, folder: Path) -> None:
+    """Write the files of a run beside its report, each with the run's id."""
+    classifier = save_classifier(model, folder)
+    run = id_of(classifier, settings.as_toml().encode(), as_json(summary).encode())
+    summary["run"] = run
+    save_description(model, folder, classifier, run)
+    write_text(folder / SUMMARY, as_json(summary))
+    write_text(folder / OPTIONS, stamped(OPTIONS, settings.as_toml(), run))
+    for name in REPORTS:
+        if (folder / name).exists():
+            text = (folder / name).read_text("utf-8")
+            (folder / name).unlink()
+            write_text(folder / name, stamped(name, text, run))
+
+
+def write_report(
+    report: Any, folder: Path, text: str, command: str, tell: Teller, facts: Mapping[str, str] | None = None
+) -> str:
+    """Write the page into a folder, or the text where no page is to be had; returns the file's name.
+
+    ``facts`` are shown beside those about where the model comes from.
+    """
+    if facts and getattr(report, "origin", None) is not None:
+        origin = replace(report.origin, facts={**report.origin.facts, **facts})
+        report = replace(report, origin=origin)
     if hasattr(report, "to_html"):
         options = {"command": command} if "command" in inspect.signature(report.to_html).parameters else {}
         try:
@@ -151,6 +201,16 @@ def write_report(report: Any, folder: Path, text: str, command: str, tell: Telle
             tell.note(f"the report is text only: {error}")
     write_text(folder / "report.txt", f"{text}\n" if report is None else f"{text}\n\n{report}\n")
     return "report.txt"
+
+
+def _certified(model: Trained, confidence: float) -> str:
+    """Whether a confidence that was asked for was reached, in one line."""
+    found = getattr(model.estimator, "certification_", None)
+    tested = "" if found is None else f", by the {found.method} test on {found.examples:,} rows"
+    if model.estimator.status_.certified:
+        return f"Certified at {percent(confidence)}{tested}: the constraints hold on new data."
+    why = "" if found is None or not found.reasons else f" {found.reasons[0]}"
+    return f"Not certified at {percent(confidence)}{tested}: the constraints may not hold on new data.{why}"
 
 
 # -- telling --------------------------------------------------------------------------------------
@@ -181,7 +241,7 @@ def sentence(achieved: dict[str, Any], which: str = HELD_OUT) -> str:
     total = "The constraint" if len(verdicts) == 1 else f"All {len(verdicts)} constraints"
     if counts["pass"] == len(verdicts):
         holds = "holds" if len(verdicts) == 1 else "hold"
-        return f"{total} {holds} on {_data(which)}, at {achieved['confidence']:.0%} confidence."
+        return f"{total} {holds} on {_data(which)}, at {percent(achieved['confidence'])} confidence."
     said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
     parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
     return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on {_data(which)}: {', '.join(parts)}."

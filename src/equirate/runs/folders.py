@@ -1,8 +1,9 @@
-"""A model's folder: plain data only, written completely or not at all, and read with the suspicion that strangers earn.
+"""A model's folder: plain data only, and read with the suspicion that strangers earn.
 
 ``model.equirate`` is the classifier (`equirate.load` opens it by itself), ``model.json`` says how a table becomes its
 features: label, attributes, columns. Beside them stand ``summary.json``, ``problem.toml`` and the report. Equal runs
-write equal bytes: there are no times, places or random names in them.
+write equal bytes where ``SOURCE_DATE_EPOCH`` is set: there are no places or random names in them, and one date.
+`publishing` puts a folder in its place, and `identity` says which run a file is of.
 """
 
 from __future__ import annotations
@@ -11,9 +12,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,11 @@ from typing import Any
 import numpy as np
 
 from .._core.errors import EquirateError, FileError
+from .._core.publishing import set_aside
 from .._core.rules import check_arrays
 from ..estimators import files
 from ..estimators.loading import load
+from ..estimators.saving import plain_mixture
 from ..game.classifiers import Classifier
 from ..models.finite import FiniteMembers
 from ..models.forests import Boosted, Forest
@@ -31,17 +31,19 @@ from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
+from ..tables.options import AS_WRITTEN, ReadOptions
+from .checking import ALL_ROWS, RowRules
+from .identity import CLASSIFIER, DESCRIPTION, refuse_mixed
+from .jsons import as_json
+from .labels import RULES, Labels
 from .models import Scorer, Trained
-from .preparing import Labels
-from .settings import MODELS
+from .settings import MISSING_ATTRIBUTES, MODELS
 
-FORMAT, VERSION = "equirate table model", 1
-CLASSIFIER, DESCRIPTION = "model.equirate", "model.json"
-REPORTS = ("report.html", "report.txt")
+FORMAT, VERSION = "equirate table model", 2
 _MOST_BYTES = 1 << 26
 _MOST_NAMES = 10_000
 _LONGEST = 1000
-_PART = ".part"
+_MOST_TRIES = 1000  # of reading a folder that is replaced again and again meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,44 +55,11 @@ class Model:
     encoder: Encoder
     kinds: dict[str, Kind | None]
     weight: str
+    reading: ReadOptions = AS_WRITTEN
+    rules: RowRules = ALL_ROWS
 
 
 # -- writing --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def output_folder(path: Path, force: bool) -> Iterator[Path]:
-    """A folder to write into, whose files appear in ``path`` when all are written; nothing is left after a failure.
-
-    A folder that holds something is refused unless ``force``; then the files of an earlier run are replaced.
-    """
-    part, made = path / _PART, not path.exists()
-    if path.exists() and not path.is_dir():
-        raise FileError(f"{path} is a file: --out names a folder")
-    if not made and not force and any(each.name != _PART for each in path.iterdir()):
-        raise FileError(f"the folder {path} is not empty: give another one, or --force to replace what is there")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        yield part
-        _publish(part, path)
-    except OSError as error:
-        raise FileError(f"cannot write to {path}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        if made and path.is_dir() and not any(path.iterdir()):
-            path.rmdir()
-
-
-def _publish(part: Path, path: Path) -> None:
-    """Move the files to where they belong; a report of an earlier run that has another form goes."""
-    names = sorted(each.name for each in part.iterdir())
-    for name in names:
-        os.replace(part / name, path / name)
-    if set(REPORTS) & set(names):
-        for name in set(REPORTS) - set(names):
-            (path / name).unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -101,39 +70,34 @@ def write_text(path: Path, text: str) -> None:
         os.fsync(stream.fileno())
 
 
-def as_json(plain: Any) -> str:
-    """Plain data as JSON; numbers that JSON does not have are null."""
-    return json.dumps(_finite(plain), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def save_classifier(model: Model, folder: Path) -> bytes:
+    """Write the classifier, and return the bytes of its file."""
+    if model.trained.estimator is None:
+        files.write(folder / CLASSIFIER, *plain_mixture(model.trained.classifier))
+    else:
+        model.trained.estimator.save(folder / CLASSIFIER)
+    return (folder / CLASSIFIER).read_bytes()
 
 
-def _finite(plain: Any) -> Any:
-    if isinstance(plain, np.generic):
-        plain = plain.item()
-    if isinstance(plain, float) and not math.isfinite(plain):
-        return None
-    if isinstance(plain, dict):
-        return {str(name): _finite(value) for name, value in plain.items()}
-    return [_finite(value) for value in plain] if isinstance(plain, (list, tuple)) else plain
-
-
-def save(model: Model, folder: Path) -> None:
-    """Write a model's two files."""
-    trained = model.trained
-    if trained.estimator is None:
-        raise FileError("trees of a folder that was written before 0.3 can be used, and not saved again")
-    trained.estimator.save(folder / CLASSIFIER)
-    scorer = trained.scorer
+def save_description(model: Model, folder: Path, classifier: bytes, run: str) -> None:
+    """Write how a table becomes features, for a classifier that is written."""
+    scorer = model.trained.scorer
     described = {
         "format": FORMAT,
         "version": VERSION,
-        "kind": trained.kind,
+        "run": run,
+        "kind": model.trained.kind,
         "label": dict(model.labels.__dict__),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
-        "classifier": hashlib.sha256((folder / CLASSIFIER).read_bytes()).hexdigest(),
+        "reading": model.reading.plain(),
+        "rows": dict(model.rules.__dict__),
+        "classifier": hashlib.sha256(classifier).hexdigest(),
         "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
         "columns": model.encoder.plain(),
     }
+    if model.trained.estimator is None:
+        described["salt"] = model.trained.salt
     write_text(folder / DESCRIPTION, as_json(described))
 
 
@@ -141,7 +105,39 @@ def save(model: Model, folder: Path) -> None:
 
 
 def open_model(path: Path) -> Model:
-    """Open a model's folder; nothing in it is executed, and what is damaged, newer or not a model is refused."""
+    """Open a model's folder; nothing in it is executed, and what is damaged, newer or not a model is refused.
+
+    A folder that is replaced by another run while it is read is read again: what is returned is one run's.
+    """
+    for _ in range(_MOST_TRIES):
+        before = _version_of(path)
+        try:
+            model = _opened(path if path.exists() else _waiting(path))
+        except FileError:
+            if _version_of(path) == before:
+                raise
+        else:
+            if _version_of(path) == before:
+                return model
+    raise FileError(f"the folder {path} is replaced again and again while it is read")
+
+
+def _version_of(path: Path) -> tuple[int, ...] | None:
+    """What changes when another folder takes a folder's place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_ctime_ns, found.st_mtime_ns)
+
+
+def _waiting(path: Path) -> Path:
+    """The folder that was renamed to make way for a new one, where there is one; else the path itself."""
+    previous = set_aside(Path(os.path.realpath(path)))
+    return previous if previous.is_dir() else path
+
+
+def _opened(path: Path) -> Model:
     if not path.is_dir():
         raise FileError(
             f"there is no model folder {path}" if not path.exists() else f"{path} is a file, not a model folder"
@@ -152,9 +148,10 @@ def open_model(path: Path) -> Model:
         kind = described.get("kind")
         if kind not in MODELS:
             raise FileError(f"there is no kind of model {kind!r}")
-        labels = Labels(
-            **{name: _text(_dict(described.get("label")).get(name)) for name in ("column", "positive", "negative")}
-        )
+        label = {"rule": RULES[0], **_dict(described.get("label"))}
+        labels = Labels(*(_text(label.get(name)) for name in ("column", "positive", "negative", "rule")))
+        if labels.rule not in RULES:
+            raise FileError(f"there is no rule of labels {labels.rule!r}")
         kinds = {
             _text(name): None if value is None else Kind(value)
             for name, value in _dict(described.get("attributes")).items()
@@ -163,9 +160,31 @@ def open_model(path: Path) -> Model:
         content = _content(path / CLASSIFIER)
         if hashlib.sha256(content).hexdigest() != described.get("classifier"):
             raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
-        return Model(_trained(path, kind, described, len(encoder.features), labels), labels, encoder, kinds, weight)
+        if "run" in described:  # folders of earlier versions have none
+            refuse_mixed(path, _text(described["run"]))
+        trained = _trained(path, kind, described, len(encoder.features), labels)
+        return Model(trained, labels, encoder, kinds, weight, *_reading(described))
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
+
+
+def read_summary(path: Path) -> dict[str, Any]:
+    """What ``summary.json`` of a model's folder says, or nothing where there is none that can be read."""
+    try:
+        found = json.loads(_content(path / "summary.json").decode("utf-8"))
+    except (FileError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _reading(described: dict[str, Any]) -> tuple[ReadOptions, RowRules]:
+    """How tables are read, and which rows are left out; folders of version 1 say nothing of it."""
+    if described["version"] == 1:
+        return AS_WRITTEN, ALL_ROWS
+    rules = RowRules(**_dict(described.get("rows")))
+    if not isinstance(rules.drop_unlabelled, bool) or rules.missing_attributes not in MISSING_ATTRIBUTES:
+        raise FileError("it is not described which rows are left out")
+    return ReadOptions.read(described.get("reading")), rules
 
 
 def _described(path: Path) -> dict[str, Any]:
@@ -197,22 +216,40 @@ def _content(path: Path) -> bytes:
 def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
     if kind == "trees" and files.read(path / CLASSIFIER)[0].get("kind") == "Forests":
         return _read_trees(path / CLASSIFIER, width)
-    estimator = load(path / CLASSIFIER)
+    found = load(path / CLASSIFIER)
+    if isinstance(found, Classifier):
+        return _mixture(found, kind, described, width)
+    estimator = found
     if (
         set(map(str, estimator.classes_)) != {labels.positive, labels.negative}
         or str(estimator.pos_label) != labels.positive
     ):
         raise FileError("the labels of the classifier are not those of the table")
-    scorer = None
-    if kind == "thresholds":
-        found = _dict(described.get("scorer"))
-        weights = np.array([_number(weight) for weight in found.get("weights", [])])
-        if len(weights) != width:
-            raise FileError("there is not one weight for each feature")
-        scorer = Scorer(weights, _number(found.get("intercept")))
-    elif estimator.n_features_in_ != width:
+    scorer = _scorer(described, width) if kind == "thresholds" else None
+    if scorer is None and estimator.n_features_in_ != width:
         raise FileError("the classifier has another number of features than the table")
     return Trained(kind, estimator, estimator.classifier_, estimator.problem_, scorer)
+
+
+def _mixture(classifier: Classifier, kind: str, described: dict[str, Any], width: int) -> Trained:
+    """A new mixture of a classifier's members, which has no estimator."""
+    if classifier.problem is None:
+        raise FileError("the mixture does not say which problem it is for")
+    scorer = _scorer(described, width) if kind == "thresholds" else None
+    if scorer is None and classifier.members.width not in (None, width):
+        raise FileError("the classifier has another number of features than the table")
+    salt = described.get("salt", 0)
+    if isinstance(salt, bool) or not isinstance(salt, int) or not 0 <= salt < 2**63:
+        raise FileError("the salt is not a whole number below 2^63")
+    return Trained(kind, None, classifier, classifier.problem, scorer, salt)
+
+
+def _scorer(described: dict[str, Any], width: int) -> Scorer:
+    found = _dict(described.get("scorer"))
+    weights = np.array([_number(weight) for weight in found.get("weights", [])])
+    if len(weights) != width:
+        raise FileError("there is not one weight for each feature")
+    return Scorer(weights, _number(found.get("intercept")))
 
 
 def _read_trees(path: Path, width: int) -> Trained:

@@ -18,16 +18,22 @@ from numpy.typing import NDArray
 import equirate as eq
 
 from .._core.errors import DataError, EquirateError
+from .._core.provenance import file_digest, present
 from ..judge.audit import Audit, audit
 from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
+from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
+from . import reasons
 from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
-from .folders import Model, open_model, output_folder
+from .folders import Model, open_model
+from .identity import CLASSIFIER
+from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, labels_of, people_of, read_part, weights_of
+from .preparing import Teller, people_of, read_part, weights_of
+from .publishing import output_folder
 
 
 def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool) -> Outcome:
@@ -38,13 +44,17 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     kinds = {name: kind for name, kind in model.kinds.items() if name in needed}
     tell.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
-    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense)
+    source = open_source(data, model.reading)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules)
     tell.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
-    summary = {
+    summary: dict[str, Any] = {
         "equirate": eq.__version__,
         "code": int(verdict_code(achieved, None)),
         "verdict": sentence(achieved, GIVEN),
+        "date": present(),
+        "data": file_digest(data),
+        "model": file_digest(model_folder / CLASSIFIER),
         "rows": len(part),
         "test": achieved,
     }
@@ -53,7 +63,7 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
             command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
-            page = write_report(report, folder, text, command, tell)
+            page = write_report(report, folder, text, command, tell, {"judged on, SHA-256": summary["data"]})
         text = f"{text}\n\nreport: {out / page}"
     return Outcome(text, summary, verdict_code(achieved, None))
 
@@ -63,11 +73,18 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
 
 @dataclass(frozen=True)
 class Predicting:
-    """How to predict: by which key, with which columns copied, with or without the probability of each decision."""
+    """How to predict: by which key, with which columns copied, with or without probabilities and reasons."""
 
     key: str = ""
     keep: tuple[str, ...] = ()
     probability: bool = False
+    reasons: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are written."""
+        probability = ("probability",) if self.probability else ()
+        return ("prediction", *probability, *(reasons.COLUMNS if self.reasons else ()))
 
 
 def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
@@ -76,11 +93,11 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
     """
     model = open_model(model_folder)
-    source = open_source(data)
+    source = open_source(data, model.reading)
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
     source.require(copied, "--key or --keep")
-    for name in ("prediction", *(["probability"] if how.probability else [])):
+    for name in how.columns:
         if name in copied:
             raise EquirateError(f"the column {name!r} cannot be kept: the predictions have that name")
     kinds = {**dict.fromkeys(copied, Kind.CATEGORY), **model.encoder.kinds}
@@ -108,15 +125,18 @@ def _decided(
             continue
         table = dict(zip(batch.schema.names, batch.columns, strict=True))
         X = model.encoder.features_of(table, None, dense)
-        key = _key(how.key, table[how.key]) if how.key else None
+        key = key_of(how.key, table[how.key]) if how.key else None
         columns: dict[str, Any] = {name: table[name] for name in copied}
         columns["prediction"] = model.trained.decide(X, model.labels, key)
         if how.probability:
             columns["probability"] = model.trained.probabilities(X)
+        if how.reasons:
+            columns |= reasons.reasons(model, table, X, key)
         yield columns
 
 
-def _key(name: str, column: Any) -> NDArray[Any]:
+def key_of(name: str, column: Any) -> NDArray[Any]:
+    """The values of a key's column, none of them missing."""
     found, values = text_of(column)
     if (found < 0).any():
         raise DataError(f"the key {name!r} is missing in {int((found < 0).sum()):,} rows")
@@ -146,7 +166,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
-    source = open_source(data, how.missing)
+    source = open_source(data, ReadOptions(how.missing))
     source.require([how.label], "--label")
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
@@ -154,8 +174,9 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     tell.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    labels, positive = labels_of(how.label, how.positive, table[how.label])
-    decided = _decisions(how, table[how.prediction], labels.positive, labels.negative)
+    labels = Labels.of(how.label, how.positive, table[how.label])
+    positive = labels.positives(table[how.label])
+    decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
     weights = weights_of(how.weight, table)
@@ -163,21 +184,20 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     return Outcome(_told(found, most), {"equirate": eq.__version__, **found.as_dict()}, Exit.DONE)
 
 
-def _decisions(how: Auditing, column: Any, positive: str, negative: str) -> NDArray[np.bool_]:
+def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
     """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold."""
-    name = how.prediction
-    if how.threshold is not None:
+    if threshold is not None:
         kind = kind_of(name, column)
         if kind is not Kind.NUMBER:
             raise DataError(f"--threshold needs scores, but {name!r} holds no numbers")
         scores = numbers(name, column, kind)
         if np.isnan(scores).any():
             raise DataError(f"the prediction {name!r} is missing in {int(np.isnan(scores).sum()):,} rows")
-        return np.asarray(scores >= how.threshold)
+        return np.asarray(scores >= threshold)
     found, values = text_of(column)
     if (found < 0).any():
         raise DataError(f"the prediction {name!r} is missing in {int((found < 0).sum()):,} rows")
-    for yes, no in ((positive, negative), ("1", "0"), ("true", "false")):
+    for yes, no in ((labels.positive, labels.negative), ("1", "0"), ("true", "false")):
         if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
             return np.array([value.casefold() == yes.casefold() for value in values])[found]
     raise DataError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,15 @@ from .._core.errors import EquirateError, EquirateWarning
 from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
+from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
+from ..models.contributions import Contributions, linear_contributions
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .preparing import Labels, Part, Prepared, Teller
+from .algorithms import algorithm_named
+from .labels import Labels
+from .preparing import Part, Prepared, Teller
 
 Array = NDArray[np.float64]
 _SCORED = 0.6  # share of the training rows that logistic regression is fitted on; thresholds are chosen on the others
@@ -50,13 +54,16 @@ class Trained:
     kind
         ``"linear"``, ``"trees"`` or ``"thresholds"``.
     estimator
-        The `RateClassifier` or `RatePostprocessor`; None for trees of a folder that was written before 0.3.
+        The `RateClassifier` or `RatePostprocessor`; None for a new mixture of its members (``recertify``), and for
+        trees of a folder that was written before 0.3.
     classifier
         The mixture that decides.
     problem
         What it was trained for, with ready-made constraints written out for the groups of the training rows.
     scorer
         What makes the features of ``thresholds``.
+    salt
+        Of the hashed decisions, where there is no estimator to know it.
     """
 
     kind: str
@@ -64,6 +71,7 @@ class Trained:
     classifier: Classifier
     problem: Problem
     scorer: Scorer | None = None
+    salt: int = 0
 
     def features(self, X: Any) -> Any:
         """What the estimator is given."""
@@ -78,7 +86,22 @@ class Trained:
         features = self.features(X)
         if self.estimator is not None:
             return np.asarray(self.estimator.predict(features, key=key))
-        return labels.named(self.classifier.predict_hashed(features, key=key).astype(bool))
+        return labels.named(self.classifier.predict_hashed(features, salt=self.salt, key=key).astype(bool))
+
+    def explain(self, X: Any, key: NDArray[Any] | None = None) -> Explanations:
+        """Why each example is decided as it is, in the features of the table."""
+        if self.estimator is None:
+            raise EquirateError("trees of a folder that was written before 0.3 give no reasons: fit them again")
+        found: Explanations = self.estimator.explain(self.features(X), key=key)
+        if self.scorer is None or found.contributions is None:
+            return found
+        # the score that thresholds cut is made of features itself
+        sign = 1.0 if self.estimator.classes_[1] == self.estimator.pos_label else -1.0
+        weights = sign * np.append(self.scorer.weights, self.scorer.intercept)
+        score = linear_contributions(X, weights[:, None])
+        features = np.broadcast_to(score.features, (len(found), len(found.weights), len(self.scorer.weights)))
+        parts = Contributions.of(found.contributions.base + score.base, features)
+        return replace(found, contributions=parts, unconstrained=(score.scores[:, 0] > 0).astype(float))
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
@@ -129,6 +152,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.model == "trees":
         options["model"] = "trees"
+    options["algorithm"] = algorithm_named(settings.algorithm)
     return RateClassifier(
         problem.objective,
         list(problem.constraints),
@@ -153,6 +177,8 @@ def _thresholds(prepared: Prepared) -> Trained:
     from sklearn.linear_model import LogisticRegression
 
     settings, labels, whole = prepared.settings, prepared.labels, prepared.train
+    if settings.algorithm != "auto":
+        raise EquirateError("--algorithm goes with --model linear and --model trees: thresholds have one of their own")
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.confidence:
         if "confidence" not in inspect.signature(RatePostprocessor).parameters:

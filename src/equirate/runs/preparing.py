@@ -7,11 +7,12 @@ parts. Everything that can be refused without training is refused here, by name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
@@ -22,8 +23,12 @@ from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from ..tables.encoder import Encoder, OneHot, Rows
 from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
+from ..tables.options import ReadOptions
 from ..tables.reading import Source, open_source, release
+from .checking import ALL_ROWS, Checked, RowRules, check, left_out, note, refuse
+from .labels import Labels
 from .names import check_names
+from .out_of_core import encoded, too_large
 from .settings import Settings
 
 _TEST_SEED = 0x7E57
@@ -38,19 +43,6 @@ class Role:
     role: str
     kind: str
     becomes: str
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The label's column and its two values."""
-
-    column: str
-    positive: str
-    negative: str
-
-    def named(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
-        """Labels as they stand in the table."""
-        return np.where(positive, np.array(self.positive), np.array(self.negative))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +79,7 @@ class Prepared:
     roles: tuple[Role, ...]
     train: Part
     test: Part
+    reading: ReadOptions
 
 
 class Teller(Protocol):
@@ -105,24 +98,26 @@ class Teller(Protocol):
         """Return what shows the rounds of a game, or None."""
 
 
-def prepare(settings: Settings, tell: Teller, dense: bool = False) -> Prepared:
-    """Read, check, split and encode."""
+def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = "") -> Prepared:
+    """Read, check, split and encode; ``out`` is the folder that a proposed command names."""
     problem = settings.problem()
-    source = open_source(Path(settings.data), settings.missing)
-    other = open_source(Path(settings.test), settings.missing) if settings.test else None
-    features = _features(settings, source)
+    source = open_source(Path(settings.data), settings.reading())
+    other = open_source(Path(settings.test), settings.reading()) if settings.test else None
+    features = features_of(settings, source)
     check_names(settings.texts, settings.attributes, source.names)
     tell.stage(f"Reading {settings.data}")
-    given = [settings.label, *settings.attributes, *([settings.weight] if settings.weight else [])]
-    extra = [settings.time_column] if settings.time_column else []
-    # Labels of a CSV file are taken as they are written.
-    table = source.table(list(dict.fromkeys([*given, *extra, *features])), {settings.label: Kind.CATEGORY})
+    found = check(settings, source, features)
+    if found.large:
+        if settings.model != "linear":
+            raise DataError(f"{source.path} does not fit into memory, which only --model linear can do without")
+        tell.note(too_large(source, features))
+    refuse(settings, found, out)
+    tell_found(found, tell)
+    table = found.table
     kinds = {name: kind_of(name, table[name]) for name in settings.attributes}
-    labels, positive = labels_of(settings.label, settings.positive, table[settings.label])
+    labels = Labels.of(settings.label, settings.positive, table[settings.label], settings.decimal)
+    positive = labels.positives(table[settings.label], settings.decimal)
     people = people_of(table, kinds)
-    for name, column in people.items():
-        if len(np.unique(column)) < 2:
-            raise DataError(f"the attribute {name!r} has one value only, {column[0].item()!r}: no slice can use it")
     weights = weights_of(settings.weight, table)
     examples = Examples.of(positive, people, weights, two_classes=True)
     problem_here = problem.expanded(examples)
@@ -132,30 +127,51 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False) -> Prepared:
     else:
         rows = np.arange(len(positive)), np.zeros(0, dtype=np.intp)
     tell.stage("Encoding")
-    encoder = Encoder.learnt(table, features, rows[0])
+    if found.large:
+        rows = np.sort(rows[0]), np.sort(rows[1])
+        parts = [found.rows[part] for part in rows]
+        encoder, features_in = encoded(source, found.options, features, parts, settings.label)
+    else:
+        encoder = Encoder.learnt(table, features, rows[0], checked=True)
+        features_in = [encoder.features_of(table, part, dense) if encoder.columns else None for part in rows]
     if not encoder.columns:
         raise DataError("no column is left to predict from: every feature has one value only")
     train, test = (
         Part(
-            encoder.features_of(table, part, dense),
+            X,
             positive[part],
             {name: column[part] for name, column in people.items()},
             None if weights is None else weights[part],
         )
-        for part in rows
+        for X, part in zip(features_in, rows, strict=True)
     )
-    roles = _roles(settings, source, table, encoder, kinds)
+    roles = _roles(settings, source, found.looked_at, encoder, kinds)
     tell.roles(roles, table.num_rows)
     del table
     release()
     if other is not None:
         tell.stage(f"Reading {settings.test}")
-        test = read_part(other, labels, kinds, settings.weight, encoder, dense)
-    return Prepared(settings, problem, labels, encoder, kinds, roles, train, test)
+        later = replace(other, options=found.options)
+        test = read_part(later, labels, kinds, settings.weight, encoder, dense, RowRules.of(settings))
+    return Prepared(settings, problem, labels, encoder, kinds, roles, train, test, found.options)
+
+
+def tell_found(found: Checked, tell: Teller) -> None:
+    """Say what was found and does not stop a run, and which rows are left out."""
+    for finding in found.remarks:
+        tell.note(note(finding))
+    for why, rows in found.dropped.items():
+        tell.note(f"{rows:,} rows {why} are left out")
 
 
 def read_part(
-    source: Source, labels: Labels, kinds: Mapping[str, Kind | None], weight: str, encoder: Encoder, dense: bool = False
+    source: Source,
+    labels: Labels,
+    kinds: Mapping[str, Kind | None],
+    weight: str,
+    encoder: Encoder,
+    dense: bool = False,
+    rules: RowRules = ALL_ROWS,
 ) -> Part:
     """Read rows to judge on, with the columns and kinds of the training rows; the order of columns does not matter."""
     source.require(encoder.names, "the model")
@@ -165,15 +181,13 @@ def read_part(
     known: dict[str, Kind | None] = {**encoder.kinds, **kinds, labels.column: Kind.CATEGORY}
     known |= {weight: Kind.NUMBER} if weight else {}
     table = source.table(list(known), known)
-    found, values = text_of(table[labels.column])
-    _no_missing(found, labels.column)
-    unknown = [value for value in values if not (_same(value, labels.positive) or _same(value, labels.negative))]
-    if unknown:
-        raise DataError(
-            f"the label {labels.column!r} holds {unknown[0]!r}, which was not in training: there it held "
-            f"{labels.negative!r} and {labels.positive!r}"
-        )
-    positive = np.array([_same(value, labels.positive) for value in values], dtype=bool)[found]
+    table = left_out(table, labels.column, list(kinds), rules)
+    if rules.missing_attributes == "refuse":
+        for name in kinds:
+            rows = int(compute.is_null(table[name], nan_is_null=True).to_numpy().sum())
+            if rows:
+                raise DataError(f"the attribute {name!r} is empty in {rows:,} rows: fill it or leave those rows out")
+    positive = labels.positives(table[labels.column], source.options.decimal)
     return Part(encoder.features_of(table, None, dense), positive, people_of(table, kinds), weights_of(weight, table))
 
 
@@ -194,12 +208,15 @@ def weights_of(name: str, table: Any) -> NDArray[np.float64] | None:
     return weights
 
 
-def _features(settings: Settings, source: Source) -> list[str]:
+def features_of(settings: Settings, source: Source) -> list[str]:
     """Columns to predict from: all that have no other role."""
     others = {settings.label: "--label", settings.weight: "--weight", settings.time_column: "--time-column"}
     others.pop("", None)
     for name, option in others.items():
         source.require([name], option)
+    reading = settings.reading()
+    for option, names in (("--category", reading.categories), ("--date", reading.dates), ("--number", reading.numbers)):
+        source.require(names, option)
     for option, names in (("--attributes", settings.attributes), ("--ignore", settings.ignore)):
         source.require(names, option)
         for name in names:
@@ -216,42 +233,6 @@ def _features(settings: Settings, source: Source) -> list[str]:
     if not found:
         raise DataError("no column is left to predict from: all have another role")
     return found
-
-
-def labels_of(name: str, wanted: str, column: Any) -> tuple[Labels, NDArray[np.bool_]]:
-    """The two values of a label, and which rows are positive; ``wanted`` is the positive one, if it was named."""
-    found, values = text_of(column)
-    _no_missing(found, name)
-    shown = ", ".join(map(repr, sorted(values)[:5])) + (", ..." if len(values) > 5 else "")
-    if len(values) != 2:
-        fix = "a classifier needs two" if len(values) < 2 else "a label must have two: leave rows out, or join values"
-        raise DataError(f"the label {name!r} has {len(values):,} value{'s' * (len(values) != 1)}, {shown}: {fix}")
-    if wanted:
-        which = [k for k, value in enumerate(values) if _same(value, wanted)]
-        if not which:
-            raise DataError(f"--positive is {wanted!r}, but the label {name!r} holds {shown}")
-    else:
-        which = [k for k, value in enumerate(values) if value.casefold() in ("1", "true")]
-        if not which:
-            raise DataError(f"the label {name!r} holds {shown}: say which one is positive with --positive")
-    positive = which[0]
-    return Labels(name, values[positive], values[1 - positive]), np.asarray(found == positive)
-
-
-def _no_missing(found: NDArray[np.int64], name: str) -> None:
-    missing = int((found < 0).sum())
-    if missing:
-        raise DataError(f"the label {name!r} is missing in {missing:,} rows: fill it or leave those rows out")
-
-
-def _same(value: str, other: str) -> bool:
-    """Whether two labels are the same: as text, as numbers, or as truth values."""
-    if value == other or (value.casefold() == other.casefold() and value.casefold() in ("true", "false")):
-        return True
-    try:
-        return float(value) == float(other)
-    except ValueError:
-        return False
 
 
 def _split(settings: Settings, problem: Problem, examples: Examples, table: Any) -> tuple[Rows, Rows]:

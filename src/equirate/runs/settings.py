@@ -10,8 +10,8 @@ import json
 import math
 import shlex
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,10 +21,15 @@ from ..language.expressions import Constraint
 from ..language.parity import Family
 from ..problem.problem import Objective, Problem, maximize, minimize
 from ..problem.text import parse_constraints, parse_expression
+from ..tables.options import ReadOptions
 from ..tables.reading import nearest
+from .algorithms import algorithm_named
 
 MODELS = ("linear", "trees", "thresholds")
 OUTPUTS = ("hashed", "deterministic")
+MISSING_ATTRIBUTES = ("group", "refuse", "drop")
+LISTED = ("attributes", "also_feature", "also-feature", "ignore", "category", "date", "number")
+"""Options that take names with commas between them."""
 _MOST_BYTES = 1 << 20
 
 
@@ -39,6 +44,13 @@ class Settings:
     also_feature: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    category: tuple[str, ...] = ()
+    date: tuple[str, ...] = ()
+    number: tuple[str, ...] = ()
+    decimal: str = "."
+    encoding: str = ""
+    drop_unlabelled: bool = False
+    missing_attributes: str = "group"
     maximize: str = ""
     minimize: str = ""
     subject_to: tuple[str, ...] = ()
@@ -47,6 +59,7 @@ class Settings:
     test: str = ""
     weight: str = ""
     model: str = "linear"
+    algorithm: str = "auto"
     output: str = "hashed"
     confidence: float = 0.0
     rounds: int = 0
@@ -68,9 +81,12 @@ class Settings:
         )._checked()
 
     def _checked(self) -> Self:
-        for name, allowed in (("model", MODELS), ("output", OUTPUTS)):
+        for name, allowed in (("model", MODELS), ("output", OUTPUTS), ("missing_attributes", MISSING_ATTRIBUTES)):
             if getattr(self, name) not in allowed:
-                raise EquirateError(f"--{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+                option = name.replace("_", "-")
+                raise EquirateError(f"--{option} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+        algorithm_named(self.algorithm)
+        self.reading()
         if not 0 < self.split < 1:
             raise EquirateError(f"--split is the share of the rows to judge on, between 0 and 1; got {self.split:g}")
         if self.confidence:
@@ -94,6 +110,23 @@ class Settings:
         constraints: list[Constraint | Family] = [part for text in self.subject_to for part in parse_constraints(text)]
         return Problem(objective, constraints)
 
+    def reading(self) -> ReadOptions:
+        """How the text of the table is to be read."""
+        dates = dict(_format_of(text) for text in self.date)
+        numbers = dict.fromkeys(self.number, "")
+        return ReadOptions(self.missing, self.decimal, self.encoding, self.category, dates, numbers)
+
+    def with_options(self, options: Iterable[tuple[str, str]]) -> Self:
+        """The same with more options: lists grow, other values are replaced."""
+        changed: dict[str, Any] = {}
+        for name, value in options:
+            now = changed.get(name, getattr(self, name))
+            if isinstance(now, tuple):
+                changed[name] = (*now, value) if value not in now else now
+            else:
+                changed[name] = True if isinstance(now, bool) else value
+        return replace(self, **changed)
+
     @property
     def texts(self) -> tuple[str, ...]:
         """The texts of the language of rates in it."""
@@ -112,12 +145,41 @@ class Settings:
         parts = ["equirate", "fit", self.data]
         for name, value in self.changed().items():
             for each in value if isinstance(value, list) else [value]:
-                parts += [] if name == "data" else [f"--{name}", str(each)]
-        return shlex.join(parts)
+                parts += [] if name == "data" else option_text(name, each)
+        return shell(parts)
 
     def as_toml(self) -> str:
         """Text of a file that `read` takes back."""
         return "".join(f"{name} = {_toml(value)}\n" for name, value in self.changed().items())
+
+
+def option_text(name: str, value: Any) -> list[str]:
+    """An option as words of a command; a name with a comma in a list of names is put in quotes."""
+    option = f"--{name.replace('_', '-')}"
+    if value is True or value == "":
+        return [option]
+    quoted = name in LISTED and "," in str(value) and "=%" not in str(value)
+    text = f'"{value}"' if quoted else str(value)
+    return [f"{option}={text}"] if text.startswith("--") else [option, text]
+
+
+def shell(words: Iterable[str]) -> str:
+    """Words as a shell takes them; in double quotes where that reads better.
+
+    Examples
+    --------
+    >>> print(shell(["--subject-to", "tpr(sex == 'F') >= 0.8", "--ignore", "id"]))
+    --subject-to "tpr(sex == 'F') >= 0.8" --ignore id
+    """
+    return " ".join(
+        f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word) for word in words
+    )
+
+
+def _format_of(text: str) -> tuple[str, str]:
+    """Column and format of what ``--date`` is given: ``opened``, or ``opened=%d.%m.%Y``."""
+    name, format_, rest = text.partition("=%")
+    return name, f"%{rest}" if format_ else ""
 
 
 _ASKED = {
@@ -163,11 +225,13 @@ def _typed(field: Any, value: Any) -> Any:
     return value
 
 
-_WANTED = {str: "text", float: "a number", int: "a whole number"}
+_WANTED = {str: "text", float: "a number", int: "a whole number", bool: "true or false"}
 
 
 def _toml(value: Any) -> str:
     """A text, a number or a list of texts as TOML; JSON's escapes are TOML's too, but for the delete sign."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(value, str) else repr(value)

@@ -29,10 +29,12 @@ Rows = NDArray[np.intp]
 
 MOST_VALUES = 1000
 """Distinct values of a category at most; a column with more is taken for an identifier or free text."""
-_FEW_VALUES = 20  # up to here a column of nearly as many values as rows is still a category
+FARTHEST = 1e6
+"""Scaled values end here, so that one slip of the pen cannot overflow."""
+FEW_VALUES = 20
+"""Up to here a column of nearly as many values as rows is still a category."""
 _LONGEST = 1000  # characters of a value or a name
 _MOST_COLUMNS = 100_000
-_FARTHEST = 1e6  # scaled values end here, so that one slip of the pen cannot overflow
 _SPARSE = 4  # features per column from which on zeros are left out
 
 
@@ -55,7 +57,7 @@ class Scaled:
         """Place (-1 for none) and value of what a row has in this column's features, (rows, 1 or 2)."""
         values = numbers(self.name, column, self.kind)
         absent = np.isnan(values)
-        scaled = np.clip((values - self.mean) / self.scale, -_FARTHEST, _FARTHEST)
+        scaled = np.clip((values - self.mean) / self.scale, -FARTHEST, FARTHEST)
         scaled[absent] = 0.0
         places = np.zeros((len(values), len(self.features)), dtype=np.int32)
         found = np.zeros(places.shape, dtype=np.float32)
@@ -112,9 +114,12 @@ class Encoder:
     columns: tuple[Encoding, ...]
 
     @classmethod
-    def learnt(cls, table: Mapping[str, Column], names: Sequence[str], rows: Rows) -> Self:
-        """Learn from some rows of a table how its columns become features; a column with one value has none."""
-        found = (_learnt(name, table[name], rows) for name in names)
+    def learnt(cls, table: Mapping[str, Column], names: Sequence[str], rows: Rows, checked: bool = False) -> Self:
+        """Learn from some rows of a table how its columns become features; a column with one value has none.
+
+        Identifiers and free text are refused, unless all rows were ``checked`` for them before.
+        """
+        found = (_learnt(name, table[name], rows, checked) for name in names)
         return cls(tuple(column for column in found if column is not None))
 
     @property
@@ -189,12 +194,12 @@ class Encoder:
         return cls(columns)
 
 
-def _learnt(name: str, column: Column, rows: Rows) -> Encoding | None:
+def _learnt(name: str, column: Column, rows: Rows, checked: bool) -> Encoding | None:
     kind = kind_of(name, column)
     if kind is None:
         return None
     if kind is Kind.CATEGORY:
-        return _learnt_category(name, column, rows)
+        return _learnt_category(name, column, rows, checked)
     values = numbers(name, column, kind)[rows]
     there = values[~np.isnan(values)]
     missing = len(there) < len(values)
@@ -209,13 +214,22 @@ def _learnt(name: str, column: Column, rows: Rows) -> Encoding | None:
     return Scaled(name, kind, mean, scale, missing)
 
 
-def _learnt_category(name: str, column: Column, rows: Rows) -> OneHot | None:
+def is_unfit(distinct: int, rows: int, longest: int) -> bool:
+    """Whether so many distinct values in so many rows look like an identifier or free text."""
+    return _is_too_large(distinct, longest) or (distinct > FEW_VALUES and distinct > rows / 2)
+
+
+def _is_too_large(distinct: int, longest: int) -> bool:
+    return distinct > MOST_VALUES or longest > _LONGEST
+
+
+def _learnt_category(name: str, column: Column, rows: Rows, checked: bool) -> OneHot | None:
     found, values = codes(column)
     counts = np.bincount(found[rows] + 1, minlength=len(values) + 1)
     seen = sorted({value for value, count in zip(values, counts[1:], strict=True) if count})
     there = int(counts[1:].sum())
     longest = max(map(len, seen), default=0)
-    if len(seen) > MOST_VALUES or longest > _LONGEST or (len(seen) > _FEW_VALUES and len(seen) > there / 2):
+    if _is_too_large(len(seen), longest) if checked else is_unfit(len(seen), there, longest):
         raise DataError(
             f"column {name!r} has {len(seen):,} distinct values in {there:,} rows, the longest of {longest:,} letters: "
             f"it looks like an identifier or free text, which is no feature; leave it out with --ignore {name!r}"

@@ -16,21 +16,21 @@ import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
 from .._core.errors import DataError
+from .encodings import Utf8, check_encoding, wide_encoding
 from .kinds import Kind
+from .options import AS_WRITTEN, MISSING, ReadOptions
 
-MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
-"""What stands for a missing value in a CSV file."""
 _DICTIONARY = 2000  # text columns with fewer distinct values are kept as numbers that point to them
 _BLOCK = 4 << 20  # bytes of a CSV file that are looked at together
 _ROWS = 1 << 16  # rows of a Parquet file in a batch
@@ -70,17 +70,20 @@ class Source:
         Columns in the order of the file; those without a name are left out.
     files
         The file itself, or the files of a folder by name.
-    delimiter, missing, header
-        Of a CSV file: what separates values, what stands for none, and all columns, those without a name too.
+    options
+        How its text is to be read.
+    delimiter, header, skipped
+        Of a CSV file: what separates values, all columns, those without a name too, and how many lines are above them.
     """
 
     path: Path
     form: Form
     names: tuple[str, ...]
     files: tuple[Path, ...]
+    options: ReadOptions = AS_WRITTEN
     delimiter: str = ","
-    missing: tuple[str, ...] = MISSING
     header: tuple[str, ...] = ()
+    skipped: int = 0
 
     def require(self, wanted: Iterable[str], what: str) -> None:
         """Refuse columns that are not there, and propose the nearest name."""
@@ -91,46 +94,66 @@ class Source:
                 )
 
     def table(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
-        """Read some columns; the kind of a column that has None, or is not named, is seen from its values."""
+        """Read some columns; the kind of a column that has None, or is not named, is seen from its values.
+
+        The metadata of the table's schema say which encoding a CSV file has.
+        """
+        return self.options.converted(self.written(columns, kinds))
+
+    def written(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
+        """Read some columns, with dates and numbers that need an option still as text."""
         with _told(self):
             if self.form is Form.CSV:
-                read = arrow_csv.ReadOptions(block_size=_BLOCK)
-                with _opened(self.path) as stream:
+                read = arrow_csv.ReadOptions(block_size=_BLOCK, skip_rows=self.skipped)
+                with self._text() as stream:
                     table = arrow_csv.read_csv(stream, read, self._parse(), self._convert(columns, kinds))
+                    table = table.replace_schema_metadata({"encoding": stream.encoding})
             else:
                 parts = [part for file in self.files for part in _batches(self, file, columns)]
                 table = pa.Table.from_batches(parts) if parts else None
         release()
         if table is None or not table.num_rows:
             raise DataError(f"{self.path} has a header but no rows")
-        for name in columns:
-            kind = table.schema.field(name).type
-            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            if pa.types.is_binary(kind) and self.form is Form.CSV:
-                raise DataError(_not_utf8(self.path, f"column {name!r}"))
         return table
+
+    def first(self, columns: Sequence[str], rows: int) -> pa.Table:
+        """The first rows of a Parquet or Feather file, with dates and numbers that need an option still as text."""
+        parts: list[Any] = []
+        with _told(self):
+            for part in (part for file in self.files for part in _batches(self, file, columns)):
+                parts.append(part)
+                if sum(each.num_rows for each in parts) >= rows:
+                    break
+        return pa.Table.from_batches(parts).slice(0, rows)
 
     def batches(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Iterator[pa.RecordBatch]:
         """Read some columns of known kinds batch by batch: memory does not grow with the file."""
         with _told(self):
             if self.form is not Form.CSV:
                 for file in self.files:
-                    yield from _batches(self, file, columns)
+                    yield from map(self.options.converted, _batches(self, file, columns))
                 return
             known = {name: kinds.get(name) or Kind.CATEGORY for name in columns}
             # One thread and a small block: reading ahead is what would fill the memory.
-            read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False)
-            with _opened(self.path) as stream:
-                yield from arrow_csv.open_csv(stream, read, self._parse(), self._convert(columns, known))
+            read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, skip_rows=self.skipped)
+            with self._text() as stream:
+                batches = arrow_csv.open_csv(stream, read, self._parse(), self._convert(columns, known))
+                yield from map(self.options.converted, batches)
+
+    def _text(self) -> Utf8:
+        return Utf8(_unpacked(self.path), str(self.path), self.options.encoding)
 
     def _parse(self) -> Any:
         return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
 
     def _convert(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Any:
+        types = {name: kind.in_csv for name, kind in kinds.items() if kind is not None and name in columns}
+        types |= {name: pa.string() for name in self.options.texts if name in columns}
         return arrow_csv.ConvertOptions(
             include_columns=list(columns),
-            column_types={name: kind.in_csv for name, kind in kinds.items() if kind is not None and name in columns},
-            null_values=list(self.missing),
+            column_types=types,
+            decimal_point=self.options.decimal,
+            null_values=[*MISSING, *self.options.missing],
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
             auto_dict_encode=True,
@@ -138,33 +161,33 @@ class Source:
         )
 
 
-def open_source(path: Path, missing: Sequence[str] = ()) -> Source:
+def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> Source:
     """Look at a file, or a folder of Parquet files: what it is and which columns it has.
 
     Parameters
     ----------
     path
         The file or folder.
-    missing
-        What stands for a missing value in a CSV file, besides `MISSING`.
+    options
+        How its text is to be read.
     """
     if not path.exists():
         raise DataError(f"there is no file {path}")
     if path.is_dir():
-        return _folder(path)
+        return _folder(path, options)
     with _told(path):
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty")
         form, packed = _form(path)
         if form is Form.CSV:
-            delimiter, header = _header(path)
+            delimiter, header, skipped = _header(path, options.encoding)
             names = tuple(name for name in header if name)
-            return _named(Source(path, form, names, (path,), delimiter, (*MISSING, *missing), header))
+            return _named(Source(path, form, names, (path,), options, delimiter, header, skipped))
         if packed:
             raise DataError(
                 f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
             )
-        return _named(Source(path, form, tuple(_schema(path, form).names), (path,)))
+        return _named(Source(path, form, tuple(_schema(path, form).names), (path,), options))
 
 
 def release() -> None:
@@ -184,7 +207,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def _folder(path: Path) -> Source:
+def _folder(path: Path, options: ReadOptions) -> Source:
     files = tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
     if not files:
         raise DataError(f"{path} is a folder without Parquet files (*.parquet)")
@@ -193,7 +216,7 @@ def _folder(path: Path) -> Source:
     for file, schema in zip(files, schemas, strict=True):
         if not schema.equals(schemas[0]):
             raise DataError(f"{file} does not have the same columns, in name, type and order, as {files[0]}")
-    return _named(Source(path, Form.PARQUET, tuple(schemas[0].names), files))
+    return _named(Source(path, Form.PARQUET, tuple(schemas[0].names), files, options))
 
 
 def _named(source: Source) -> Source:
@@ -210,48 +233,53 @@ def _form(path: Path) -> tuple[Form, bool]:
     """What a file is inside, and whether it is compressed; refuses what holds no text."""
     with open(path, "rb") as plain:
         packed = any(plain.read(8).startswith(magic) for magic, _ in _PACKED if not plain.seek(0))
-    with _opened(path) as stream:
+    with closing(_unpacked(path)) as stream:
         start = stream.read(1024)
     for magic, form in _MAGIC:
         if start.startswith(magic):
             return form, packed
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataError(_not_utf8(path, "it (it looks like UTF-16)"))
-    if b"\x00" in start:
+    if b"\x00" in start and not wide_encoding(start):
         raise DataError(f"{path} is not a table: it is neither CSV, Parquet nor Feather")
     return Form.CSV, packed
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _unpacked(path: Path) -> Any:
     """A file for reading, unpacked on the way."""
     with open(path, "rb") as plain:
         start = plain.read(8)
     unpack = next((opened for magic, opened in _PACKED if start.startswith(magic)), None)
-    stream = open(path, "rb") if unpack is None else unpack(path)  # noqa: SIM115  (closed below, whichever it is)
-    try:
-        yield stream
-    finally:
-        stream.close()
+    return open(path, "rb") if unpack is None else unpack(path)  # closed by whoever reads it
 
 
-def _header(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Delimiter and names of the columns."""
-    with _opened(path) as stream:
-        start = stream.read(_LONGEST_HEADER)
-    cut = len(start) == _LONGEST_HEADER
-    try:
-        text = start.decode("utf-8-sig", errors="ignore" if cut else "strict")
-    except UnicodeDecodeError as error:
-        text = start[: error.start].decode("utf-8-sig")
-        if "\n" not in text:
-            raise DataError(_not_utf8(path, "the header")) from None
-    first = text.lstrip("\n\r").partition("\n")[0]
-    delimiter = max(_DELIMITERS, key=first.count)
-    names = next(csv.reader(io.StringIO(text.lstrip("\n\r"), newline=""), delimiter=delimiter), [])
+def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int]:
+    """Delimiter, names of the columns, and the number of lines above them."""
+    if encoding:
+        check_encoding(encoding)
+    with Utf8(_unpacked(path), str(path), encoding) as stream:
+        start = _start(stream)
+    text = start.decode("utf-8-sig", errors="ignore")
+    said = _SEPARATOR.match(text)  # a first line such as sep=; which spreadsheets write
+    if said is not None:
+        text = text[said.end() :]
+    body = text.lstrip("\n\r")
+    unquoted = re.sub(r'"[^"]*"', "", body.partition("\n")[0])
+    delimiter = said[1] if said is not None else max(_DELIMITERS, key=unquoted.count)
+    names = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter), [])
     if not any(names):
         raise DataError(f"{path} is not a table: its first line names no columns")
-    return delimiter, tuple(names)
+    return delimiter, tuple(names), int(said is not None)
+
+
+_SEPARATOR = re.compile(r'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
+
+
+def _start(stream: Utf8) -> bytes:
+    """The first part of a text, which holds the header."""
+    parts, length = [], 0
+    while length < _LONGEST_HEADER and (part := stream.read(_LONGEST_HEADER)):
+        parts.append(part)
+        length += len(part)
+    return b"".join(parts)
 
 
 def _schema(path: Path, form: Form) -> pa.Schema:
@@ -282,8 +310,6 @@ def _told(source: Source | Path) -> Iterator[None]:
         raise
     except _UNREADABLE as error:
         said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        if "invalid UTF8" in said:
-            raise DataError(_not_utf8(path, "a column")) from None
         if isinstance(error, OSError) and error.errno is not None and error.strerror:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         wrong = _WRONG_VALUE.search(said)
@@ -300,7 +326,3 @@ _WANTED = {"double": "number", "bool": "true or false", "timestamp": "date", "ti
 def _shortened(said: str, most: int = 160) -> str:
     said = re.sub(r"^CSV parse error: ", "", said)
     return said if len(said) <= most else said[:most] + "..."
-
-
-def _not_utf8(path: Path, what: str) -> str:
-    return f"{path}: {what} is not UTF-8: convert the file first, as in iconv -f latin1 -t utf-8"

@@ -11,6 +11,7 @@ import bz2
 import gzip
 import lzma
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,8 +61,8 @@ class Sink:
             elif self.path.exists() and not self.path.is_file():  # a device or a pipe is written to as it is
                 self._streams = [open(self.path, "wb")]
             else:
-                self._part = self.path.with_name(f".{self.path.name}.part")
-                self._streams = [open(self._part, "wb")]
+                self._part = self.path.with_name(f".equirate-{secrets.token_hex(8)}.part")  # another run has another
+                self._streams = [open(self._part, "xb")]
             if self._packer is not None:
                 self._streams.append(self._packer(self._streams[0]))
         return self

@@ -31,7 +31,7 @@ from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table
 from .adjusting import adjusted, partners
-from .inputs import checked_index, device_of
+from .inputs import as_rows, checked_index, device_of
 from .keeping import play_state, restore_play
 from .ledger import Ledger
 from .members import members_of
@@ -300,8 +300,9 @@ class RateGame:
         module
             The module that was trained.
         X
-            The inputs of all rows (array, tensor, ``Dataset`` or ``DataLoader`` of (inputs, index)): rates are then
-            measured exactly. Without, they are those of the remembered predictions, and `status` says so.
+            The inputs of all rows (array, tensor, ``Dataset`` or ``DataLoader`` of (inputs, index); for a module with
+            several inputs, a tuple of arrays or tensors, or a ``Dataset`` of tuples): rates are then measured exactly.
+            Without, they are those of the remembered predictions, and `status` says so.
         """
         self.snapshot(module)
         self.own.module = module
@@ -309,7 +310,7 @@ class RateGame:
             self._refuse_unseen()
         solution = self.solution
         if X is not None:
-            solution = solution.on_sample(Sample(X, self.table.examples), self.cells)
+            solution = solution.on_sample(Sample(as_rows(X), self.table.examples), self.cells)
         status = solution.status
         if X is None:
             status = replace(status, advice=(*status.advice, REMEMBERED))

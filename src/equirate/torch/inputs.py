@@ -6,6 +6,7 @@ checked to be one per example.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
 from .._core.errors import AlgorithmError, DataError
 from ..data.examples import to_numpy
@@ -72,10 +73,13 @@ class SparseRows(Inputs):
 
 
 class Items(Inputs):
-    """Items of a data set, put together as a loader does; of pairs, the first part is what the module takes."""
+    """Items of a data set, put together as a loader does.
 
-    def __init__(self, data: Any, device: torch.device, dtype: torch.dtype) -> None:
-        self.data, self.device, self.dtype, self.n = data, device, dtype, len(data)
+    Of a tuple, the module takes the first part, or as many as it has inputs; what follows (labels) is left out.
+    """
+
+    def __init__(self, data: Any, device: torch.device, dtype: torch.dtype, inputs: int = 1) -> None:
+        self.data, self.device, self.dtype, self.n, self.inputs = data, device, dtype, len(data), inputs
 
     def take(self, rows: Rows) -> Any:
         """Ask for each item."""
@@ -83,8 +87,17 @@ class Items(Inputs):
             items = self.data.__getitems__(rows.tolist())
         else:
             items = [self.data[int(row)] for row in rows]
-        batch = default_collate([item[0] if isinstance(item, (tuple, list)) else item for item in items])
+        batch = default_collate([self._inputs(item) for item in items])
         return moved(batch, self.device, self.dtype)
+
+    def _inputs(self, item: Any) -> Any:
+        if not isinstance(item, (tuple, list)):
+            return item
+        if self.inputs == 1:
+            return item[0]
+        if len(item) < self.inputs:
+            raise DataError(f"the module takes {self.inputs} inputs; an item of the data set has {len(item)} parts")
+        return tuple(item[: self.inputs])
 
 
 class Loaded(Inputs):
@@ -124,14 +137,17 @@ class Loaded(Inputs):
             )
 
 
-def inputs_of(X: Any, n: int, device: torch.device, dtype: torch.dtype, whole: bool = False) -> Inputs:
-    """Make inputs of whatever holds features; ``whole`` keeps whole numbers (an embedding's) as they are."""
+def inputs_of(X: Any, n: int, device: torch.device, dtype: torch.dtype, whole: bool = False, inputs: int = 1) -> Inputs:
+    """Make inputs of whatever holds features.
+
+    ``whole`` keeps whole numbers (an embedding's) as they are; ``inputs`` is how many the module takes.
+    """
     if isinstance(X, DataLoader):
         return Loaded(X, n, device, dtype)
     if isinstance(X, IterableDataset):
         raise DataError("an IterableDataset has no row numbers: give a Dataset, or a DataLoader of (inputs, index)")
     if isinstance(X, Dataset):
-        return Items(X, device, dtype)
+        return Items(X, device, dtype, inputs)
     if isinstance(X, torch.Tensor):
         if X.is_floating_point() and not bool(torch.isfinite(X).all()):
             raise DataError("X has NaN or infinite values: fill them or drop those examples")
@@ -151,6 +167,26 @@ def inputs_of(X: Any, n: int, device: torch.device, dtype: torch.dtype, whole: b
     if whole and array.dtype.kind in "iu":
         return Tensors(tensor.long(), device, dtype)
     return Tensors(tensor.to(dtype), device, dtype)
+
+
+def as_rows(X: Any) -> Any:
+    """One data set of the inputs of a module that takes several, given as a tuple; anything else as it is."""
+    if not isinstance(X, (tuple, list)) or not X or not all(hasattr(part, "shape") for part in X):
+        return X
+    parts = [part if isinstance(part, torch.Tensor) else torch.from_numpy(np.array(to_numpy(part))) for part in X]
+    if len({len(part) for part in parts}) > 1:
+        raise DataError(f"the inputs have different numbers of rows: {', '.join(str(len(part)) for part in parts)}")
+    return TensorDataset(*parts)
+
+
+def input_count(module: torch.nn.Module) -> int:
+    """How many inputs a module needs: the arguments of ``forward`` that have no default, by place; at least one."""
+    try:
+        parameters = inspect.signature(module.forward).parameters.values()
+    except (TypeError, ValueError):  # compiled elsewhere
+        return 1
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return max(sum(each.kind in by_place and each.default is each.empty for each in parameters), 1)
 
 
 def moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:

@@ -23,7 +23,7 @@ from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Rows, Seen
 from .adjusting import adjusted, partners
-from .inputs import Loaded, device_of, dtype_of, embeds, inputs_of
+from .inputs import Loaded, device_of, dtype_of, embeds, input_count, inputs_of
 from .keeping import Checkpoints
 from .ledger import Ledger
 from .members import BLOCK, TorchMembers, made_by, members_of
@@ -47,7 +47,9 @@ class TorchLearner(Learner):
         self.setting, self.rows = setting, rows
         made = [made_by(setting.module, seed) for seed in seeds]
         self.device = device_of(made[0], setting.device)
-        self.inputs = inputs_of(rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]))
+        self.inputs = inputs_of(
+            rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]), input_count(made[0])
+        )
         self.share = Share(rows.shared, len(rows))
         if rows.shared.size > 1 and isinstance(self.inputs, Loaded):
             raise AlgorithmError("networks whose rows several processes share take arrays, not a DataLoader")

@@ -20,7 +20,7 @@ from .._core.errors import AlgorithmError, DataError, FileError
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, OneOf, Rule
 from ..data.sample import count_rows
 from ..models.contract import Members, Written
-from .inputs import called, device_of, dtype_of, embeds, inputs_of, one_score
+from .inputs import as_rows, called, device_of, dtype_of, embeds, input_count, inputs_of, one_score
 from .snapshots import Snapshot, State
 
 Scores = NDArray[Any]
@@ -71,9 +71,10 @@ class TorchMembers(Members):
 
     def scores(self, X: Any, attributes: Any = None) -> Scores:
         """Scores of new examples (examples, networks)."""
+        X = as_rows(X)
         module, n = self._module(), count_rows(X)
         device, dtype = torch.device(self.device), dtype_of(module)
-        inputs = inputs_of(X, n, device, dtype, embeds(module))
+        inputs = inputs_of(X, n, device, dtype, embeds(module), input_count(module))
         found = np.empty((n, len(self)), dtype=np.float64 if dtype == torch.float64 else np.float32)
         rows = np.arange(n)
         for k in range(len(self)):

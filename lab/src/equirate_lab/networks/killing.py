@@ -45,7 +45,11 @@ def _fitted(rows: int, folder: Path | None) -> eq.Solution:
 def _told(solution: eq.Solution) -> dict[str, Any]:
     X, _, _ = ground("synthetic", 0.008, 1000, 1).train
     decided = solution.members().decide(X)
-    return {"rates": solution.record.stacked("rates"), "multipliers": solution.record.stacked("multipliers"), "decided": decided}
+    return {
+        "rates": solution.record.stacked("rates"),
+        "multipliers": solution.record.stacked("multipliers"),
+        "decided": decided,
+    }
 
 
 def _life(rows: int, folder: Path, result: Path, seconds: float) -> bool:

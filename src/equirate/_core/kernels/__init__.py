@@ -26,6 +26,8 @@ Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them
 breaks even somewhere between 300 million and 1.5 billion, and later ones in the same process have them for nothing.
 """
 
+_spent = 0.0
+"""Work that came in small pieces so far."""
 _ahead: ContextVar[float] = ContextVar("ahead", default=math.inf)
 
 
@@ -38,6 +40,17 @@ def ready(work: float | None = None) -> bool:
     wish = os.environ.get("EQUIRATE_KERNELS")
     ahead = _ahead.get() if work is None else work
     return wish != "0" and (wish == "1" or ahead >= WORTH) and _available()
+
+
+def ready_by_now(work: float) -> bool:
+    """Whether to use the compiled passes for work that comes in small pieces, over and over.
+
+    Once they are loaded they are used; they are loaded when the pieces so far are worth it together. That depends on
+    what a process did before, so it is for passes alone whose numbers are the same with and without a compiler.
+    """
+    global _spent
+    _spent += work
+    return ready(math.inf if compiled.cache_info().currsize else _spent)
 
 
 @contextmanager

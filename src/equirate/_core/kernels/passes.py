@@ -10,10 +10,12 @@ precision than the features: then it is added up in that one.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 from numba.extending import overload
 
 from . import LANES as WIDTH
@@ -23,12 +25,29 @@ ENABLED = not numba.config.DISABLE_JIT
 """Vectors of 16 exist in compiled code only."""
 
 
+class _Cache(FunctionCache):
+    """What was compiled, on disk; a disk that is full or read-only, or a damaged file, is as good as no cache."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load what was compiled for a signature; None where that is not to be had."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever unpickling half a file raises: compile it again
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save what was compiled for a signature."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+
+
 def _compiled(function: Any) -> Any:
     """Compile without the interpreter's lock; what was compiled is kept on disk where there is a place for it."""
-    try:
-        return numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written to
-        return numba.njit(nogil=True)(function)
+    made = numba.njit(nogil=True)(function)
+    if ENABLED:
+        with contextlib.suppress(RuntimeError):  # neither the package's folder nor the user's cache can be written to
+            made._cache = _Cache(function)  # what njit(cache=True) does, with a cache that may fail
+    return made
 
 
 def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:

@@ -1,0 +1,43 @@
+"""Threads of OpenMP do not survive a fork: a parallel loop in the child waits for them for ever.
+
+In: the number of threads that a library is about to use. Out: nothing, or a `ProcessError` in the place of a fit that
+would hang: after a fit of LightGBM, XGBoost or ``HistGradientBoostingClassifier`` with several threads, a child that
+was made by ``fork`` cannot have another one with several.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import threads as machine
+from .errors import ProcessError
+
+_PARALLEL = ("LGBMClassifier", "XGBClassifier", "HistGradientBoostingClassifier")
+"""Classifiers that are trained in parallel loops of OpenMP."""
+
+_user: int | None = None
+"""The process that first used several threads of OpenMP; a forked child inherits its parent's."""
+
+
+def use_openmp(library: str, threads: int) -> None:
+    """Note that a library uses threads of OpenMP in this process, and refuse it where it would wait for ever."""
+    global _user
+    if threads <= 1:
+        return
+    if _user is None:
+        _user = os.getpid()
+    elif _user != os.getpid():
+        raise ProcessError(
+            f"{library} cannot be trained with {threads} threads in this process: it was forked after trees were "
+            "trained in its parent, and OpenMP, which the library uses, would wait for ever. Start processes with the "
+            'method "spawn" or "forkserver" (joblib\'s default does), or set OMP_NUM_THREADS=1 in this one'
+        )
+
+
+def before_fit(estimator: Any) -> None:
+    """The same for a classifier that is trained by its own ``fit``."""
+    name = type(estimator).__name__
+    if name in _PARALLEL:
+        wish = getattr(estimator, "n_jobs", None)
+        use_openmp(name, machine.count() if not isinstance(wish, int) or wish < 1 else wish)

@@ -1,0 +1,167 @@
+"""`report`: what any fitted estimator, pipeline or array of predictions achieves for a problem.
+
+In: something that predicts, data to judge on and, unless it was trained for one, a problem. Out: a `Report`, as
+`RateClassifier.report` gives it. Inside a pipeline or a search, the report is that of the classifier at its end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import DataError, EquirateError
+from ..data.examples import Examples, refuse_missing, to_numpy
+from ..data.sample import Sample
+from ..judge.evaluation import Evaluation
+from ..problem.problem import Problem
+from ..reports.facts import Baseline, changes, rates_by_slice
+from ..reports.intersections import intersection_notes
+from ..reports.report import Report
+from . import reporting
+from .attributes import attribute_names, named, refuse_whole
+from .judging import Judged, compare_indexes, read_like_labels
+from .predictions import decided, served, unwrapped
+
+Array = NDArray[np.float64]
+
+
+def report(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    problem: Problem | None = None,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    baseline: Any = None,
+    pos_label: Any = None,
+) -> Report:
+    """Report what a fitted estimator achieves for a problem: asked for, achieved, and how sure that is.
+
+    Parameters
+    ----------
+    estimator
+        A fitted classifier, a pipeline or a search around one, or an array of its predictions on X: labels, or
+        probabilities of predicting the positive one.
+    X, y
+        Data to judge on, preferably such as nothing was trained or chosen on. Columns of a data frame X serve as
+        attributes; with an array of predictions X may be None.
+    sensitive_features
+        Attributes that slices and baselines of the problem refer to.
+    problem
+        What to judge by. By default the problem that a `RateClassifier` or `RatePostprocessor` was trained for.
+    sample_weight
+        Non-negative weights.
+    confidence
+        Level of the intervals and verdicts.
+    baseline
+        What to set beside it: a fitted classifier (one that draws, such as fairlearn's ``ThresholdOptimizer``, counts
+        by its expected decisions), predictions on X, or a dict with one of these under a name of its own.
+    pos_label
+        The label to call positive; by default the estimator's own, or the larger one.
+
+    Examples
+    --------
+    >>> import numpy as np, equirate as eq
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> y = (X[:, 0] + rng.normal(size=400) > 0.5).astype(int)
+    >>> model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:200], y[:200])
+    >>> problem = eq.Problem(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.5])
+    >>> print(eq.report(model, X[200:], y[200:], problem=problem).verdict)
+    The constraint holds on the 200 held-out examples of the test part, at 95% confidence.
+    """
+    is_array = not hasattr(estimator, "predict")
+    inner = None if is_array else served(estimator)
+    if problem is None and isinstance(inner, Judged):
+        return _own(estimator, X, y, sensitive_features, sample_weight, confidence, baseline)
+    if not isinstance(problem, Problem):
+        raise EquirateError(
+            "report needs a problem to judge by: problem=eq.Problem(eq.maximize(...), [...]). Only a RateClassifier or "
+            f"a RatePostprocessor has one of its own; got {type(estimator).__name__} and problem={problem!r}"
+        )
+    labels = to_numpy(y)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    refuse_missing(labels, "y")
+    classes = np.asarray(getattr(inner, "classes_", np.unique(labels)))
+    positive = _positive(pos_label if pos_label is not None else getattr(inner, "pos_label", None), classes)
+    compare_indexes(X, y, sensitive_features, sample_weight)
+    people = named(sensitive_features, attribute_names(problem), X)
+    refuse_whole(people, len(labels))
+    examples = Examples.of(labels == positive, people, sample_weight, fallback=X, compared=True)
+    examples = examples.with_columns(read_like_labels(dict(examples.columns), problem.baselines(), classes, positive))
+    if is_array:
+        predictions = reporting.as_probabilities(estimator, classes, positive, len(labels), "estimator")
+    else:
+        predictions = decided(estimator, X, people, positive)
+    return _measured(problem, examples, predictions, confidence, positive, baseline, (X, people, classes))
+
+
+def _own(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    confidence: float,
+    baseline: Any,
+) -> Report:
+    """The report of an estimator of this package, perhaps at the end of a pipeline, for its own problem."""
+    inner, features = unwrapped(estimator, X)
+    if inner is estimator:
+        return inner.report(  # type: ignore[no-any-return]  # a `Judged`
+            X, y, sensitive_features, sample_weight, confidence, baseline=baseline
+        )
+    compare_indexes(X, y, sensitive_features, sample_weight)
+    asked = Problem(inner.objective, inner.constraints)
+    # Steps of the pipeline may drop or encode columns: attributes are looked for in the features as they were given.
+    examples = inner._examples(asked, inner._labels(y), X, sensitive_features, sample_weight)
+    sample = Sample(inner._features(features), examples)
+    return reporting.of_data(inner, X, sample, confidence, baseline, None, sensitive_features)
+
+
+def _measured(
+    problem: Problem,
+    examples: Examples,
+    predictions: Array,
+    confidence: float,
+    positive: Any,
+    baseline: Any,
+    given: tuple[Any, Any, NDArray[Any]],
+) -> Report:
+    """The report of some predictions; ``given`` are features, attributes and classes, for the baseline."""
+    asked, problem = problem, problem.expanded(examples)
+    tested = Evaluation.of(problem, examples, predictions, confidence)
+    beside = None
+    if baseline is not None:
+        name, theirs = reporting.baseline_of(baseline, *given, positive, len(examples))
+        rates = rates_by_slice(problem, examples, theirs, confidence)
+        moved = changes(problem, examples, predictions, theirs)
+        beside = Baseline(name, "", Evaluation.of(problem, examples, theirs, confidence), rates, moved)
+    notes = intersection_notes(asked, examples, predictions)
+    if tested.undecided > 0:
+        notes.append(f"the decision of {tested.undecided:.1%} of the examples depends on a draw")
+    return Report(
+        repr(problem),
+        {"test": tested},
+        notes,
+        reporting.shown_label(positive),
+        rates_by_slice(problem, examples, predictions, confidence),
+        beside,
+    )
+
+
+def _positive(wanted: Any, classes: NDArray[Any]) -> Any:
+    if len(classes) > 2:
+        raise DataError(f"a report is about two labels; there are {len(classes)}: {classes.tolist()[:5]!r}")
+    if wanted is None:
+        return classes[-1]
+    if wanted not in classes:
+        raise DataError(f"pos_label {wanted!r} is not among the labels {classes.tolist()!r}")
+    return wanted

@@ -1,0 +1,124 @@
+"""Attributes as scikit-learn's tools pass them: arrays without a name, rows by their index, and what routing needs.
+
+In: ``sensitive_features`` as `fit`, `predict`, a scorer or a report were given them. Out: the same with names, or a
+`DataError` that says how a search passes them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from .._core.errors import DataError
+from ..data.examples import Examples, attribute_columns
+from ..data.features import feature_names
+from ..data.slices import column_of
+from ..language.parity import Family
+from ..problem.problem import Problem
+
+ROUTING = (
+    "Inside a search, a cross-validation or a pipeline, scikit-learn routes them: call "
+    "sklearn.set_config(enable_metadata_routing=True), .set_fit_request(sensitive_features=True) on the estimator and "
+    ".set_score_request(sensitive_features=True) on the scorer (the default of eq.scorer), and pass "
+    "sensitive_features to the search"
+)
+
+
+def attribute_names(problem: Problem) -> set[str]:
+    """Names of the attributes that slices, families and baselines of a problem refer to."""
+    named = {name for rate in problem.rates() for name in rate.slice.attributes}
+    families = [constraint for constraint in problem.constraints if isinstance(constraint, Family)]
+    return named | problem.baselines() | {name for family in families for name in family.attributes}
+
+
+def named(sensitive_features: Any, names: Collection[str], X: Any = None) -> Any:
+    """Give an array without a name the only name that it can have.
+
+    Parameters
+    ----------
+    sensitive_features
+        Attributes as users have them.
+    names
+        Names that are looked for.
+    X
+        The features: names that they have are not looked for elsewhere.
+
+    Examples
+    --------
+    >>> named(["F", "M"], {"sex"})
+    {'sex': ['F', 'M']}
+    >>> named({"race": ["a", "b"]}, {"sex"})
+    {'race': ['a', 'b']}
+    """
+    if sensitive_features is None or isinstance(sensitive_features, Mapping):
+        return sensitive_features
+    if feature_names(sensitive_features) is not None or getattr(sensitive_features, "name", None) not in (None, ""):
+        return sensitive_features
+    wanted = set(names) - set(feature_names(X) or ())
+    if len(wanted) != 1:
+        return sensitive_features
+    columns = attribute_columns(sensitive_features)
+    if len(columns) != 1:
+        return sensitive_features
+    one_column = getattr(sensitive_features, "ndim", 1) == 2
+    (name,), (column,) = wanted, columns.values()
+    return {name: column if one_column else sensitive_features}
+
+
+def refuse_whole(sensitive_features: Any, rows: int) -> None:
+    """Refuse a dict whose columns are longer than the labels: a search divides arrays and frames, but no dict."""
+    if not isinstance(sensitive_features, Mapping) or not sensitive_features:
+        return
+    lengths = {len(column) for column in attribute_columns(sensitive_features).values()}
+    if len(lengths) == 1 and min(lengths) > rows:
+        raise DataError(
+            f"sensitive_features is a dict of columns with {min(lengths)} values, but y has {rows}: they must describe "
+            "the same examples. A search or a cross-validation passes a dict on whole: give a data frame, such as "
+            "pandas.DataFrame(sensitive_features)"
+        )
+
+
+def refuse_unrouted(problem: Problem, examples: Examples) -> None:
+    """Refuse a problem whose attributes were not given at all, and say how scikit-learn passes them on."""
+    if examples.given:
+        return
+    for name in sorted(attribute_names(problem) - set(examples.columns) - examples.ambiguous):
+        try:
+            column_of(examples.columns, name, given=False)
+        except DataError as error:
+            raise DataError(f"{error}. {ROUTING}") from None
+
+
+def looked_up(people: Any, X: Any) -> Any:
+    """The rows of a pandas frame (or series) of attributes that have the index of X."""
+    if not (hasattr(X, "loc") and hasattr(X, "index")):
+        raise DataError(
+            "sensitive_features given to eq.scorer are looked up by the index of X, and X is a "
+            f"{type(X).__name__} without one: give X as a pandas data frame, or pass them on by routing. {ROUTING}"
+        )
+    absent = X.index[~X.index.isin(people.index)]
+    if len(absent):
+        raise DataError(
+            f"{len(absent)} rows of X are not in the sensitive_features given to eq.scorer: its index has no "
+            f"{_plain(absent[0])!r}"
+        )
+    return people.loc[X.index]
+
+
+def refuse_without_index(people: Any) -> None:
+    """Refuse attributes that cannot be looked up by an index, or not without doubt."""
+    if not (hasattr(people, "loc") and hasattr(people, "index")):
+        raise DataError(
+            "sensitive_features of eq.scorer must be a pandas data frame or series, whose rows are looked up by "
+            f"X.index; got {type(people).__name__}"
+        )
+    if not people.index.is_unique:
+        twice = people.index[people.index.duplicated()][0]
+        raise DataError(
+            f"sensitive_features of eq.scorer have the index {_plain(twice)!r} twice, so rows cannot be looked "
+            "up by it: give every row an index of its own, for example with .reset_index(drop=True) on X and on them"
+        )
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if hasattr(label, "item") else label

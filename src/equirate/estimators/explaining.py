@@ -1,0 +1,48 @@
+"""What an explanation of a fitted estimator is made of.
+
+In: a fitted `RateClassifier` or `RatePostprocessor`, features, and the numbers that the hashed output draws by. Out:
+`Explanations`. `Judged.explain` calls this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..explanations import Explanations
+from .keys import columns_of_features
+
+if TYPE_CHECKING:
+    from .judging import Array, Judged
+
+
+def explained(estimator: Judged, given: Any, X: Any, attributes: Any, draws: Array | None) -> Explanations:
+    """Explain rows; ``given`` are the features as the user has them, ``X`` as the members see them."""
+    classifier = estimator.classifier_
+    decided = classifier.members.decide(X, attributes)
+    drawn = None if draws is None else classifier.drawn(draws)
+    if classifier.is_deterministic:
+        drawn = np.zeros(len(decided), dtype=np.intp)
+    columns = columns_of_features(given)
+    free = estimator._unconstrained(X, attributes)
+    return Explanations(
+        classes=estimator.classes_,
+        positive=estimator._positive(),
+        weights=classifier.weights,
+        decided=decided,
+        drawn=drawn,
+        contributions=classifier.members.contributions(X, attributes),
+        names=_names(estimator, len(columns)),
+        values=tuple(columns),
+        unconstrained=None if free is None else free[2],
+    )
+
+
+def _names(estimator: Any, count: int) -> tuple[str, ...]:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return tuple(map(str, names))
+    if getattr(estimator, "estimator_", estimator) is None:  # scores are given in the place of features
+        return ("score",)
+    return tuple(f"x{k}" for k in range(count))

@@ -1,0 +1,126 @@
+"""What an ONNX export of a fitted estimator is made of.
+
+In: a fitted `RateClassifier` or `RatePostprocessor`. Out: an `Export`, which `Judged.to_onnx` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateError, FileError
+from ..data.examples import to_numpy
+from ..data.slices import is_missing
+from ..export.columns import CodedColumn
+from ..export.members import as_saved
+from ..export.model import Export
+from ..export.scores import LinearScore, Score, TreeScore
+from ..models.forests import as_boosted
+from ..models.scikit import Line
+from ..models.thresholds import Given
+from .out_of_fold import name_of, unfrozen
+
+if TYPE_CHECKING:
+    from .judging import Judged
+
+DRAW = "splitmix64-1"
+"""Name of the hashed draw that `docs/deploying.md` specifies."""
+
+
+def facts_of(estimator: Judged) -> dict[str, str]:
+    """What a model says of itself: version, problem, output and, for the hashed draw, the salt."""
+    found = {
+        "equirate": version("equirate"),
+        "problem": repr(estimator.problem_),
+        "output": str(getattr(estimator, "output", "")),
+    }
+    salt = getattr(estimator, "salt_", None)
+    hashed = found["output"] == "hashed" and salt is not None
+    return {**found, "draw": DRAW, "salt": str(salt)} if hashed else found
+
+
+def of_classifier(estimator: Any) -> Export:
+    """The export of a `RateClassifier`: one input ``X``, or one for each column of a frame with categories."""
+    classifier, width = estimator.classifier_, int(estimator.n_features_in_)
+    members = as_saved(classifier.members, width)
+    known: Mapping[str, Any] = getattr(estimator, "categories_", {})
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    columns = tuple(CodedColumn(name, tuple(known[name]) if name in known else None) for name in names if known)
+
+    def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
+        X = inputs["X"] if not columns else np.hstack([_coded(column, inputs[column.name]) for column in columns])
+        return np.asarray(members.decide(X))
+
+    return Export(
+        classifier=classifier,
+        width=width,
+        classes=estimator.classes_,
+        positive=estimator._positive(),
+        decide=decide,
+        columns=columns,
+        facts=facts_of(estimator),
+    )
+
+
+def _coded(column: CodedColumn, values: NDArray[Any]) -> NDArray[np.float64]:
+    if column.values is None:
+        return values
+    code = {value: float(k) for k, value in enumerate(column.values)}
+    return np.array([[code.get(text, np.nan)] for text in values[:, 0].tolist()])
+
+
+def of_postprocessor(estimator: Any) -> Export:
+    """The export of a `RatePostprocessor`: thresholds on a given score, or on that of a linear model or of trees."""
+    classifier, members = estimator.classifier_, estimator.classifier_.members
+    serving = estimator.estimator_
+    given = replace(members, setting=replace(members.setting, scorer=Given(estimator._sign)))
+
+    def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
+        return np.asarray(members.decide(inputs["X"]))
+
+    return Export(
+        classifier=replace(classifier, members=given),
+        width=1,
+        classes=estimator.classes_,
+        positive=estimator._positive(),
+        decide=decide,
+        score=None if serving is None else _score(unfrozen(serving)),
+        facts=facts_of(estimator),
+    )
+
+
+def _score(serving: Any) -> Score:
+    """A classifier's score."""
+    try:
+        boosted = as_boosted(serving)
+        line = Line.of(serving) if boosted is None else None
+    except FileError as error:
+        raise EquirateError(f"cannot export the scores of {name_of(serving)} to ONNX: {error}") from None
+    if line is not None:
+        return LinearScore(np.append(line.coef_, line.intercept_))
+    assert boosted is not None
+    return TreeScore(boosted.forest)
+
+
+def inputs_of(export: Export, X: Any) -> dict[str, Any]:
+    """Features as users have them, as inputs of the model."""
+    if not export.columns:
+        dense = X.toarray() if hasattr(X, "toarray") else to_numpy(X)
+        return {"X": np.asarray(dense, dtype=np.float64).reshape(len(dense), -1)}
+    frame, found = nw.from_native(X, eager_only=True), dict[str, Any]()
+    known = {column.name: column.values or () for column in export.columns if isinstance(column, CodedColumn)}
+    for column in export.columns:
+        values = frame[column.name].to_list()
+        if column.dtype is str:
+            unknown = "".join(known.get(column.name, ())) + "?"  # longer than every value: none of them
+            texts = [unknown if is_missing(value) else str(value) for value in values]
+            found[column.name] = np.array(texts, dtype=object)[:, None]
+        else:
+            found[column.name] = np.array([np.nan if is_missing(v) else float(v) for v in values])[:, None]
+    return found

@@ -1,0 +1,67 @@
+"""What any fitted classifier predicts: a mixture's probabilities, or 0 and 1 for others.
+
+In: an estimator, a pipeline, a search, one of fairlearn's randomised classifiers, or an array of predictions. Out: for
+each row the probability of predicting the positive label. Scorers, reports and displays call this.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from .._core.errors import DataError
+from ..data.examples import to_numpy
+
+Array = NDArray[np.float64]
+
+
+def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The classifier that decides, and the features as it is given them.
+
+    The best estimator of a search, the last step of a pipeline; samplers of imbalanced-learn are for training only.
+    """
+    if hasattr(estimator, "best_estimator_"):
+        return unwrapped(estimator.best_estimator_, X)
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    for _, step in estimator.steps[:-1]:
+        if step not in (None, "passthrough") and not hasattr(step, "fit_resample"):
+            X = step.transform(X)
+    return unwrapped(estimator.steps[-1][1], X)
+
+
+def served(estimator: Any) -> Any:
+    """The classifier that decides, without features."""
+    if hasattr(estimator, "best_estimator_"):
+        return served(estimator.best_estimator_)
+    return served(estimator.steps[-1][1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> Array:
+    """Probability of predicting the positive label, row by row: expected where a classifier draws, else 0 and 1."""
+    if hasattr(served(estimator), "predict_pmf"):  # neither a pipeline nor a search passes it on
+        estimator, X = unwrapped(estimator, X)
+        return _column(estimator, _called(estimator.predict_pmf, X, sensitive_features), positive)
+    if hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same
+        return _column(estimator, _called(estimator._pmf_predict, X, sensitive_features), positive)
+    return np.asarray(to_numpy(_called(estimator.predict, X, sensitive_features)) == positive, dtype=float)
+
+
+def _called(method: Any, X: Any, sensitive_features: Any) -> Any:
+    """Call a method of predicting, with the attributes where it takes them."""
+    takes = "sensitive_features" in inspect.signature(method).parameters
+    given = {"sensitive_features": sensitive_features} if takes and sensitive_features is not None else {}
+    return method(X, **given)
+
+
+def _column(estimator: Any, probabilities: Any, positive: Any) -> Array:
+    found = np.asarray(to_numpy(probabilities), dtype=float)
+    classes = list(getattr(estimator, "classes_", (0, 1)))  # fairlearn's have labels 0 and 1, and do not say so
+    if positive not in classes:
+        raise DataError(f"the positive label {positive!r} is not among the classes {classes!r} of {estimator!r}")
+    # A column with gaps is added up in another order: the same mixture would differ from itself in the last digit.
+    return np.ascontiguousarray(found[:, classes.index(positive)])

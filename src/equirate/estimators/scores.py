@@ -1,0 +1,90 @@
+"""Scores, coefficients and importances of what a `RateClassifier` predicts with, and what there is instead of others.
+
+In: a fitted estimator. Out: what scikit-learn's tools ask for by name (``decision_function``, ``coef_``,
+``feature_importances_``), or the reason why it is not there, with what to use.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.contract import Members
+from ..models.derandomised import moved_across
+from ..models.linear import LinearMembers
+
+Array = NDArray[np.float64]
+
+PMF = "predict_pmf(X) is the probability with which each label is predicted"
+NO_PROBABILITY = (
+    "a RateClassifier has no predict_proba: it is trained for decisions, and knows no probability of a label. " + PMF
+)
+NO_LOG_PROBABILITY = f"a RateClassifier has no predict_log_proba, because it has no predict_proba: {PMF}"
+NO_SCORE = (
+    f"this RateClassifier has no decision_function: its decisions have no single score. {PMF}; with "
+    'output="deterministic", or after to_deterministic(), there is a decision_function'
+)
+NO_COEFFICIENTS = (
+    "this RateClassifier has no coef_ and intercept_: they are there where one linear classifier decides (a linear "
+    "model whose output has one member). members_[k].W has the weights of member k, the intercept last"
+)
+NO_IMPORTANCES = (
+    "this RateClassifier has no feature_importances_: they are there for trees, as shares of the splits. For any model "
+    "use sklearn.inspection.permutation_importance with scoring=eq.scorer(...)"
+)
+NO_PARTIAL_FIT = (
+    "a RateClassifier has no partial_fit: rates are about all examples at once. Fit again with warm_start=True to go "
+    "on from the last fit; for rows that do not fit into memory, see equirate.distributed.ParquetRows"
+)
+INSTEAD: Mapping[str, str] = {
+    "class_weight": (
+        "say in the objective what each label is worth (balanced_accuracy(), cost(...)), or give sample_weight to fit"
+    ),
+    "max_iter": "n_rounds is the number of rounds",
+    "n_jobs": "training uses the cores that there are, or as many threads as OMP_NUM_THREADS says",
+    "scoring": "the objective is what is trained for; eq.scorer(objective, constraints) is the same as a scorer",
+    "threshold": "constraints say how often to predict each label, as in positive_rate() <= 0.2",
+    "sensitive_features": "attributes are given to fit: fit(X, y, sensitive_features=...)",
+}
+"""Parameters that users of other classifiers try, and what to use in their place."""
+
+
+def has_score(members: Members) -> bool:
+    """Whether one classifier decides, by a score."""
+    return len(members) == 1 and members.has_scores
+
+
+def score(members: Members, X: Any, attributes: Any) -> Array:
+    """Score of the one classifier that decides, above 0 exactly where it predicts the positive label."""
+    decided = members.decide(X, attributes)[:, 0]
+    return moved_across(np.asarray(members.scores(X, attributes)[:, 0], dtype=float), decided)
+
+
+def is_line(members: Members) -> bool:
+    """Whether one linear classifier decides."""
+    return len(members) == 1 and isinstance(members, LinearMembers)
+
+
+def has_importances(members: Members) -> bool:
+    """Whether all that decides are trees."""
+    return members.split_counts() is not None
+
+
+def importances(members: Members) -> Array:
+    """Share of the splits that each feature has; zeros where no tree splits at all."""
+    counts = members.split_counts()
+    if counts is None:
+        raise AttributeError(NO_IMPORTANCES)
+    return counts / max(float(counts.sum()), 1.0)
+
+
+def refuse_unknown(kind: type, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that other classifiers have, and say what to use instead."""
+    own = inspect.signature(kind).parameters
+    for name in parameters:
+        if name in INSTEAD and name not in own:
+            raise TypeError(f"{kind.__name__} has no parameter {name!r}: {INSTEAD[name]}")

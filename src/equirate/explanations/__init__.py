@@ -1,0 +1,9 @@
+"""Why rows are decided as they are: probabilities, members, contributions of features, and the constraints' part.
+
+`explanations` has `Explanations` (all rows) and `Explanation` (one row), `sentences` the words for one row. The
+estimators' ``explain`` makes them.
+"""
+
+from .explanations import Explanation, Explanations, MemberDecision, Reason
+
+__all__ = ["Explanation", "Explanations", "MemberDecision", "Reason"]

@@ -1,0 +1,280 @@
+"""`Explanations`: for each row, what was decided, by whom, by how much chance, and what each feature added.
+
+In: decisions and weights of the members of a mixture, the member that was drawn for each row, contributions of the
+features, and what the classifier without constraints says. Out: objects, a data frame, and a sentence for one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
+from typing import Any, overload
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mixtures import snapped
+from ..models.contributions import Contributions
+from ..reports.report import FRAMES
+from . import sentences
+
+Array = NDArray[np.float64]
+GROUPS = "estimated groups"
+"""Name of what the estimated groups of a row add to the score of a plug-in rule."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What one feature adds to the score that decided: positive speaks for the positive label."""
+
+    feature: str
+    value: Any
+    contribution: float
+
+
+@dataclass(frozen=True)
+class MemberDecision:
+    """What one member of the mixture decides: its weight, its label and its score, None where it has none."""
+
+    weight: float
+    label: Any
+    score: float | None
+    drawn: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why one row was decided as it was. Prints as a sentence.
+
+    Attributes
+    ----------
+    label
+        The label that is predicted; for a stochastic output, which draws anew, the more probable one.
+    pmf
+        The probability of predicting each label.
+    chance
+        The probability that another draw would have given the other label; 0 where all members agree.
+    members
+        What each member decides. In a deterministic output that was made of a mixture there is one.
+    score, base
+        The score that decided, and what it begins with: ``base`` and all contributions add up to ``score``, which is
+        above 0 where the positive label is predicted. Of the member that was drawn or, for a stochastic output, the
+        mean of all members. None where the members tell no contributions.
+    reasons
+        Every feature with what it adds, the largest first.
+    unconstrained
+        The probability of predicting the positive label without the constraints; None where that is not known.
+    changed
+        Whether the classifier without constraints predicts the other label; None where that is not known.
+    positive
+        The positive label.
+    """
+
+    label: Any
+    pmf: dict[Any, float]
+    chance: float
+    members: tuple[MemberDecision, ...]
+    score: float | None
+    base: float | None
+    reasons: tuple[Reason, ...]
+    unconstrained: float | None
+    changed: bool | None
+    positive: Any
+
+    def sentence(self, most: int = 3) -> str:
+        """The decision in words, with so many reasons for it and against it at most."""
+        return sentences.sentence(self, most)
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data; labels are the keys of ``pmf`` as text."""
+        return {**asdict(self), "pmf": {str(label): chance for label, chance in self.pmf.items()}}
+
+
+@dataclass(frozen=True, eq=False)
+class Explanations(Sequence[Explanation]):
+    """Why rows were decided as they were: a sequence with one `Explanation` for each row.
+
+    Attributes
+    ----------
+    classes, positive
+        The labels, and the positive one.
+    weights
+        Probabilities of the members.
+    decided
+        Whether each member predicts the positive label (rows, members).
+    drawn
+        The member that decides each row; None for a stochastic output.
+    contributions
+        What each feature adds to the scores of each member; None where the members do not tell.
+    names, values
+        Names of the features, and for each of them the values of all rows.
+    unconstrained
+        Probability of predicting the positive label without the constraints, where that is known.
+    """
+
+    classes: NDArray[Any]
+    positive: Any
+    weights: Array
+    decided: NDArray[np.bool_]
+    drawn: NDArray[np.intp] | None
+    contributions: Contributions | None
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+    unconstrained: Array | None = None
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.decided)
+
+    @overload
+    def __getitem__(self, row: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, row: slice) -> Explanations: ...
+    def __getitem__(self, row: int | slice) -> Explanation | Explanations:
+        """One row, or some rows."""
+        if isinstance(row, slice):
+            return self._some(row)
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"there are {len(self)} explanations; asked for number {row}")
+        return self._one(row % len(self))
+
+    # -- all rows ------------------------------------------------------------------------------------
+
+    @property
+    def probability(self) -> Array:
+        """Probability of predicting the positive label."""
+        return snapped(self.decided @ self.weights)
+
+    @property
+    def predicted(self) -> NDArray[np.bool_]:
+        """Whether the positive label is predicted; for a stochastic output, whether it is at least as probable."""
+        if self.drawn is None:
+            return np.asarray(self.probability >= 0.5)
+        return np.asarray(self.decided[np.arange(len(self)), self.drawn])
+
+    @property
+    def label(self) -> NDArray[Any]:
+        """The labels that are predicted."""
+        return np.where(self.predicted, np.array([self.positive]), np.array([self._negative]))
+
+    @property
+    def chance(self) -> Array:
+        """Probability that another draw would have given the other label."""
+        return np.asarray(np.where(self.predicted, 1 - self.probability, self.probability))
+
+    @property
+    def changed(self) -> NDArray[np.bool_] | None:
+        """Whether the classifier without constraints predicts the other label."""
+        return None if self.unconstrained is None else np.asarray((self.unconstrained >= 0.5) != self.predicted)
+
+    @property
+    def deciding(self) -> Contributions | None:
+        """Contributions to the scores that decided: of the member that was drawn, or the mean of all."""
+        if self.contributions is None:
+            return None
+        return self.contributions.mean(self.weights) if self.drawn is None else self.contributions.picked(self.drawn)
+
+    def merged(self, names: Sequence[str], parts: Sequence[slice], values: Sequence[Any]) -> Explanations:
+        """The same with features that belong together as one, such as those that a column was encoded as."""
+        merged = None if self.contributions is None else self.contributions.merged(parts)
+        return replace(self, contributions=merged, names=tuple(names), values=tuple(values))
+
+    def to_frame(self) -> Any:
+        """A row for each explanation: pandas, or polars or pyarrow without it.
+
+        The columns are ``label``, ``probability`` (of the positive label), ``chance``, ``unconstrained``, ``changed``,
+        ``score``, ``base``, ``contribution of NAME`` for each feature, and ``contribution of estimated groups`` where
+        there are such.
+        """
+        empty = [None] * len(self)
+        changed, deciding = self.changed, self.deciding
+        columns: dict[str, Any] = {
+            "label": self.label.tolist(),
+            "probability": self.probability.tolist(),
+            "chance": self.chance.tolist(),
+            "unconstrained": empty if self.unconstrained is None else self.unconstrained.tolist(),
+            "changed": empty if changed is None else changed.tolist(),
+            "score": empty if deciding is None else deciding.scores[:, 0].tolist(),
+            "base": empty if deciding is None else deciding.base[:, 0].tolist(),
+        }
+        if deciding is not None:
+            for k, name in enumerate(self.names):
+                columns[f"contribution of {name}"] = deciding.features[:, 0, k].tolist()
+            if deciding.groups.any():
+                columns[f"contribution of {GROUPS}"] = deciding.groups[:, 0].tolist()
+        for backend in FRAMES:
+            try:
+                import_module(backend)
+            except ImportError:
+                continue
+            return nw.from_dict(columns, backend=backend).to_native()
+        raise ImportError("to_frame needs pandas, polars or pyarrow: pip install 'equirate[data]'")
+
+    def __repr__(self) -> str:
+        return f"<Explanations of {len(self):,} rows by {len(self.weights)} members and {len(self.names)} features>"
+
+    # -- one row -------------------------------------------------------------------------------------
+
+    @property
+    def _negative(self) -> Any:
+        return self.classes[1] if self.classes[0] == self.positive else self.classes[0]
+
+    def _label(self, positive: Any) -> Any:
+        label = self.positive if positive else self._negative
+        return label.item() if isinstance(label, np.generic) else label
+
+    def _some(self, rows: slice) -> Explanations:
+        found = self.contributions
+        return replace(
+            self,
+            decided=self.decided[rows],
+            drawn=None if self.drawn is None else self.drawn[rows],
+            contributions=found and Contributions(found.base[rows], found.features[rows], found.groups[rows]),
+            values=tuple(values[rows] for values in self.values),
+            unconstrained=None if self.unconstrained is None else self.unconstrained[rows],
+        )
+
+    def _one(self, row: int) -> Explanation:
+        only = self._some(slice(row, row + 1))
+        p, scores = float(only.probability[0]), None if only.contributions is None else only.contributions.scores[0]
+        members = tuple(
+            MemberDecision(
+                float(weight),
+                self._label(only.decided[0, k]),
+                None if scores is None else float(scores[k]),
+                only.drawn is not None and int(only.drawn[0]) == k,
+            )
+            for k, weight in enumerate(self.weights)
+        )
+        chances = {self._label(False): 1 - p, self._label(True): p}
+        deciding, free, changed = only.deciding, only.unconstrained, only.changed
+        return Explanation(
+            label=self._label(only.predicted[0]),
+            pmf={label: chances[label] for label in map(self._label, self.classes == self.positive)},
+            chance=float(only.chance[0]),
+            members=members,
+            score=None if deciding is None else float(deciding.scores[0, 0]),
+            base=None if deciding is None else float(deciding.base[0, 0]),
+            reasons=() if deciding is None else self._reasons(deciding, only.values),
+            unconstrained=None if free is None else float(free[0]),
+            changed=None if changed is None else bool(changed[0]),
+            positive=self._label(True),
+        )
+
+    def _reasons(self, deciding: Contributions, values: Sequence[Any]) -> tuple[Reason, ...]:
+        found = [
+            Reason(name, _scalar(column[0]), float(part))
+            for name, column, part in zip(self.names, values, deciding.features[0, 0], strict=True)
+        ]
+        if deciding.groups[0, 0]:
+            found.append(Reason(GROUPS, None, float(deciding.groups[0, 0])))
+        return tuple(sorted(found, key=lambda reason: -abs(reason.contribution)))
+
+
+def _scalar(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

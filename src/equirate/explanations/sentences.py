@@ -1,0 +1,85 @@
+"""An explanation of one row in words.
+
+In: an `Explanation`. Out: a few sentences: what was decided, how much was chance, the largest reasons for and against,
+and whether the constraints changed the decision.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .explanations import Explanation, Reason
+
+
+def sentence(explanation: Explanation, most: int = 3) -> str:
+    """The decision in words.
+
+    Examples
+    --------
+    >>> from equirate.explanations import Explanation, MemberDecision, Reason
+    >>> reasons = (Reason("income", 52, 1.25), Reason("debt", 0.4, -0.5))
+    >>> members = (MemberDecision(0.7, "yes", 0.25, True), MemberDecision(0.3, "no", -0.1, False))
+    >>> pmf = {"no": 0.3, "yes": 0.7}
+    >>> print(sentence(Explanation("yes", pmf, 0.3, members, 0.25, -0.5, reasons, 1.0, False, "yes")))
+    Decided 'yes'. Another draw would have decided 'no' with probability 0.3. For it: income = 52 (+1.25). Against it:
+    debt = 0.4 (-0.5). The decision would be the same without the constraints.
+    """
+    parts = [
+        f"Decided {explanation.label!r}.",
+        _chance(explanation),
+        *_reasons(explanation, most),
+        _changed(explanation),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _other(explanation: Explanation) -> Any:
+    return next(label for label in explanation.pmf if label != explanation.label)
+
+
+def _chance(explanation: Explanation) -> str:
+    if len(explanation.members) == 1:
+        return ""
+    if not explanation.chance:
+        return f"All {len(explanation.members)} members agree: nothing was left to chance."
+    other = _other(explanation)
+    return f"Another draw would have decided {other!r} with probability {explanation.chance:.3g}."
+
+
+def _reasons(explanation: Explanation, most: int) -> list[str]:
+    if explanation.score is None:
+        return ["These classifiers tell no contributions of features."]
+    sign = 1 if explanation.label == explanation.positive else -1
+    told = [reason for reason in explanation.reasons if reason.contribution]
+    for_it = [reason for reason in told if sign * reason.contribution > 0][:most]
+    against = [reason for reason in told if sign * reason.contribution < 0][:most]
+    return [
+        f"{word}: {', '.join(map(_reason, some))}."
+        for word, some in (("For it", for_it), ("Against it", against))
+        if some
+    ]
+
+
+def _reason(reason: Reason) -> str:
+    if math.isinf(reason.contribution):
+        return f"{reason.feature} (decisive)"
+    amount = f"({reason.contribution:+.3g})"
+    if reason.value is None and reason.feature.startswith("estimated"):
+        return f"{reason.feature} {amount}"
+    return f"{reason.feature} = {_shown(reason.value)} {amount}"
+
+
+def _shown(value: Any) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _changed(explanation: Explanation) -> str:
+    if explanation.changed is None:
+        return ""
+    if not explanation.changed:
+        return "The decision would be the same without the constraints."
+    return f"Without the constraints the decision would be {_other(explanation)!r}."

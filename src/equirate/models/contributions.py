@@ -1,0 +1,132 @@
+"""How much each feature adds to the score that a member decides by.
+
+In: features, and linear weights or trees. Out: `Contributions`, which add up to the score: above 0 where 1 is
+predicted. For trees these are path contributions: each split adds what its side changes in the mean value of the leaves
+below, and the change belongs to the feature that is split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .forests import Forest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """Parts of the scores of members: ``base + groups + features.sum(axis=2)`` is the score.
+
+    Attributes
+    ----------
+    base
+        What the score begins with (rows, members): intercept, mean of the trees, less the threshold.
+    features
+        What each feature adds (rows, members, features).
+    groups
+        What the estimated groups of a row add (rows, members): the threshold of a plug-in rule depends on them. It is
+        infinite where the rule decides by them alone.
+    """
+
+    base: Array
+    features: Array
+    groups: Array
+
+    @classmethod
+    def of(cls, base: Any, features: Array, groups: Array | None = None) -> Contributions:
+        """Bring the parts to one shape."""
+        shape = features.shape[:2]
+        return cls(
+            np.broadcast_to(np.asarray(base, dtype=float), shape),
+            features,
+            np.zeros(shape) if groups is None else np.broadcast_to(groups, shape),
+        )
+
+    @property
+    def scores(self) -> Array:
+        """The scores (rows, members)."""
+        return np.asarray(self.base + self.groups + self.features.sum(axis=2))
+
+    def picked(self, members: NDArray[np.intp]) -> Contributions:
+        """Of one member for each row."""
+        rows = np.arange(len(members))
+        return Contributions(*(part[rows, members][:, None] for part in (self.base, self.features, self.groups)))
+
+    def in_order(self, order: NDArray[Any]) -> Contributions:
+        """The members in another order, or some of them."""
+        return Contributions(*(part[:, order] for part in (self.base, self.features, self.groups)))
+
+    def mean(self, weights: Array) -> Contributions:
+        """Of the weighted mean of the scores."""
+        parts = (self.base, self.features, self.groups)
+        return Contributions(*(np.einsum("rm...,m->r...", part, weights)[:, None] for part in parts))
+
+    def merged(self, parts: Sequence[slice]) -> Contributions:
+        """Features that belong together as one."""
+        joined = [self.features[:, :, part].sum(axis=2) for part in parts]
+        return Contributions(self.base, np.stack(joined, axis=2), self.groups)
+
+    @staticmethod
+    def beside(parts: Sequence[Contributions]) -> Contributions:
+        """Those of several members, side by side."""
+        names = ("base", "features", "groups")
+        return Contributions(*(np.concatenate([getattr(each, name) for each in parts], axis=1) for name in names))
+
+
+def linear_contributions(X: Any, W: NDArray[Any]) -> Contributions:
+    """Of linear scores: each feature times its weight; the intercepts are the last row of W."""
+    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    V = W.astype(float)
+    features = rows.astype(W.dtype).astype(float)[:, None, :] * V[:-1].T
+    return Contributions.of(V[-1], features)
+
+
+def node_means(left: NDArray[Any], right: NDArray[Any], value: Array, cover: Array) -> Array:
+    """Values of nodes: those of leaves as they are, those of others the mean of the leaves below by their cover.
+
+    ``cover`` is how much of the training data fell into each node. Children come after their parents.
+    """
+    means = value.copy()
+    for node in np.flatnonzero(left != np.arange(len(left)))[::-1].tolist():
+        a, b = int(left[node]), int(right[node])
+        total = cover[a] + cover[b]
+        share = cover[a] / total if total > 0 else 0.5
+        means[node] = share * means[a] + (1 - share) * means[b]
+    return means
+
+
+def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
+    """Means (scores,) and path contributions (rows, scores, features) of the scores of a forest."""
+    features = forest._features(X)
+    columns = np.ascontiguousarray(features.T)
+    value = _with_means(forest)
+    base = forest.offset.copy()
+    found = np.zeros((len(features), len(base), forest.width))
+    for root, column in zip(forest.roots.tolist(), forest.column.tolist(), strict=True):
+        base[column] += value[root]
+        ways = [(root, np.arange(len(features)))]
+        while ways:
+            node, rows = ways.pop()
+            if forest.left[node] == node:
+                continue
+            goes_left = forest.goes_left(columns, node, rows)
+            for child, some in ((int(forest.left[node]), rows[goes_left]), (int(forest.right[node]), rows[~goes_left])):
+                if len(some):
+                    found[some, column, forest.feature[node]] += value[child] - value[node]
+                    ways.append((child, some))
+    return base, found
+
+
+def _with_means(forest: Forest) -> Array:
+    """Values of nodes; trees of files that were written without means count both sides of a split alike."""
+    inner = forest.left != np.arange(len(forest.left))
+    if forest.value[inner].any() or not inner.any():
+        return forest.value
+    return node_means(forest.left, forest.right, forest.value, np.ones(len(inner)))

@@ -1,0 +1,54 @@
+"""Fitting a classifier of scikit-learn with weights, also one at the end of a pipeline.
+
+In: an estimator, data and weights. Out: the estimator, fitted. Oracles, plug-ins and `RatePostprocessor` call this.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """What ``fit`` of an estimator calls the weights of the examples; None where it takes none.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> weight_parameter(make_pipeline(StandardScaler(), LogisticRegression()))
+    'logisticregression__sample_weight'
+    """
+    from sklearn.pipeline import Pipeline  # takes a second: only where it is used
+    from sklearn.utils.metadata_routing import get_routing_for_object
+    from sklearn.utils.validation import has_fit_parameter
+
+    if has_fit_parameter(estimator, "sample_weight"):
+        return "sample_weight"
+    if get_routing_for_object(estimator).consumes("fit", ["sample_weight"]):
+        return "sample_weight"  # asked for by set_fit_request, where routing is enabled
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    return None
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """Fit an estimator, with weights where there are any."""
+    if weights is None:
+        return estimator.fit(X, y)
+    name = weight_parameter(estimator)
+    if name is None:
+        raise TypeError(f"{type(estimator).__name__} takes no sample_weight in fit")
+    with passed_by(name):
+        return estimator.fit(X, y, **{name: weights})
+
+
+def passed_by(name: str) -> AbstractContextManager[Any]:
+    """A context in which a pipeline hands parameters to its steps by their names, which routing would refuse."""
+    from sklearn import config_context
+
+    context: AbstractContextManager[Any] = config_context(enable_metadata_routing=False)
+    return context if "__" in name else nullcontext()

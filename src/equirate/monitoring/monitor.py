@@ -1,0 +1,297 @@
+"""`Monitor`: follows the constraints of a problem on rows that arrive after the fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._core.errors import DataError, EquirateError
+from ..data.alignment import check_indexes
+from ..data.examples import Examples, binary, fill_missing, same_length, to_numpy
+from ..data.slices import is_missing
+from ..judge.border import constraints_in
+from ..judge.certify import check_confidence
+from ..language.expressions import Constraint, number
+from ..language.parity import Family
+from ..problem.problem import Objective, Problem
+from .following import Alarm, ConstraintStatus, Follower
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Labels = tuple[Any, Any]
+"""The negative and the positive label."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file whose rows were counted, by its content: the command line counts no file twice."""
+
+    name: str
+    sha256: str
+    rows: int
+    late: bool = False
+
+
+class Monitor:
+    """Follow constraints on new rows: kept, broken (an alarm) or cannot tell yet, at any time.
+
+    Bounds are anytime-valid: with a chance of ``confidence`` all bounds of all constraints hold at all times together,
+    however often one looks. So the chance that a constraint that is kept ever raises an alarm is at most 1 -
+    confidence, over the whole life of the monitor. Rows must be independent of each other: of several rows of one
+    person, give one.
+
+    Parameters
+    ----------
+    problem_or_fitted
+        A `Problem`, a constraint or a list of them, or anything fitted that has one: `RateClassifier`,
+        `RatePostprocessor`, `Classifier`. Ready-made constraints over an attribute are those of the groups that the
+        classifier was fitted on; without one, of the groups among the first rows.
+    confidence
+        Of all bounds together.
+    floor
+        Follow the objective, too: the least value of one that is maximised, the largest of one that is minimised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import equirate as eq
+    >>> monitor = eq.Monitor([eq.positive_rate() <= 0.3, eq.recall() >= 0.5])
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(2000) < 0.2
+    >>> monitor = monitor.update(np.where(rng.random(2000) < 0.7, y, ~y), y)
+    >>> for line in monitor.status():
+    ...     print(line.verdict, line.constraint)
+    broken positive_rate() <= 0.3
+    kept recall() >= 0.5
+    >>> print(monitor.alarms[0].constraint)
+    positive_rate() <= 0.3
+    """
+
+    def __init__(self, problem_or_fitted: Any, confidence: float = 0.95, *, floor: float | None = None) -> None:
+        check_confidence(confidence)
+        problem, self.labels = problem_or_fitted, _labels_of(problem_or_fitted)
+        for name in ("problem_", "problem"):
+            problem = getattr(problem_or_fitted, name, None) or problem
+        self._fills = getattr(problem_or_fitted, "missing", "refuse") == "group"
+        asked = list(_constraints(problem))
+        if floor is not None:
+            asked.append(_above_floor(problem, floor))
+        if not asked:
+            raise EquirateError("there is nothing to follow: give a constraint, or a floor of the objective")
+        self.confidence = float(confidence)
+        self.rows = 0
+        self.model: str | None = None
+        self.sources: list[Source] = []
+        self._families = asked if any(isinstance(each, Family) for each in asked) else []
+        self._followers = [] if self._families else self._made([c for c in asked if isinstance(c, Constraint)])
+
+    def _made(self, constraints: list[Constraint]) -> list[Follower]:
+        """Followers at equal shares of what the confidence leaves."""
+        alpha = (1 - self.confidence) / len(constraints)
+        return [Follower(constraint, alpha) for constraint in constraints]
+
+    @property
+    def constraints(self) -> list[Constraint]:
+        """What is followed; the objective with its floor is the last."""
+        return [follower.constraint for follower in self._followers]
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """Constraints that were shown to be broken, in the order of the constraints; an alarm stays."""
+        return [follower.alarm for follower in self._followers if follower.alarm is not None]
+
+    def update(
+        self,
+        y_pred: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        attributes: Any = None,
+        sample_weight: ArrayLike | None = None,
+        late: bool = False,
+    ) -> Self:
+        """Count new rows, however many, in the order in which they were decided.
+
+        Parameters
+        ----------
+        y_pred
+            Decisions as they were served: 0 and 1, or the labels of the fitted classifier. Not probabilities.
+        y
+            Labels; None or NaN where a label is not known (yet). Constraints that need a label count the rows that have
+            one, others count all rows.
+        attributes
+            Columns that slices and baselines name: data frame, dict of arrays, series or array.
+        sample_weight
+            0 leaves a row out; all others must be equal, since a weighted sum is not a count.
+        late
+            The rows were counted before, without labels: only constraints that need a label count them now.
+        """
+        if late and y is None:
+            raise DataError("late=True brings labels of rows that were counted before: give y")
+        check_indexes({"y_pred": y_pred, "y": y, "attributes": attributes, "sample_weight": sample_weight}, 3)
+        predicted, labels, known = self._decisions(y_pred, y)
+        if not len(predicted):
+            return self
+        examples = self._examples(labels, attributes)
+        there = _counted(sample_weight, len(predicted))
+        followers = self._followers or self._made(constraints_in(self._families, examples))
+        marked = {}
+        for follower in followers:
+            if not (late and not follower.needs_label):
+                use = there & known if follower.needs_label else there
+                marks = [one.mark(examples, predicted) for one in follower.proportions]
+                marked[follower] = [(trials[use], successes[use]) for trials, successes in marks], int(use.sum())
+        self._followers, self._families = followers, []
+        for follower, (marks, length) in marked.items():  # nothing is counted unless everything can be
+            follower.add(marks, length)
+        self.rows += 0 if late else int(there.sum())
+        return self
+
+    def status(self) -> list[ConstraintStatus]:
+        """One entry for each constraint: verdict, estimate and bounds of the violation, rows, and how many more."""
+        return [follower.status() for follower in self._followers]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the monitor to a small plain file, whole or not at all."""
+        from .saving import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Monitor:
+        """Open a monitor that was saved. Nothing in the file is executed, and what does not fit is refused."""
+        from .saving import read
+
+        return read(path)
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
+        """Draw the bounds over time as one self-contained page, and return its path."""
+        from .page import write_page
+
+        return write_page(self, path, title)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.status()))
+
+    def __repr__(self) -> str:
+        return f"<Monitor: {len(self._followers)} constraints, {self.rows:,} rows, {len(self.alarms)} alarms>"
+
+    def _examples(self, labels: NDArray[np.int8], attributes: Any) -> Examples:
+        """Labels and attributes; missing ones and baselines are read as the fitted classifier does."""
+        examples = Examples.of(labels, attributes, compared=True)
+        columns = dict(fill_missing(examples.columns) if self._fills else examples.columns)
+        texts = [] if self.labels is None else [str(label) for label in self.labels]
+        for one in {one for follower in self._followers for one in follower.proportions}:
+            if texts and one.baseline is not None and one.baseline in columns:
+                column = columns[one.baseline].astype(str)
+                if set(np.unique(column)) <= set(texts):
+                    columns[one.baseline] = (column == texts[1]).astype(np.int8)
+        return examples.with_columns(columns)
+
+    def _decisions(self, y_pred: Any, y: Any) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.bool_]]:
+        """Decisions and labels as 0 and 1, and which labels are known (the others are 0)."""
+        decided = _flat(to_numpy(y_pred))
+        if decided.dtype.kind == "f" and len(decided) and self.labels is None:
+            inside = decided[(decided > 0) & (decided < 1)]
+            if len(inside):
+                raise DataError(
+                    f"y_pred must hold decisions as they were served, 0 and 1; got {inside[0]:.6g}: give what predict "
+                    "returns, not probabilities"
+                )
+        predicted = self._binary(decided, "y_pred")
+        if y is None:
+            return predicted, np.zeros(len(predicted), np.int8), np.zeros(len(predicted), dtype=bool)
+        given = _flat(to_numpy(y))
+        same_length(given, len(predicted), "y")
+        missing = _missing(given)
+        labels = np.zeros(len(given), np.int8)
+        labels[~missing] = self._binary(given[~missing], "y")
+        return predicted, labels, ~missing
+
+    def _binary(self, values: NDArray[Any], name: str) -> NDArray[np.int8]:
+        if not len(values):
+            return np.zeros(0, np.int8)
+        if self.labels is None:
+            if values.dtype == object:
+                values = np.array(values.tolist())
+            return binary(values, name)
+        negative, positive = self.labels
+        found = np.asarray(values == positive)
+        unknown = values[~(found | np.asarray(values == negative))]
+        if len(unknown):
+            raise DataError(
+                f"{name} holds {_plain(unknown[0])!r}, which is no label of the classifier: they are {negative!r} and "
+                f"{positive!r}"
+            )
+        return found.astype(np.int8)
+
+
+def _labels_of(fitted: Any) -> Labels | None:
+    """The labels of a fitted estimator."""
+    classes = getattr(fitted, "classes_", None)
+    if classes is None:
+        return None
+    given = getattr(fitted, "pos_label", None)
+    positive = classes[1] if given is None else given
+    negative = classes[0] if classes[1] == positive else classes[1]
+    return _plain(negative), _plain(positive)
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _constraints(given: Any) -> Iterable[Constraint | Family]:
+    """The constraints of whatever holds some."""
+    if isinstance(given, (Constraint, Family)):
+        yield given
+    elif isinstance(given, Problem):
+        yield from given.constraints
+    elif isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        yield from (part for each in given for part in _constraints(each))
+    else:
+        raise TypeError(f"a Monitor takes a problem, constraints or a fitted classifier; got {given!r}")
+
+
+def _above_floor(problem: Any, floor: float) -> Constraint:
+    objective = getattr(problem, "objective", None)
+    if not isinstance(objective, Objective):
+        raise EquirateError("floor is about the objective, and there is none: give a problem or a fitted classifier")
+    limit = number(floor, "a number for floor")
+    return objective.expr >= limit if objective.sense == "maximize" else objective.expr <= limit
+
+
+def _counted(sample_weight: ArrayLike | None, length: int) -> NDArray[np.bool_]:
+    """Which rows count; refuses weights that differ."""
+    if sample_weight is None:
+        return np.ones(length, dtype=bool)
+    weights = np.asarray(to_numpy(sample_weight), dtype=float).reshape(-1)
+    same_length(weights, length, "sample_weight")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise DataError("sample_weight must hold numbers that are not negative, none of them missing")
+    there = weights > 0
+    if len(set(weights[there].tolist())) > 1:
+        raise EquirateError(
+            "a Monitor counts rows, and a weighted sum is not a count: leave sample_weight out, or give 0 and one "
+            "other weight; certify(method='approximate') takes weights"
+        )
+    return there
+
+
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"decisions and labels must be one-dimensional; got shape {array.shape}")
+    return array
+
+
+def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+    if array.dtype == object:
+        return np.fromiter((is_missing(value) for value in array), dtype=bool, count=len(array))
+    return np.asarray(array != array) if array.dtype.kind == "f" else np.zeros(len(array), dtype=bool)

@@ -1,0 +1,388 @@
+"""A table looked at before anything is trained: everything to decide at once, with the options that mend it.
+
+In: `Settings`, a `Source` and the columns that would be features. Out: `Checked`: the table, with dates and numbers
+read, rows left out that were to be, and every `Finding`. ``equirate check`` shows them; ``fit`` stops at those that
+must be decided first, and shows the others as notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+from numpy.typing import NDArray
+
+from .._core.errors import DataError, TableError
+from ..tables.findings import Finding, Option, Written, about_column, as_plain_numbers, has_points
+from ..tables.kinds import Kind, kind_of, text_of
+from ..tables.options import ReadOptions
+from ..tables.reading import Form, Source
+from .labels import Labels, distinct, some
+from .likeness import says_label, twins
+from .names import mentioned
+from .out_of_core import LOOKED_AT, is_too_large
+from .settings import Settings, option_text, shell
+
+_MOST_GROUPS = 50
+"""Values of an attribute of text from which on a remark is made: every constraint over it would be so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A table that was looked at.
+
+    Attributes
+    ----------
+    table
+        What was read, with the rows left out that were to be; of a table that does not fit into memory, the columns
+        that are no features.
+    looked_at
+        The rows whose features were looked at: all of them, or the first.
+    rows
+        Places in the file of the rows of ``table``.
+    options
+        How it was read, with the formats of dates and numbers that were recognised.
+    findings
+        Everything that is odd about it.
+    facts
+        What the file is, in one line.
+    dropped
+        How many rows were left out, by why.
+    large
+        Whether the features do not fit into memory.
+    """
+
+    table: Any
+    looked_at: Any
+    rows: NDArray[np.intp]
+    options: ReadOptions
+    findings: tuple[Finding, ...]
+    facts: str
+    dropped: dict[str, int]
+    large: bool = False
+
+    @property
+    def stops(self) -> tuple[Finding, ...]:
+        """Those that must be decided before anything is trained."""
+        return tuple(finding for finding in self.findings if finding.stops)
+
+    @property
+    def remarks(self) -> tuple[Finding, ...]:
+        """The others."""
+        return tuple(finding for finding in self.findings if not finding.stops)
+
+    @property
+    def proposed(self) -> tuple[Option, ...]:
+        """The options to paste; what is left out needs no other."""
+        options = dict.fromkeys(option for each in self.findings if each.proposed for option in each.options)
+        ignored = {value for name, value in options if name == "ignore"}
+        return tuple(
+            (name, value)
+            for name, value in options
+            if name not in ("date", "number", "category") or value.partition("=%")[0] not in ignored
+        )
+
+
+def check(settings: Settings, source: Source, features: Sequence[str]) -> Checked:
+    """Read a table, and look at all of it; of one that does not fit into memory, at the features of its first rows."""
+    columns = needed(settings, features)
+    if is_too_large(source, features):
+        whole = source.written(needed(settings, ()), {})
+        return checked(settings, source, features, source.first(columns, LOOKED_AT), whole)
+    # Labels of a CSV file are taken as they are written.
+    return checked(settings, source, features, source.written(columns, {settings.label: Kind.CATEGORY}))
+
+
+def needed(settings: Settings, features: Sequence[str]) -> list[str]:
+    """The columns of a table that are read."""
+    others = (settings.label, *settings.attributes, settings.weight, settings.time_column)
+    return list(dict.fromkeys([*(name for name in others if name), *features]))
+
+
+def checked(settings: Settings, source: Source, features: Sequence[str], written: Any, whole: Any = None) -> Checked:
+    """Look at a table that was read; or at its first rows, and at the ``whole`` of the columns that are no features."""
+    table, options, findings = _converted(source.options, written)
+    facts, rules = _facts(source, written if whole is None else whole), RowRules.of(settings)
+    rows, dropped = kept_rows(table, settings.label, settings.attributes, rules)
+    table = given = taken_rows(table, rows)
+    if whole is not None:
+        given, _, _ = _converted(options, whole)
+        rows, dropped = kept_rows(given, settings.label, settings.attributes, rules)
+        given = taken_rows(given, rows)
+    findings += _about_file(source, written)
+    findings += _about_label(settings, given[settings.label], options)
+    findings += _about_attributes(settings, given)
+    looked_at = [name for name in dict.fromkeys([*settings.attributes, *features]) if name not in _named(findings)]
+    how = _written(source, written, options)
+    for name in looked_at:
+        try:
+            kind = kind_of(name, table[name])
+        except DataError as error:
+            findings.append(
+                Finding(name, str(error).removeprefix(f"column {name!r} "), (("ignore", name),), stops=True)
+            )
+            continue
+        about = about_column(name, table[name], kind, how)
+        findings += about if name in features else [each for each in about if ("ignore", name) not in each.options]
+    unread = {finding.column for finding in findings if finding.options[:1] == (("ignore", finding.column),)}
+    decided = settings.with_options(option for each in findings for option in each.options if option[0] == "positive")
+    findings += _about_columns(decided, table, [name for name in features if name not in unread], options)
+    return Checked(given, table, rows, options, tuple(findings), facts, dropped, whole is not None)
+
+
+def refuse(settings: Settings, found: Checked, out: str = "") -> None:
+    """Stop where something must be decided first: say all of it, and the command that decides it."""
+    if not found.stops:
+        return
+    if len(found.stops) == 1 and not any(each.options and each.proposed for each in found.remarks):
+        raise DataError(f"{_sentence(found.stops[0])}{_mended(found.stops[0])}")
+    lines = [f"{settings.data} cannot be trained on yet:"]
+    lines += table_of([*found.stops, *found.remarks])
+    raise TableError("\n".join([*lines, "all of it at once:", f"  {command(settings, found, out)}"]))
+
+
+def command(settings: Settings, found: Checked, out: str = "") -> str:
+    """The command that fits with everything decided."""
+    whole = settings.with_options(found.proposed)
+    if not (whole.maximize or whole.minimize):
+        whole = replace(whole, maximize="f1()")
+    return f"{whole.command()} --out {shell([out or 'model'])}"
+
+
+def table_of(findings: Iterable[Finding]) -> list[str]:
+    """Findings as lines: column and what was seen, with the options below."""
+    lines = []
+    for each in findings:
+        lines.append(f"  {'!' if each.stops else '·'} {_sentence(each)}")
+        if each.options:
+            lines.append(f"      {written_options(each.options)}")
+    return lines
+
+
+def note(finding: Finding) -> str:
+    """A finding in one line."""
+    return f"{_sentence(finding)}{_mended(finding)}"
+
+
+def written_options(options: Iterable[Option]) -> str:
+    """Options as they are pasted."""
+    return shell(word for name, value in options for word in option_text(name, value))
+
+
+def _sentence(finding: Finding) -> str:
+    return f"column {finding.column!r}: {finding.what}" if finding.column else finding.what
+
+
+def _mended(finding: Finding) -> str:
+    return f" ({written_options(finding.options)})" if finding.options else ""
+
+
+def _named(findings: Iterable[Finding]) -> set[str]:
+    return {finding.column for finding in findings if finding.column}
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowRules:
+    """Which rows are left out, and what empty cells of attributes become; the values are those of the options."""
+
+    drop_unlabelled: bool = False
+    missing_attributes: str = "group"
+
+    @classmethod
+    def of(cls, settings: Settings) -> RowRules:
+        """As the settings say."""
+        return cls(settings.drop_unlabelled, settings.missing_attributes)
+
+
+ALL_ROWS = RowRules()
+"""No row is left out."""
+
+
+def left_out(table: Any, label: str, attributes: Sequence[str], rules: RowRules) -> Any:
+    """A table without the rows that are to be left out."""
+    return taken_rows(table, kept_rows(table, label, attributes, rules)[0])
+
+
+def kept_rows(
+    table: Any, label: str, attributes: Sequence[str], rules: RowRules
+) -> tuple[NDArray[np.intp], dict[str, int]]:
+    """Places of the rows that are not to be left out, and how many are, by why."""
+    why = {}
+    if rules.drop_unlabelled:
+        why[f"without a label ({label})"] = _missing(table[label])
+    if rules.missing_attributes == "drop":
+        why |= {f"without {name!r}": _missing(table[name]) for name in attributes}
+    counts = {reason: int(rows.sum()) for reason, rows in why.items() if rows.any()}
+    absent = np.zeros(table.num_rows, dtype=bool)
+    for rows in why.values():
+        absent |= rows
+    if absent.all() and counts:
+        raise DataError(f"no rows are left: all are {' or '.join(counts)}")
+    return np.flatnonzero(~absent), counts
+
+
+def taken_rows(table: Any, rows: NDArray[np.intp]) -> Any:
+    """Some rows of a table, in rising order."""
+    return table if len(rows) == table.num_rows else table.take(pa.array(rows))
+
+
+def _missing(column: Any) -> NDArray[np.bool_]:
+    absent = compute.is_null(column, nan_is_null=True)
+    return np.asarray(absent.to_numpy() if isinstance(absent, pa.ChunkedArray) else absent.to_numpy(False))
+
+
+# -- what is found ---------------------------------------------------------------------------------
+
+
+def _facts(source: Source, table: Any) -> str:
+    said = f"{table.num_rows:,} rows, {len(source.names)} columns; {source.form.value}"
+    if source.form is not Form.CSV:
+        return said
+    separated = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[source.delimiter]
+    return f"{said} in {_encoding(table)}, separated by {separated}"
+
+
+def _encoding(table: Any) -> str:
+    return str((table.schema.metadata or {}).get(b"encoding", b"utf-8").decode())
+
+
+def _written(source: Source, table: Any, options: ReadOptions) -> Written:
+    """How a table is written. In a file that has commas between its values, or points, 1,234 is hardly a fraction."""
+    csv = source.form is Form.CSV
+    points = csv and options.decimal == "." and any(has_points(table[name]) for name in table.schema.names)
+    ambiguous = options.decimal if not csv or source.delimiter == "," or points else ","
+    return Written(options, csv, ambiguous, points)
+
+
+def _about_file(source: Source, table: Any) -> list[Finding]:
+    found = []
+    encoding = _encoding(table)
+    if source.form is Form.CSV and not source.options.encoding and encoding != "utf-8":
+        found.append(Finding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False))
+    if len(source.header) > len(source.names):
+        found.append(Finding("", f"{len(source.header) - len(source.names)} columns without a name are left out"))
+    return found
+
+
+def _converted(options: ReadOptions, table: Any) -> tuple[Any, ReadOptions, list[Finding]]:
+    """Dates and numbers read, column by column; what cannot be read is found and left as it is."""
+    findings = []
+    for name in [name for name in table.schema.names if name in options.texts]:
+        alone = table.select([name])
+        try:
+            options = options.recognised(alone)
+            column = options.converted(alone).column(name)
+        except DataError as error:
+            findings.append(Finding(name, str(error).removeprefix(f"column {name!r} "), stops=True))
+            options = replace(
+                options,
+                dates={key: value for key, value in options.dates.items() if key != name},
+                numbers={key: value for key, value in options.numbers.items() if key != name},
+            )
+        else:
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table, options, findings
+
+
+def _about_label(settings: Settings, column: Any, options: ReadOptions) -> list[Finding]:
+    name = settings.label
+    findings: list[Finding] = []
+    absent = int(_missing(column).sum())
+    if absent:
+        what = f"the label is missing in {absent:,} rows"
+        findings.append(Finding(name, what, (("drop_unlabelled", ""),), stops=True))
+        column = column.filter(pa.array(~_missing(column)))
+    found, values = text_of(column)
+    counts = np.bincount(found, minlength=len(values))
+    several = distinct([values[k] for k in np.argsort(-counts, kind="stable")])
+    if len(several) < len(values):
+        findings.append(Finding("", f"values of the label {name!r} that differ in case or spaces alone are one"))
+    known = {value.strip().casefold() for value in several} in ({"0", "1"}, {"true", "false"})
+    if settings.positive or known or len(several) < 2:
+        try:
+            labels = Labels.of(name, settings.positive, column, options.decimal)
+        except DataError as error:
+            return [*findings, Finding(name, str(error).removeprefix(f"the label {name!r} "), stops=True)]
+        if labels.rule == "rest":
+            others = [value for value in sorted(several) if value != labels.positive]
+            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {some(others)}"
+            findings.append(Finding(name, what))
+        return findings
+    return [*findings, _undecided_label(name, column, several, options)]
+
+
+def _undecided_label(name: str, column: Any, values: Sequence[str], options: ReadOptions) -> Finding:
+    """A label of which nobody said which values are positive: proposed is the rarer one, or the upper half."""
+    shown = some(sorted(values))
+    if len(values) == 2:
+        what = f"the label holds {shown}: say which one is positive with --positive"
+        return Finding(name, what, (("positive", values[-1]),), stops=True)
+    numbers = as_plain_numbers(name, column, options.decimal)
+    if numbers is not None:
+        middle = float(np.nanmedian(numbers.to_numpy()))
+        what = f"the label has {len(values):,} values, {shown}: say from which number on it is positive"
+        return Finding(name, what, (("positive", f">= {middle:g}"),), stops=True)
+    what = f"the label has {len(values):,} values, {shown}: say which one is positive; all others are then negative"
+    return Finding(name, what, (("positive", values[-1]),), stops=True)
+
+
+def _about_attributes(settings: Settings, table: Any) -> list[Finding]:
+    used = {name for text in settings.texts if text for name, _ in mentioned(text.strip())}
+    findings = []
+    for name in settings.attributes:
+        kind, column = kind_of(name, table[name]), table[name]
+        rows = int(_missing(column).sum())
+        of_groups = kind in (None, Kind.CATEGORY, Kind.TRUTH)
+        if rows and settings.missing_attributes == "refuse":
+            what = f"the attribute is empty in {rows:,} rows"
+            findings.append(Finding(name, what, (("missing_attributes", "drop"),), stops=True))
+        elif rows and of_groups:
+            what = f"the attribute is empty in {rows:,} rows: they are a group 'missing', with constraints of its own"
+            findings.append(Finding(name, what, (("missing_attributes", "drop"),), proposed=False))
+        elif rows:
+            what = f"the attribute is empty in {rows:,} rows, which no slice can judge"
+            stops = name in used
+            findings.append(Finding(name, what, (("missing_attributes", "drop"),), stops=stops, proposed=stops))
+        values = len(compute.unique(column)) - bool(rows and not of_groups)
+        if values < 2:
+            only = next((each for each in compute.unique(column).to_pylist() if each is not None), None)
+            what = f"the attribute has one value only, {only!r}: no slice can use it"
+            findings.append(Finding(name, what, stops=True))
+        elif kind is Kind.CATEGORY and values > _MOST_GROUPS:
+            findings.append(Finding(name, f"the attribute has {values:,} values, each of which is a group"))
+    return findings
+
+
+def _about_columns(settings: Settings, table: Any, features: Sequence[str], options: ReadOptions) -> list[Finding]:
+    """Columns with one value, that say the same as another one, or that tell the label."""
+    findings = []
+    constant = [name for name in features if len(compute.unique(table[name])) < 2]
+    for name in constant:
+        findings.append(Finding(name, "has one value only, and is left out"))
+    others = [name for name in features if name not in constant]
+    for name, twin in twins(table, [*settings.attributes, *others]):
+        if name in others:
+            what = f"says the same as {twin!r}, row by row"
+            findings.append(Finding(name, what, (("ignore", name),)))
+    labelled = table.filter(pa.array(~_missing(table[settings.label])))
+    column = labelled[settings.label]
+    try:
+        positive = Labels.of(settings.label, settings.positive, column, options.decimal).positives(
+            column, options.decimal
+        )
+    except DataError:  # what is wrong with the label is said already
+        return findings
+    told = _named(findings)
+    for name in others:
+        share = None if name in told else says_label(labelled[name], positive)
+        if share is not None:
+            what = f"tells the label almost alone: {share:.1%} of the rows follow from it. Is it known beforehand?"
+            findings.append(Finding(name, what, (("ignore", name),)))
+    return findings

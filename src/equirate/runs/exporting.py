@@ -1,0 +1,108 @@
+"""``export``: a model's folder as an ONNX model, with the encoding of the table's columns inside.
+
+In: a folder that ``fit`` has written and, if wanted, a table to check the decisions on. Out: a file whose inputs are
+the columns of the table. It is written only if it decides every checked row as Python does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateError
+from ..export.columns import Column, NumberColumn, TextColumn
+from ..export.members import as_saved
+from ..export.model import CHECKED, Export
+from ..export.scores import LinearScore
+from ..tables.encoder import FARTHEST, Encoder, Encoding, OneHot
+from ..tables.kinds import Kind, codes, numbers
+from ..tables.reading import open_source
+from .fitting import Exit, Outcome
+from .folders import Model, open_model
+from .models import needs_dense
+from .preparing import Teller
+
+ONNX = "model.onnx"
+
+
+def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller) -> Outcome:
+    """Write an ONNX model, checked on generated rows and on those of a table."""
+    model, path = open_model(model_folder), model_folder / ONNX if out is None else out
+    made, rows, count = export_of(model), None, CHECKED
+    if data is not None:
+        tell.stage(f"Reading {data}")
+        rows = _inputs_of(model.encoder, data)
+        count += len(next(iter(rows.values())))
+    tell.stage("Exporting")
+    made.write(path, rows)
+    summary = {"onnx": str(path), "bytes": path.stat().st_size, "checked": count, "inputs": list(model.encoder.names)}
+    text = f"{path}: {summary['bytes']:,} bytes, the same decisions as Python in all of {count:,} checked rows"
+    return Outcome(text, summary, Exit.DONE)
+
+
+def export_of(model: Model) -> Export:
+    """What the ONNX model of a folder is made of."""
+    trained, encoder = model.trained, model.encoder
+    if trained.estimator is None:
+        raise EquirateError("trees of a folder that was written before 0.3 cannot be exported: fit them again")
+    made: Export = trained.estimator._export()
+    members, dense = as_saved(made.classifier.members, made.width), needs_dense(trained.kind)
+
+    def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
+        X = _numbers_only(encoder).features_of(_table_of(encoder, inputs), None, dense)
+        return np.asarray(members.decide(trained.features(X)))
+
+    scorer = trained.scorer
+    return replace(
+        made,
+        decide=decide,
+        columns=tuple(map(_column, encoder.columns)),
+        score=None if scorer is None else LinearScore(np.append(scorer.weights, scorer.intercept)),
+        dtype=np.float32,
+    )
+
+
+def _column(encoding: Encoding) -> Column:
+    if isinstance(encoding, OneHot):
+        return TextColumn(encoding.name, encoding.values, encoding.missing)
+    return NumberColumn(encoding.name, encoding.mean, encoding.scale, encoding.missing, FARTHEST)
+
+
+def _numbers_only(encoder: Encoder) -> Encoder:
+    """The same encoder for dates and times that are numbers already, as the inputs of the model are."""
+    return Encoder(
+        tuple(each if isinstance(each, OneHot) else replace(each, kind=Kind.NUMBER) for each in encoder.columns)
+    )
+
+
+def _table_of(encoder: Encoder, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs of the model as columns of a table."""
+    table = {}
+    for column in encoder.columns:
+        values = inputs[column.name][:, 0]
+        if isinstance(column, OneHot):
+            table[column.name] = pa.array([text or None for text in values.tolist()], pa.string())
+        else:
+            table[column.name] = pa.array(values, pa.float64())
+    return table
+
+
+def _inputs_of(encoder: Encoder, data: Path) -> dict[str, Any]:
+    """Columns of a table as inputs of the model."""
+    source = open_source(data)
+    source.require(encoder.names, "the model")
+    table = source.table(list(encoder.names), dict(encoder.kinds))
+    inputs = dict[str, Any]()
+    for column in encoder.columns:
+        if isinstance(column, OneHot):
+            found, values = codes(table[column.name])
+            inputs[column.name] = np.array([*values, ""], dtype=object)[found][:, None]
+        else:
+            inputs[column.name] = numbers(column.name, table[column.name], column.kind)[:, None]
+    return inputs

@@ -1,0 +1,123 @@
+"""``frontier``: what can be had at each level of the constraints, as a table and as a page with a slider.
+
+In: `Settings` and levels. Out: an `Outcome` and, in a folder, ``frontier.json`` and the page, where every point of the
+frontier can be looked at with all its rates.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import equirate as eq
+
+from .._core.errors import EquirateError
+from .._core.provenance import Provenance, file_digest, present
+from ..estimators.frontier import Frontier
+from ..estimators.provenance import model_digest
+from ..reports.facts import Member, Origin, Point, rates_by_slice
+from ..reports.report import Report
+from .fitting import Exit, Outcome, write_report
+from .folders import write_text
+from .identity import REPORTS
+from .jsons import as_json
+from .models import estimator_of
+from .preparing import Prepared, Teller, prepare
+from .publishing import output_folder
+from .settings import Settings
+
+
+def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
+    """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
+    if settings.model != "linear":
+        raise EquirateError("a frontier is drawn for --model linear")
+    if not settings.subject_to:
+        raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
+    if out is None:
+        outcome, _ = _trained(prepare(settings, tell), levels, tell)
+        return Outcome(
+            f"{outcome.text}\n\ngive --out FOLDER for the page with the slider", outcome.summary, outcome.code
+        )
+    with output_folder(out, force, ("frontier.json", *REPORTS)) as folder:
+        outcome, report = _trained(prepare(settings, tell, out=str(out)), levels, tell)
+        write_text(folder / "frontier.json", as_json(outcome.summary))
+        command = settings.command().replace("equirate fit", "equirate frontier", 1)
+        command += f" --levels {','.join(f'{level:g}' for level in levels)}"
+        page = write_report(report, folder, outcome.text, command, tell)
+    return Outcome(f"{outcome.text}\n\nfrontier and page: {out / page}", outcome.summary, outcome.code)
+
+
+def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Outcome, Report]:
+    train, test = prepared.train, prepared.test
+    tell.stage("Training for every level")
+    named = prepared.labels.named
+    found = estimator_of(prepared, tell).frontier(
+        train.X,
+        named(train.positive),
+        train.attributes,
+        train.weights,
+        levels=levels,
+        test=(test.X, named(test.positive), test.attributes, test.weights),
+    )
+    digest = model_digest(found.classifiers[_as_written(found)])
+    provenance = Provenance(present(), eq.__version__, digest, file_digest(Path(prepared.settings.data)))
+    summary = {
+        "equirate": eq.__version__,
+        "provenance": asdict(provenance),
+        "objective": found.objective,
+        "constraints": [repr(c) for c in prepared.problem.constraints],
+        "options": prepared.settings.changed(),
+        "rows": {"train": len(train), "test": len(test)},
+        "points": found.table(),
+    }
+    return Outcome(str(found), summary, Exit.DONE), _report(prepared, found, provenance)
+
+
+def _as_written(found: Frontier) -> int:
+    """The point whose level is nearest to the constraints as they were written."""
+    return int(np.argmin(np.abs(found.levels)))
+
+
+def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Report:
+    """The classifier for the constraints as written, and beside it every point of the frontier."""
+    examples = prepared.test.examples()
+    problem = prepared.problem.expanded(examples)
+    chosen = _as_written(found)
+
+    def rates(k: int) -> Any:
+        decided = found.classifiers[k].positive_probability(prepared.test.X, examples.columns)
+        return rates_by_slice(problem, examples, decided, found.parts["test"][k].confidence)
+
+    every = [rates(k) for k in range(len(found.levels))]
+    points = [
+        Point(found.levels[k], found.parts["test"][k], every[k])
+        for k in np.argsort(found.levels, kind="stable").tolist()
+    ]
+    classifier = found.classifiers[chosen]
+    decided = classifier.members.decide(prepared.test.X, examples.columns)
+    members = [Member(float(w), float(s)) for w, s in zip(classifier.weights, decided.mean(axis=0), strict=True)]
+    facts = {
+        "trained": provenance.date,
+        "model, SHA-256": provenance.model,
+        "data, SHA-256": provenance.data,
+        "features": f"{len(prepared.encoder.features):,}",
+    }
+    versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
+    return Report(
+        problem=repr(problem),
+        parts={name: evaluations[chosen] for name, evaluations in found.parts.items()},
+        positive_label=repr(prepared.labels.positive),
+        rates=every[chosen],
+        frontier=tuple(points),
+        origin=Origin(
+            "",
+            tuple(members),
+            {name: value for name, value in facts.items() if value},
+            {**versions, "Python": platform.python_version()},
+        ),
+    )

@@ -1,0 +1,106 @@
+"""Columns that say the same as another one, or as the label.
+
+In: columns of a table. Out: pairs that are one-to-one, and the share of rows whose label follows from a column. Large
+tables are looked at by evenly spaced rows; pairs are then compared in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..tables.kinds import Kind, codes, kind_of, numbers
+
+_MOST_ROWS = 20_000
+_FEWEST = 20  # rows of the rarer label, below which a column may tell it by chance
+_REPEATED = 20  # rows for each value at least: a column of many values tells any label
+_ALMOST = 0.99
+"""A column tells the label if it leaves at most so much less of the rarer label in doubt."""
+
+
+def twins(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Columns that say the same as one before them, with that one: equal, or value for value the same."""
+    rows = _rows(table.num_rows)
+    first: dict[bytes, str] = {}
+    found = []
+    for name in names:
+        key = _codes(table[name].take(rows)).tobytes()
+        if key not in first:
+            first[key] = name
+        elif _equal(table[first[key]], table[name]):
+            found.append((name, first[key]))
+    return found
+
+
+def says_label(column: Any, positive: NDArray[np.bool_]) -> float | None:
+    """The share of rows whose label follows from a column, where it tells the label almost alone; None elsewhere."""
+    rows = _rows(len(positive))
+    y, sample = positive[rows.to_numpy()], column.take(rows)
+    rarer = int(min(y.sum(), (~y).sum()))
+    if rarer < _FEWEST:
+        return None
+    kind = kind_of("a column", sample)
+    if kind in (None, Kind.CATEGORY):
+        found, values = codes(sample) if kind else (np.full(len(y), -1), [])
+        if (len(values) + 1) * _REPEATED > len(y):
+            return None
+        wrong = _undecided(found + 1, y)
+    else:
+        assert kind is not None
+        wrong = _beyond_threshold(numbers("a column", sample, kind), y)
+    return 1 - wrong / len(y) if wrong <= (1 - _ALMOST) * rarer else None
+
+
+def _rows(count: int) -> Any:
+    kept = np.arange(count) if count <= _MOST_ROWS else np.linspace(0, count - 1, _MOST_ROWS).astype(np.int64)
+    return pa.array(kept)
+
+
+def _codes(column: Any) -> NDArray[np.int64]:
+    """Each row's value as the number of its first occurrence; values themselves where nearly all of them differ."""
+    kind = kind_of("a column", column)
+    if kind in (None, Kind.CATEGORY):
+        found, values = codes(column) if kind else (np.full(len(column), -1), [])
+        if len(values) > len(column) / 2:
+            return np.array([hash(value) for value in values] + [0], dtype=np.int64)[found]
+    else:
+        assert kind is not None
+        floats = numbers("a column", column, kind)
+        distinct, found = np.unique(floats, return_inverse=True, equal_nan=True)
+        if len(distinct) > len(column) / 2:
+            return np.ascontiguousarray(floats).view(np.int64)
+    _, first, found = np.unique(found, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first)] = np.arange(len(first))
+    return place[found]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(np.array_equal(_codes(one), _codes(other)))
+
+
+def _undecided(values: NDArray[np.int64], y: NDArray[np.bool_]) -> int:
+    """Rows that are wrong where each value gets its most frequent label."""
+    every = np.bincount(values)
+    yes = np.bincount(values, weights=y, minlength=len(every))
+    return int(np.minimum(yes, every - yes).sum())
+
+
+def _beyond_threshold(values: NDArray[np.float64], y: NDArray[np.bool_]) -> int:
+    """Rows that are wrong under the best threshold, in either direction; missing values get one label together."""
+    absent = np.isnan(values)
+    wrong = int(min(y[absent].sum(), (~y[absent]).sum()))
+    values, y = values[~absent], y[~absent]
+    if not len(y):
+        return wrong
+    order = np.argsort(values, kind="stable")
+    values, y = values[order], y[order]
+    ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(y))  # a threshold lies between different values
+    below = np.concatenate([[0], np.cumsum(y)])[np.append(0, ends)]
+    at = np.append(0, ends)
+    errors = below + (len(y) - at) - (y.sum() - below)  # negative below, positive above
+    return wrong + int(min(errors.min(), (len(y) - errors).min()))

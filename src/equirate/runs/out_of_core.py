@@ -1,0 +1,142 @@
+"""Parquet tables that do not fit into memory: features go batch by batch into mapped files, through `ParquetRows`.
+
+In: `Settings` and a `Source` of Parquet files. Out: the same `Prepared` as from memory. Labels, attributes and weights
+are held in memory; the features are read three times: to check the first rows, to learn the encoder from the training
+rows, and to encode. `prepare` asks `is_too_large` and comes here by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as parquet
+from numpy.typing import NDArray
+
+from ..data.mapped import scratch
+from ..data.sample import Given
+from ..distributed.parquet import BLOCK, Group, ParquetRows
+from ..tables.encoder import Encoder
+from ..tables.options import AS_WRITTEN, ReadOptions
+from ..tables.reading import Form, Source
+from ..tables.streaming import learnt_from, within
+
+LOOKED_AT = 100_000
+"""Rows that are looked at before anything is trained."""
+_COPIES = 3
+"""Features as read, as encoded, and as the training arranges them."""
+_SHARE = 0.5
+"""Of the memory that is free: the other half is for predictions, other programs, and an estimate that is too low."""
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def is_too_large(source: Source, features: Sequence[str]) -> bool:
+    """Whether a table is in Parquet files and would not fit into memory with its features."""
+    if source.form is not Form.PARQUET:
+        return False
+    free = free_memory()
+    return free is not None and needed_memory(source, features) > _SHARE * free
+
+
+def needed_memory(source: Source, features: Sequence[str]) -> int:
+    """Bytes that training on a table would take, about: its columns as they are stored, and as features."""
+    wanted, stored, rows = set(features), 0, 0
+    for file in source.files:
+        found = parquet.read_metadata(file)
+        rows += found.num_rows
+        for k in range(found.num_row_groups):
+            group = found.row_group(k)
+            columns = (group.column(j) for j in range(group.num_columns))
+            stored += sum(each.total_uncompressed_size for each in columns if each.path_in_schema in wanted)
+    return stored + _COPIES * rows * len(features) * np.dtype(np.float32).itemsize
+
+
+def free_memory() -> int | None:
+    """Bytes of memory that are free, within the limits of a container; None where the system does not say."""
+    try:
+        said = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
+    except OSError:
+        return None
+    free = None if said is None else int(said[1]) * 1024
+    for limit in _LIMITS:
+        try:
+            text = Path(limit).read_text("ascii").strip()
+        except OSError:
+            continue
+        if text.isdecimal() and free is not None:
+            free = min(free, int(text))
+    return free
+
+
+@dataclass(frozen=True)
+class EncodedRows(ParquetRows):
+    """Rows of Parquet files whose columns become features by an encoder; some of the rows, in their order.
+
+    Attributes
+    ----------
+    encoder
+        How columns become features.
+    reading
+        How the text of columns is read.
+    rows
+        Places of the rows in the files, in rising order.
+    """
+
+    encoder: Encoder | None = None
+    reading: ReadOptions = AS_WRITTEN
+    rows: NDArray[np.intp] | None = None
+
+    def _columns(self, schema: Any, file: str) -> tuple[str, ...]:
+        return () if self.encoder is None else self.encoder.names
+
+    def _read(self, groups: list[Group], schema: dict[str, Any]) -> Given:
+        rows, encoder = self.rows, self.encoder
+        assert rows is not None
+        assert encoder is not None
+        X = scratch((len(rows), len(encoder.features)), np.float32, self.scratch)
+        start = place = 0
+        for group in groups:
+            for batch in self._batches(group, encoder.names):
+                here = within(rows, start, batch.num_rows)
+                start += batch.num_rows
+                if not len(here):
+                    continue
+                table = {name: batch.column(batch.schema.get_field_index(name)) for name in encoder.names}
+                X[place : place + len(here)] = encoder.features_of(table, here, dense=True)
+                place += len(here)
+        return Given(X, None, None, None, encoder.features)
+
+    def _batches(self, group: Group, names: Sequence[str]) -> Iterator[Any]:
+        with parquet.ParquetFile(group.file) as file:
+            for batch in file.iter_batches(BLOCK, row_groups=[group.number], columns=list(names)):
+                yield self.reading.converted(batch)
+
+
+def encoded(
+    source: Source, options: ReadOptions, features: Sequence[str], parts: Sequence[NDArray[np.intp]], label: str
+) -> tuple[Encoder, list[Any]]:
+    """An encoder learnt from the first part, and the features of every part in mapped files."""
+    as_read = replace(source, options=options)
+    encoder = learnt_from(as_read.batches(features, {}), features, parts[0])
+    if not encoder.columns:
+        return encoder, [None for _ in parts]
+    files = [os.fspath(file) for file in source.files]
+    rows = [
+        EncodedRows(files, label, features=encoder.names, encoder=encoder, reading=options, rows=part) for part in parts
+    ]
+    return encoder, [each.given().X for each in rows]
+
+
+def too_large(source: Source, features: Sequence[str]) -> str:
+    """What is said of a table that does not fit."""
+    size = needed_memory(source, features) / 2**30
+    return (
+        f"the table would take about {size:,.1f} GiB of memory, more than is free: its features go to files in "
+        f"{tempfile.gettempdir()}"
+    )

@@ -1,0 +1,242 @@
+"""What is odd about a column, and the option that mends it: identifiers, dates and numbers as text, signs for missing.
+
+In: a column as it was read. Out: `Finding`: what was seen, and what to say about it, as options by their names. Nothing
+here knows what a column is used for; `runs.checking` does, and puts everything about a table together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as compute
+from numpy.typing import NDArray
+
+from .encoder import FEW_VALUES, MOST_VALUES, is_unfit
+from .formats import as_numbers, date_formats, fits, number_pattern, number_style
+from .kinds import Kind, codes
+from .options import ReadOptions, is_text
+
+Option = tuple[str, str]
+"""Name of an option, with ``_`` for ``-``, and its value; an empty value for a flag."""
+
+SIGNS = frozenset(
+    {
+        *("?", "-", "--", "---", "–", "—", ".", "..", "...", "*", "n.a.", "n/a", "na", "n.d.", "k.a.", "k. a."),
+        *("#nv", "#n/a", "#value!", "#wert!", "#div/0!", "#ref!", "#null!"),
+    }
+)
+"""Values of any column that may stand for none."""
+WORDS = frozenset({"unknown", "missing", "none", "null", "nil", "nan", "not available", "unspecified"})
+"""The same among numbers and dates; among categories they are good values."""
+_PLAIN = {
+    ".": r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$",
+    ",": r"^\s*[-+]?(?:\d+,?\d*|,\d+)(?:[eE][-+]?\d+)?\s*$",
+}
+"""Numbers as the CSV reader takes them."""
+_MOSTLY = 0.9
+"""Share of a column's values that are numbers from which on the others are slips of the pen."""
+_FEWEST_ROWS = 50  # fewer rows are all different by chance
+_NAMED_ID = re.compile(r"(?:^|[\W_])(?:id|ids|uid|uuid|guid|nr|no|number|key|index|row)$|[a-z](?:ID|Id|Nr|No)$")
+_NAMED_CODE = re.compile(
+    r"(?:^|[\W_])(?:code|zip|zipcode|postcode|plz|precinct|district|ward|branch|region|category|type|class|dept)(?:$|[\W_])"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something to decide, or to know, about a column or a file.
+
+    Attributes
+    ----------
+    column
+        The column; empty for what concerns the file.
+    what
+        What was seen.
+    options
+        What mends it.
+    stops
+        Whether nothing is trained before this is decided.
+    proposed
+        Whether the options are among those to paste; those that are a matter of taste are only shown.
+    """
+
+    column: str
+    what: str
+    options: tuple[Option, ...] = ()
+    stops: bool = False
+    proposed: bool = True
+
+
+@dataclass(frozen=True)
+class Written:
+    """How the text of a table is written: how it was read, and whether from CSV, where the reader has a decimal sign.
+
+    ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether
+    some column has numbers with decimal points, so that another sign for the whole file would spoil it.
+    """
+
+    options: ReadOptions
+    csv: bool = True
+    ambiguous: str = "."
+    points: bool = False
+
+
+def about_column(name: str, column: Any, kind: Kind | None, how: Written) -> list[Finding]:
+    """What is odd about a column of a table, by what it holds and by how the table is written."""
+    if kind is Kind.CATEGORY and name not in how.options.categories:
+        return _about_text(name, column, how)
+    if kind is Kind.NUMBER:
+        return _about_numbers(name, column)
+    return []
+
+
+def has_points(column: Any) -> bool:
+    """Whether a column as it was read has numbers with decimal points; three decimals may be thousands."""
+    if pa.types.is_floating(column.type):
+        return True
+    if not is_text(column):
+        return False
+    values = compute.unique(column.cast(pa.string()))
+    return bool(compute.any(fits(values, r"^\s*[-+]?\d+\.(?:\d{1,2}|\d{4,})\s*$")).as_py())
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The distinct values of a column, how often each occurs, and those of them that may stand for none."""
+
+    values: list[str]
+    counts: NDArray[np.int64]
+
+    def signs(self, known: frozenset[str]) -> list[str]:
+        return [value for value in self.values if value.strip().casefold() in known]
+
+    def rows(self, some: Sequence[str]) -> int:
+        wanted = set(some)
+        return int(sum(count for value, count in zip(self.values, self.counts, strict=True) if value in wanted))
+
+
+def _about_text(name: str, column: Any, how: Written) -> list[Finding]:
+    found, values = codes(column)
+    texts = _Texts(values, np.bincount(found[found >= 0], minlength=len(values)))
+    rows = int(texts.counts.sum())
+    signs = texts.signs(SIGNS | WORDS)
+    rest = pa.array([value for value in values if value not in set(signs)], pa.string())
+    many = len(rest) > FEW_VALUES
+    missing: tuple[Option, ...] = tuple(("missing", sign) for sign in signs)
+    beside = f", and {_some(signs)} for missing in {texts.rows(signs):,} rows" if signs else ""
+    if len(rest):
+        style = number_style(rest, how.ambiguous)
+        formats = date_formats(rest)
+        if formats:
+            return [_dates(name, rest, formats, missing, beside, many, how)]
+        if style:
+            return [_numbers(name, rest, style, missing, beside, many, how)]
+    slips = _slips(rest, how.options.decimal) if many else []
+    if slips:
+        what = f"numbers, but for {_some(slips)} in {texts.rows(slips):,} rows"
+        return [Finding(name, what, tuple(("missing", slip) for slip in slips), stops=True)]
+    found_ = []
+    signs = texts.signs(SIGNS)
+    if signs:
+        what = f"{_some(signs)} in {texts.rows(signs):,} rows may stand for a missing value"
+        found_.append(Finding(name, what, tuple(("missing", sign) for sign in signs)))
+    longest = max(map(len, values), default=0)
+    if is_unfit(len(values), rows, longest):
+        what = (
+            f"{len(values):,} distinct values in {rows:,} rows, the longest of {longest:,} letters: "
+            "it looks like an identifier or free text, which is no feature"
+        )
+        found_.append(Finding(name, what, (("ignore", name),), stops=True))
+    return found_
+
+
+def _dates(
+    name: str, values: Any, formats: list[str], missing: tuple[Option, ...], beside: str, many: bool, how: Written
+) -> Finding:
+    example = values[0].as_py()
+    if len(formats) > 1:
+        ways = " or ".join(formats)
+        said = f"dates such as {example!r}, to be read as {ways}{beside}"
+        return Finding(name, said, (("date", f"{name}={formats[0]}"), *missing), stops=many)
+    # Dates as the CSV reader has them need nothing but to know what stands for a missing one.
+    plain = formats[0] in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S") and bool(missing) and how.csv
+    option: tuple[Option, ...] = () if plain else (("date", name),)
+    return Finding(name, f"dates as text, such as {example!r}{beside}", (*option, *missing), stops=many)
+
+
+def _numbers(
+    name: str, values: Any, style: str, missing: tuple[Option, ...], beside: str, many: bool, how: Written
+) -> Finding:
+    def all_fit(pattern: str) -> bool:
+        return bool(compute.all(fits(values, pattern)).as_py())
+
+    example = next((v for v in values.to_pylist() if not v.strip().isdigit()), values[0].as_py())
+    decimal = how.options.decimal
+    if how.csv and all_fit(_PLAIN[decimal]):
+        said = f"numbers{beside}"
+        return Finding(name, said, missing, stops=many)
+    if how.csv and decimal == "." and style == "," and not how.points and all_fit(_PLAIN[","]):
+        said = f"numbers with decimal commas, such as {example!r}{beside}"
+        return Finding(name, said, (("decimal", ","), *missing), stops=many)
+    said = f"numbers as text, such as {example!r}{beside}"
+    return Finding(name, said, (("number", name), *missing), stops=many)
+
+
+def _slips(values: Any, decimal: str) -> list[str]:
+    """The values that are no numbers in a column that holds almost nothing else; none where it holds more of them."""
+    good = fits(values, number_pattern(decimal))
+    share = compute.mean(good.cast(pa.float64())).as_py()
+    if share < _MOSTLY or share == 1:
+        return []
+    wrong: list[str] = values.filter(compute.invert(good)).to_pylist()
+    return wrong if len(wrong) <= 3 else []
+
+
+def _some(values: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, values[:3]))
+    return shown if len(values) <= 3 else f"{shown}, ..."
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def _about_numbers(name: str, column: Any) -> list[Finding]:
+    if pa.types.is_floating(column.type):
+        infinite = int(compute.sum(compute.is_inf(column)).as_py() or 0)
+        what = f"has {infinite:,} infinite values: replace them, or leave it out"
+        return [Finding(name, what, (("ignore", name),), stops=True)] if infinite else []
+    if not pa.types.is_integer(column.type) or len(column) < _FEWEST_ROWS:
+        return []
+    values = column.drop_null().to_numpy()
+    if len(values) < _FEWEST_ROWS:
+        return []
+    rising = bool((np.diff(values) > 0).all())
+    if rising or (_NAMED_ID.search(name) and _distinct(column) == len(values)):
+        how = "whole numbers that rise from row to row" if rising else "whole numbers, another one in every row"
+        return [Finding(name, f"{how}: it looks like an identifier", (("ignore", name),))]
+    distinct = _distinct(column) if _NAMED_CODE.search(name.casefold()) else 0
+    if 2 < distinct <= MOST_VALUES:
+        what = f"whole numbers with {distinct:,} values, scaled as one feature: if they are codes, make them categories"
+        return [Finding(name, what, (("category", name),), proposed=False)]
+    return []
+
+
+def _distinct(column: Any) -> int:
+    return int(compute.count_distinct(column).as_py())
+
+
+def as_plain_numbers(name: str, column: Any, decimal: str) -> Any:
+    """Values as floats, where they are numbers or texts of numbers; None if they are not."""
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        return column.cast(pa.float64())
+    texts = column.cast(pa.string())
+    style = number_style(compute.unique(texts), decimal)
+    return as_numbers(name, texts, style) if style else None

@@ -1,0 +1,237 @@
+"""Tables as people have them, each with several things to decide; written by code, so that they stay small."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+ROWS = 320
+
+
+@dataclass(frozen=True)
+class Messy:
+    """A file, what its user knows of it, and what its columns should be found to be."""
+
+    name: str
+    content: Callable[[], bytes]
+    options: tuple[str, ...]
+    kinds: dict[str, str] = field(default_factory=dict)
+    """What some of the features should hold."""
+    ignored: tuple[str, ...] = ()
+    """Columns that are proposed to be left out."""
+
+
+def dates(rng: np.random.Generator, format_: str, rows: int = ROWS) -> list[str]:
+    first = datetime.date(2019, 1, 1)
+    return [(first + datetime.timedelta(days=int(k))).strftime(format_) for k in rng.integers(0, 1200, rows)]
+
+
+def people(seed: int) -> tuple[np.random.Generator, Any, Any, Any]:
+    """A generator, a score, a group and a label that depends on both."""
+    rng = np.random.default_rng(seed)
+    score, group = rng.normal(50, 15, ROWS), rng.choice(["a", "b"], ROWS)
+    return rng, score, group, score + 4 * (group == "a") + rng.normal(0, 8, ROWS) > 52
+
+
+def delimited(columns: dict[str, Any], separator: str, end: str = "\n") -> str:
+    lines = [separator.join(columns)]
+    lines += [separator.join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    return end.join(lines) + end
+
+
+def bank() -> bytes:
+    """Spreadsheet of a bank: cp1252, sep=, decimal commas, thousands, percent, dd.mm.yyyy, - for missing."""
+    rng, score, group, label = people(1)
+    opened = dates(rng, "%d.%m.%Y")
+    income = [f"{euros:,}".replace(",", ".") + ",50" for euros in rng.integers(800, 9000, ROWS)]
+    columns = {
+        "Kundennr": [f"K-{k:05d}" for k in range(ROWS)],
+        "Eröffnet": ["-" if k % 40 == 0 else day for k, day in enumerate(opened)],
+        "Einkommen": income,
+        "Auslastung": [f"{share} %" for share in rng.integers(0, 100, ROWS)],
+        "Punkte": [f"{value:.2f}".replace(".", ",") for value in score],
+        "Land": ["Österreich – West"] * ROWS,
+        "Geschlecht": np.where(group == "a", "w", "m"),
+        "Mahnung am": ["01.02.2023" if yes else "" for yes in label],
+        "Ausfall": ["" if k % 30 == 7 else "ja" if yes else "nein" for k, yes in enumerate(label)],
+    }
+    return ("sep=;\r\n" + delimited(columns, ";", "\r\n")).encode("cp1252")
+
+
+def waiting() -> bytes:
+    """Unicode text of a spreadsheet: UTF-16, tabs, a label of days, ambiguous dates, thousands with commas."""
+    rng, score, group, _ = people(2)
+    columns = {
+        "case id": np.arange(5000, 5000 + ROWS),
+        "filed": [f"{day}/{month}/2021" for day, month in rng.integers(1, 13, (ROWS, 2))],
+        "claim": [f"{amount:,}" for amount in rng.integers(1200, 90_000, ROWS)],
+        "severity": [f"{value:.1f}" for value in score],
+        "group": group,
+        "days": (2 * score + rng.normal(60, 20, ROWS)).round().astype(int),
+    }
+    return delimited(columns, "\t").encode("utf-16")
+
+
+def loans() -> bytes:
+    """A label of several values that are written in several ways, and money with signs."""
+    rng, score, group, label = people(3)
+    approved = rng.choice(["Approved", "approved", "APPROVED "], ROWS)
+    others = rng.choice(["denied", "withdrawn", "Denied"], ROWS)
+    columns = {
+        "application": [f"{k:08x}" for k in rng.integers(0, 2**31, ROWS)],
+        "amount": [f'"${amount:,.2f}"' for amount in rng.uniform(1000, 50_000, ROWS)],
+        "rating": [f"{value:.2f}" for value in score],
+        "ethnicity": group,
+        "outcome": np.where(label, approved, others),
+    }
+    return delimited(columns, ",").encode()
+
+
+def survey() -> bytes:
+    """An index without a name, ? for missing, the same column twice, empty cells of an attribute."""
+    rng, score, group, label = people(4)
+    age = rng.integers(18, 80, ROWS)
+    school = rng.integers(0, 5, ROWS)
+    columns = {
+        "": np.arange(ROWS),
+        "age": ["?" if k % 25 == 0 else value for k, value in enumerate(age)],
+        "school": np.array(["none", "primary", "secondary", "college", "doctorate"])[school],
+        "school code": school,
+        "job": np.where(rng.random(ROWS) < 0.1, "?", rng.choice(["clerk", "nurse", "driver"], ROWS)),
+        "hours": [f"{value:.0f}" for value in score],
+        "race": np.where(rng.random(ROWS) < 0.1, "", group),
+        "income": np.where(label, ">50K", "<=50K"),
+    }
+    return delimited(columns, ",").encode()
+
+
+def clinic() -> bytes:
+    """Latin-1, bars, free text with line breaks, names with commas, a word for missing among numbers."""
+    rng, score, group, label = people(5)
+    notes = [f'"patient no. {k}\nseen again, {word}"' for k, word in enumerate(rng.choice(["fiévre", "toux"], ROWS))]
+    columns = {
+        '"Remarques, libres"': notes,
+        "âge": ["unknown" if k % 30 == 1 else value for k, value in enumerate(rng.integers(20, 90, ROWS))],
+        "tension": [f"{value:.1f}" for value in score],
+        "sexe": group,
+        "réadmis": label.astype(int),
+    }
+    return delimited(columns, "|").encode("latin-1")
+
+
+def parole() -> bytes:
+    """Packed, with the first letter beyond ASCII far down, codes of digits, and a column that tells the label."""
+    rng, score, group, label = people(6)
+    columns = {
+        "precinct": rng.integers(1, 60, ROWS),
+        "officer": ["José" if k == ROWS - 2 else name for k, name in enumerate(rng.choice(["Ann", "Bob"], ROWS))],
+        "points": [f"{value:.2f}" for value in score],
+        "released": dates(rng, "%Y-%m-%d"),
+        "new arrest on": [day if yes else "" for day, yes in zip(dates(rng, "%Y-%m-%d"), label, strict=True)],
+        "race": group,
+        "again": ["" if k % 50 == 3 else int(yes) for k, yes in enumerate(label)],
+    }
+    return gzip.compress(delimited(columns, ",").encode("cp1252"))
+
+
+def ledger() -> bytes:
+    """Parquet of another program: dates and numbers as text, rows without a label, a column of lists."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    rng, score, group, label = people(7)
+    table = pa.table(
+        {
+            "account": [f"DE{k:010d}" for k in range(ROWS)],
+            "booked": dates(rng, "%d/%m/%Y"),
+            "balance": [f"{value:.2f}".replace(".", ",") for value in 100 * score],
+            "tags": [["a", "b"]] * ROWS,
+            "branch": rng.integers(1, 30, ROWS),
+            "segment": group.tolist(),
+            "late": [None if k % 40 == 9 else bool(yes) for k, yes in enumerate(label)],
+        }
+    )
+    sink = io.BytesIO()
+    parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def sensors() -> bytes:
+    """Semicolons, numbers with several signs for missing, a time with a clock, a constant and a repeated column."""
+    rng, score, group, label = people(8)
+    value = [f"{x:.3f}".replace(".", ",") for x in score]
+    columns = {
+        "unit": ["mg/l"] * ROWS,
+        "taken": [f"{day} 08:{k % 60:02d}" for k, day in enumerate(dates(rng, "%d.%m.%Y"))],
+        "level": [("n/a", "--", "#NV")[k % 3] if k % 20 == 0 else x for k, x in enumerate(value)],
+        "level again": [("n/a", "--", "#NV")[k % 3] if k % 20 == 0 else x for k, x in enumerate(value)],
+        "site": group,
+        "alarm": np.where(label, "TRUE", "FALSE"),
+    }
+    return delimited(columns, ";").encode("utf-8-sig")
+
+
+MESSY = (
+    Messy(
+        "bank.csv",
+        bank,
+        ("--label", "Ausfall", "--attributes", "Geschlecht"),
+        {"Eröffnet": "date", "Einkommen": "number", "Auslastung": "number", "Punkte": "number"},
+        ("Kundennr", "Mahnung am"),
+    ),
+    Messy(
+        "waiting.txt",
+        waiting,
+        ("--label", "days", "--attributes", "group"),
+        {"filed": "date", "claim": "number", "severity": "number"},
+        ("case id",),
+    ),
+    Messy(
+        "loans.csv",
+        loans,
+        ("--label", "outcome", "--positive", "approved", "--attributes", "ethnicity"),
+        {"amount": "number", "rating": "number"},
+        ("application",),
+    ),
+    Messy(
+        "survey.csv",
+        survey,
+        ("--label", "income", "--positive", ">50K", "--attributes", "race"),
+        {"age": "number", "school": "category", "job": "category"},
+        ("school code",),
+    ),
+    Messy(
+        "clinic.csv",
+        clinic,
+        ("--label", "réadmis", "--attributes", "sexe"),
+        {"âge": "number", "tension": "number"},
+        ("Remarques, libres",),
+    ),
+    Messy(
+        "parole.csv.gz",
+        parole,
+        ("--label", "again", "--attributes", "race", "--category", "precinct"),
+        {"precinct": "category", "officer": "category", "released": "date"},
+        ("new arrest on",),
+    ),
+    Messy(
+        "ledger.parquet",
+        ledger,
+        ("--label", "late", "--attributes", "segment"),
+        {"booked": "date", "balance": "number"},
+        ("account", "tags"),
+    ),
+    Messy(
+        "sensors.csv",
+        sensors,
+        ("--label", "alarm", "--attributes", "site"),
+        {"taken": "date", "level": "number"},
+        ("level again",),
+    ),
+)

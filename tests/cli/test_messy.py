@@ -1,0 +1,71 @@
+"""Messy tables: at most two commands each, the second one as the first one proposes it."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("typer")
+
+from equirate.cli import main
+
+from .messy import MESSY, Messy
+
+
+def proposed(said: str, tried: list[str]) -> list[str]:
+    """The command that a refusal proposes: a whole one, or the options that mend the one thing that is wrong."""
+    whole = re.search(r"^  equirate (fit .*)$", said, re.MULTILINE)
+    if whole is not None:
+        return shlex.split(whole[1])
+    options = re.search(r"\((--.*)\)\n$", said)
+    assert options is not None, said
+    return [*tried, *shlex.split(options[1])]
+
+
+def fitted(messy: Messy, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, Any]:
+    """Fit with what the user knows, and where that is refused as proposed; returns the number of commands."""
+    path = folder / messy.name
+    path.write_bytes(messy.content())
+    tried = ["fit", str(path), *messy.options, "--minimize", "error_rate()", "--out", str(folder / "model")]
+    tried += ["--model", "thresholds"]  # the quickest: reading is what is tested
+    for commands in (1, 2):
+        capsys.readouterr()
+        code = main(tried)
+        said = capsys.readouterr().err
+        if code != 2:
+            assert code in (0, 3), said
+            return commands, json.loads((folder / "model" / "summary.json").read_text("utf-8"))
+        if commands == 1:
+            tried = proposed(said, tried)
+    raise AssertionError(said)
+
+
+@pytest.mark.parametrize("messy", MESSY, ids=[messy.name for messy in MESSY])
+def test_at_most_two_commands(messy: Messy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands, summary = fitted(messy, tmp_path, capsys)
+    assert commands <= 2
+    roles = {role["column"]: role for role in summary["columns"]}
+    assert {name: roles[name]["kind"] for name in messy.kinds} == messy.kinds
+    assert {name for name, role in roles.items() if role["role"] == "ignored"} == set(messy.ignored)
+    # The model reads such a file again as it was read.
+    decided = tmp_path / "decided.csv"
+    assert main(["predict", str(tmp_path / "model"), str(tmp_path / messy.name), "--out", str(decided), "-q"]) == 0
+
+
+@pytest.mark.parametrize("messy", MESSY, ids=[messy.name for messy in MESSY])
+def test_check_proposes_what_fit_does(messy: Messy, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / messy.name
+    path.write_bytes(messy.content())
+    more = ["--minimize", "error_rate()"]
+    code = main(["check", str(path), *messy.options, *more, "--json", "-q"])
+    found = json.loads(capsys.readouterr().out)
+    assert code == (2 if any(each["stops"] for each in found["findings"]) else 0)
+    assert [name for name in messy.ignored if name not in found["command"]] == []
+    words = shlex.split(found["command"])
+    assert words[:3] == ["equirate", "fit", str(path)]
+    again = ["check", *words[2 : words.index("--out")], "-q"]
+    assert main(again) == 0, capsys.readouterr().out
