@@ -20,6 +20,7 @@ from equirate._core import forking
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
+from equirate.models.contract import Members
 from equirate.models.oracle import Rule
 
 rng = np.random.default_rng(1)
@@ -379,14 +380,16 @@ def test_oracles_of_trees(make: Any) -> None:
 def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> None:
     clf = eq.RateClassifier(ERROR, PARITY, model=Oracle(make(), fits=4), random_state=0)
     clf.fit(X, Y, sensitive_features=PEOPLE)
-    rules = [isinstance(each.classifier, Rule) for each in clf.classifier_.members.fitted]
-    assert any(rules)
-    assert not all(rules)
     clf.save(tmp_path / "model")
     again = eq.load(tmp_path / "model")
     for output in ("hashed", "deterministic", "stochastic"):
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+    everything: Any = eq.solve(PROBLEM, X, Y, PEOPLE, model=Oracle(make(), fits=4)).members()
+    rules = [isinstance(each.classifier, Rule) for each in everything.fitted]
+    assert any(rules)
+    assert not all(rules)
+    np.testing.assert_array_equal(Members.read(everything.plain(X.shape[1])).decide(X), everything.decide(X))
 
 
 def test_settings_of_a_library_are_saved_by_name_and_others_refused(monkeypatch: pytest.MonkeyPatch) -> None:

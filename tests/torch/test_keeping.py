@@ -60,12 +60,12 @@ def test_a_run_goes_on_and_one_that_is_over_is_not_played_again(tmp_path):
     rounds = []
     resumed = run(tmp_path, progress=lambda moment: rounds.append(moment.round))
     assert rounds[0] == resumed.record.rounds[3]  # the first three were kept
-    np.testing.assert_array_equal(resumed.rates, whole.rates)
+    np.testing.assert_array_equal(resumed.columns.rates, whole.columns.rates)
     np.testing.assert_array_equal(resumed.record.stacked("multipliers"), whole.record.stacked("multipliers"))
     rounds.clear()
     again = run(tmp_path, progress=lambda moment: rounds.append(moment.round))
     assert not rounds
-    np.testing.assert_array_equal(again.rates, whole.rates)
+    np.testing.assert_array_equal(again.columns.rates, whole.columns.rates)
     np.testing.assert_array_equal(again.polish().positive_probability(X), whole.polish().positive_probability(X))
 
 

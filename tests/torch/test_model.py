@@ -131,7 +131,7 @@ def test_a_run_repeats_itself_disturbs_nobodys_random_numbers_and_leaves_the_mod
     torch.manual_seed(3)
     runs = [solved(quick(module_with_dropout, epochs=2)) for _ in range(2)]
     assert torch.rand(1) == expected
-    np.testing.assert_array_equal(runs[0].rates, runs[1].rates)
+    np.testing.assert_array_equal(runs[0].columns.rates, runs[1].columns.rates)
     assert all(torch.equal(part, before[name]) for name, part in module.state_dict().items())
 
 

@@ -96,11 +96,16 @@ def cross(training: Training, chooser: Solution, seconds: float = 0.0) -> Found:
 
 
 def _folds(training: Training) -> NDArray[np.intp] | None:
-    """Fold of each row, stratified by cell; None where a part without one could not measure every rate."""
-    cells = training.cells
+    """Fold of each row, stratified by cell; None where a part without one could not measure every rate.
+
+    Rows are dealt out in the order in which they were given, whichever process has them.
+    """
+    cells, moved = training.cells, training.moved
     of = np.empty(len(training.sample), dtype=np.intp)
-    for k, rows in enumerate(split_by_cell(cells, [1 / K] * K, training.seed)):
+    as_given = cells if moved is None else cells.take(np.argsort(moved))
+    for k, rows in enumerate(split_by_cell(as_given, [1 / K] * K, training.seed)):
         of[rows] = k
+    of = of if moved is None else of[moved]
     rates = training.problem.rates()
     enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
     return of if enough else None

@@ -210,6 +210,8 @@ class Training:
     prepared: Prepared | None = None
     """What was learnt before the play, where something else takes the place of the features there."""
     seed: int | None = None
+    moved: Rows | None = None
+    """Where each row was in the data as given; None where the rows were not moved."""
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
@@ -229,14 +231,14 @@ class Training:
             del trained, rows  # before the copy
         cells = cells if parts.order is None else cells.take(parts.order)
         sample = sample.arranged(parts.order, dtype)
-        prepared, parts = None, replace(parts, order=None)
+        prepared, moved, parts = None, parts.order, replace(parts, order=None)
         if not is_linear(settings.model):
             only = np.zeros(len(sample))
             only[parts.train] = sample.examples.weights[parts.train]
             prepared = settings.made.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
         if prepared is None:
-            return cls(settings, problem, sample, cells, parts, seed=seed)
-        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed)
+            return cls(settings, problem, sample, cells, parts, seed=seed, moved=moved)
+        return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed, moved)
 
     @property
     def width(self) -> int:

@@ -212,6 +212,8 @@ def _steps(
     value: Any, name: str, theory: Callable[[], float] | None = None, unused: bool = False
 ) -> list[float] | None:
     """Check step sizes; None for a player that takes no steps."""
+    if value is None and unused:
+        return None
     if isinstance(value, str) and theory is not None and value == "theory":
         return None if unused else [theory()]
     try:

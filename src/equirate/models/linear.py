@@ -111,6 +111,9 @@ class LinearLearner(Learner):
         self._project()
         self.steps: StepState = step.start(self.W.shape, self.W.dtype)
         self.budget = max(stored_bytes(X), LEAST_BUDGET)
+        self._listed = False
+        self._edges: NDArray[Any] | None = None
+        self._every: Array | None = None
         self.slope: NDArray[Any] | None = None
 
     @contextmanager
@@ -197,8 +200,7 @@ class LinearLearner(Learner):
 
     # -- one feature -----------------------------------------------------------------------------
 
-    @cached_property
-    def _edges(self) -> NDArray[Any] | None:
+    def _list_edges(self) -> NDArray[Any] | None:
         """Every threshold of the only feature, ascending, between its values; None where there are more features."""
         if self.X.shape[1] != 1 or not self.setting.intercept:
             return None
@@ -220,7 +222,13 @@ class LinearLearner(Learner):
         return np.asarray(self.X.toarray() if sparse else self.X)[:, 0]
 
     def every_sum(self) -> Array | None:
-        """With one feature: both signs with every threshold."""
+        """With one feature: both signs with every threshold. Processes that share the rows count them once."""
+        if not self._listed:
+            self._edges, self._listed = self._list_edges(), True
+            self._every = self._every_sum()
+        return self._every
+
+    def _every_sum(self) -> Array | None:
         if self._edges is None:
             return None
         cells, bins = self.rows.cells, np.searchsorted(self._edges, self._only, side="left") - 1
