@@ -177,6 +177,42 @@ def sensors() -> bytes:
     return delimited(columns, ";").encode("utf-8-sig")
 
 
+def housing() -> bytes:
+    """French survey: commas between quoted decimals, money with narrow spaces, months by name, Oui, Non and NSP."""
+    rng, score, group, label = people(9)
+    rents = [f"{euros:,} €".replace(",", "\u202f") for euros in rng.integers(300, 2900, ROWS)]
+    columns = {
+        "référence": [f"{a:08x}-{b:04x}" for a, b in rng.integers(0, 2**16, (ROWS, 2))],
+        "loyer": rents,
+        "surface": [f'"{value:.1f}"'.replace(".", ",") for value in score],
+        "visite": dates(rng, "%d %b %Y"),
+        "chauffage": np.where(rng.random(ROWS) < 0.1, "n.d.", rng.choice(["gaz", "bois", "électrique"], ROWS)),
+        "région": np.where(rng.random(ROWS) < 0.08, "", group),
+        "accepté": ["NSP" if k % 45 == 11 else "Oui" if yes else "Non" for k, yes in enumerate(label)],
+    }
+    return delimited(columns, ",", "\r\n").encode("utf-8-sig")
+
+
+def staff() -> bytes:
+    """American payroll: cp1252, dates with a clock, dollars, percent, zip codes, ids in no order, months to leave."""
+    rng, score, group, _ = people(10)
+    hired = [f"{day} {k % 12 + 1}:{k % 60:02d}" for k, day in enumerate(dates(rng, "%m/%d/%Y"))]
+    months = np.maximum(1, (30 - 0.3 * score + rng.normal(0, 5, ROWS)).round()).astype(int)
+    columns = {
+        "EmployeeID": rng.permutation(np.arange(7000, 7000 + ROWS)),
+        "Hired": hired,
+        "Salary": [f'"${amount:,}"' for amount in rng.integers(40_000, 180_000, ROWS)],
+        "Bonus": [f"{share:.1f}%" for share in rng.uniform(0, 20, ROWS)],
+        "Zip": [f"{code:05d}" for code in rng.integers(501, 560, ROWS)],
+        "Review": [f"{value:.2f}" if k % 33 else "n/a" for k, value in enumerate(score)],
+        "Café": rng.choice(["yes", "no"], ROWS),
+        "Company": ["Smith & Söhne™"] * ROWS,
+        "Gender": np.where(rng.random(ROWS) < 0.05, "", group),
+        "Months": ["" if k % 60 == 9 else month for k, month in enumerate(months)],
+    }
+    return delimited(columns, ",").encode("cp1252")
+
+
 MESSY = (
     Messy(
         "bank.csv",
@@ -233,5 +269,19 @@ MESSY = (
         ("--label", "alarm", "--attributes", "site"),
         {"taken": "date", "level": "number"},
         ("level again",),
+    ),
+    Messy(
+        "housing.csv",
+        housing,
+        ("--label", "accepté", "--positive", "oui", "--attributes", "région"),
+        {"loyer": "number", "surface": "number", "visite": "date", "chauffage": "category"},
+        ("référence",),
+    ),
+    Messy(
+        "staff.csv",
+        staff,
+        ("--label", "Months", "--positive", "<= 12", "--attributes", "Gender"),
+        {"Hired": "date", "Salary": "number", "Bonus": "number", "Review": "number"},
+        ("EmployeeID",),
     ),
 )
