@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
 from equirate.explanations import Explanations
+from equirate.game.classifiers import Classifier
 from equirate.models.contributions import Contributions
+from equirate.models.linear import LinearMembers
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(800, 4))
@@ -23,14 +27,30 @@ PROBLEM = (eq.minimize(eq.error_rate()), [abs(eq.positive_rate(WOMEN) - eq.posit
 PEOPLE = {"sex": SEX}
 
 
+TWO = LinearMembers(np.array([[1.0, 0.8], [0.5, -0.2], [0.1, 0.3], [0.0, -0.1], [-0.6, 0.1]]))
+
+
+def fitted(given: Any = X, **options: Any) -> Any:
+    clf = eq.RateClassifier(*PROBLEM, n_rounds=30, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        return clf.fit(given, Y, sensitive_features=PEOPLE)
+
+
+def mixture(output: str) -> Any:
+    """A fitted classifier that mixes two members, whatever the fit came to."""
+    clf = fitted(output=output)
+    clf._outputs["stochastic"] = Classifier(TWO, np.array([0.3, 0.7]))
+    return clf
+
+
 @pytest.fixture(scope="module")
 def clf() -> Any:
-    return eq.RateClassifier(*PROBLEM, n_rounds=100, random_state=0).fit(X, Y, sensitive_features=PEOPLE)
+    return mixture("hashed")
 
 
 def test_decisions_probabilities_and_chance(clf: Any) -> None:
     found = clf.explain(X)
-    assert len(clf.weights_) > 1
     assert (found.label == clf.predict(X)).all()
     assert np.allclose(found.probability, clf.predict_pmf(X)[:, 1])
     for row in (0, int(np.argmax(found.chance)), -1):
@@ -99,8 +119,7 @@ def test_a_frame(clf: Any) -> None:
 def test_names_and_values_of_a_frame_of_features() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["age", "income", "debt", "hours"])
-    clf = eq.RateClassifier(*PROBLEM, n_rounds=30, random_state=0, output="deterministic")
-    clf.fit(frame, Y, sensitive_features=PEOPLE)
+    clf = fitted(frame, output="deterministic")
     one = clf.explain(frame)[3]
     assert {reason.feature: reason.value for reason in one.reasons} == frame.iloc[3].to_dict()
     assert "members agree" not in str(one)  # there is one, and no draw
@@ -118,8 +137,7 @@ def test_sparse_features_and_slices(clf: Any) -> None:
 
 
 def test_a_stochastic_output_has_the_more_probable_label() -> None:
-    clf = eq.RateClassifier(*PROBLEM, n_rounds=100, random_state=0, output="stochastic")
-    clf.fit(X, Y, sensitive_features=PEOPLE)
+    clf = mixture("stochastic")
     found = clf.explain(X)
     assert found.drawn is None
     assert (found.label == np.where(clf.predict_pmf(X)[:, 1] >= 0.5, "yes", "no")).all()
@@ -127,7 +145,11 @@ def test_a_stochastic_output_has_the_more_probable_label() -> None:
     assert np.allclose(found.deciding.scores[:, 0], mean)
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), HistGradientBoostingClassifier(max_iter=5), None])
+@pytest.mark.parametrize(
+    "estimator",
+    [LogisticRegression(), FrozenEstimator(HistGradientBoostingClassifier(max_iter=5).fit(X, Y)), None],
+    ids=["linear", "trees", "scores"],
+)
 def test_thresholds(estimator: Any) -> None:
     given = X[:, :1] if estimator is None else X
     post = eq.RatePostprocessor(estimator, *PROBLEM, random_state=0).fit(given, Y, sensitive_features=PEOPLE)

@@ -270,6 +270,8 @@ QUICK = {"n_rounds": 50, "random_state": 0}
 @pytest.mark.parametrize("output", ["hashed", "deterministic"])
 def test_to_onnx_of_a_classifier(tmp_path: Path, output: str) -> None:
     clf = eq.RateClassifier(*PROBLEM, output=output, **QUICK).fit(X, Y, sensitive_features=PEOPLE)
+    two = LinearMembers(np.array([[1.0, 0.9], [0.1, -0.1], [0.0, 0.2], [-0.3, -0.5]]))
+    clf._outputs["stochastic"] = Classifier(two, np.array([0.4, 0.6]))  # a mixture, whatever the fit came to
     clf.to_onnx(tmp_path / "model.onnx", X)
     opened = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     names = [each.name for each in opened.get_outputs()]

@@ -1,7 +1,7 @@
 """Exporting every kind, running it on hard rows, and timing one row.
 
-In: how many rows to train on and to compare. Out: `Measured` for each kind: rows decided otherwise, or why the export was
-refused; bytes; the time of one row in onnxruntime and in Python.
+In: how many rows to train on and to compare. Out: `Measured` for each kind: rows decided otherwise, or why the export
+was refused; bytes; the time of one row in onnxruntime and in Python.
 """
 
 from __future__ import annotations
