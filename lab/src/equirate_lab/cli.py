@@ -4,7 +4,7 @@
 ``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
 ``equirate-lab monitor`` how often monitors raise false alarms and how soon true ones,
 ``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
-and ``equirate-lab datasets`` lists the data sets.
+``equirate-lab export`` compares ONNX models with Python, and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
@@ -302,6 +302,31 @@ def _bench_trees(plan: dict[str, Any], cache: Path, data_dir: Path | None, docs:
         write_text(picture, page.curves(lines))
         text = "\n\n".join(table.markdown() for table in made)
         fill(docs, f"![Error against the gap achieved on test rows]({picture.name})\n\n{text}")
+
+
+@app.command("export")
+def export_(
+    rows: Annotated[int, typer.Option(min=100, help="Rows to compare for each kind of classifier.")] = 100_000,
+    train: Annotated[int, typer.Option(min=100, help="Rows to train on.")] = 5000,
+    kind: Annotated[
+        list[str] | None, typer.Option(help="Begin of a kind's name; may be repeated. By default all.")
+    ] = None,
+    docs: Annotated[Path | None, typer.Option(help="A page to write the table into, between its marks.")] = None,
+) -> None:
+    """Compare ONNX exports with Python: decisions on hard rows, size, and the time of one row."""
+    from . import export as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
+    chosen = [each for each in measured.KINDS if not kind or each.name.startswith(tuple(kind))]
+    found = measured.run(rows, train, chosen, lambda line: typer.echo(line, err=True))
+    made = [measured.make_table(found)]
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
+    if any(each.different for each in found):
+        raise typer.Exit(1)
 
 
 @app.command()

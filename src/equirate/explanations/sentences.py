@@ -43,7 +43,8 @@ def _chance(explanation: Explanation) -> str:
     if len(explanation.members) == 1:
         return ""
     if not explanation.chance:
-        return f"All {len(explanation.members)} members agree: nothing was left to chance."
+        every = "Both" if len(explanation.members) == 2 else f"All {len(explanation.members)}"
+        return f"{every} members agree: nothing was left to chance."
     other = _other(explanation)
     return f"Another draw would have decided {other!r} with probability {explanation.chance:.3g}."
 

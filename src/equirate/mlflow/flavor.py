@@ -104,7 +104,12 @@ def log_model(estimator: Any, name: str = "model", *, report: Report | None = No
     """
     mlflow = _mlflow()
     logged = _mlflow(".models").Model.log(
-        name=name, flavor=import_module("equirate.mlflow"), estimator=estimator, report=report, **options
+        artifact_path=None,
+        flavor=import_module("equirate.mlflow"),
+        name=name,
+        estimator=estimator,
+        report=report,
+        **options,
     )
     if report is not None:
         found = metrics(report)
