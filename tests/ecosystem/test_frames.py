@@ -70,7 +70,7 @@ def test_dates_are_days_for_trees(kind: str) -> None:
     np.testing.assert_allclose(found, DAYS + (dt.date(2020, 1, 1) - dt.date(1970, 1, 1)).days)
     clf = eq.RateClassifier(ERROR, **TREES).fit(frame, Y)
     assert list(clf.categories_) == ["colour"]
-    assert np.mean(clf.predict(frame) == Y) > 0.9
+    assert np.mean(clf.predict(frame) == Y) > 0.75  # without the date, 0.675
     assert not clf.notes_
 
 

@@ -84,6 +84,7 @@ class Examples:
         compared
             Whether the caller has compared the indexes of pandas inputs already.
         """
+        refuse_lazy(fallback, "X")
         if not compared:
             check_indexes({"X": fallback, "y": y, "attributes": attributes, "sample_weight": sample_weight})
         labels = binary(y, "y")
@@ -332,6 +333,8 @@ def to_numpy(values: Any) -> NDArray[Any]:
 
 def refuse_lazy(values: Any, name: str) -> None:
     """Refuse a frame whose rows are still to be computed."""
+    if values is None or type(values) is np.ndarray:
+        return
     if isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.LazyFrame):
         method = "collect" if hasattr(values, "collect") else "compute"
         raise DataError(
@@ -362,8 +365,7 @@ def attribute_columns(attributes: Any) -> dict[str, NDArray[Any]]:
         return {}
     if isinstance(attributes, Mapping):
         return {str(name): _column(values, str(name)) for name, values in attributes.items()}
-    if type(attributes) is not np.ndarray:
-        refuse_lazy(attributes, "sensitive_features (attributes)")
+    refuse_lazy(attributes, "sensitive_features (attributes)")
     try:
         columns = _frame_columns(attributes)
     except nw.exceptions.DuplicateError:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from .._core.errors import DataError
-from ..data.examples import Examples, attribute_columns
+from ..data.examples import Examples, attribute_columns, refuse_lazy
 from ..data.features import feature_names
 from ..data.slices import column_of
 from ..language.parity import Family
@@ -52,6 +52,7 @@ def named(sensitive_features: Any, names: Collection[str], X: Any = None) -> Any
     """
     if sensitive_features is None or isinstance(sensitive_features, Mapping):
         return sensitive_features
+    refuse_lazy(sensitive_features, "sensitive_features (attributes)")
     if feature_names(sensitive_features) is not None or getattr(sensitive_features, "name", None) not in (None, ""):
         return sensitive_features
     wanted = set(names) - set(feature_names(X) or ())

@@ -44,7 +44,7 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
     """
     if sp.issparse(X):
         refuse_corrupt(X)
-    elif feature_names(X) is not None:
+    else:
         refuse_lazy(X, "X")
     shared = shared_names(X)
     if shared:  # scikit-learn tells features by their names
