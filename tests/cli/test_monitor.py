@@ -113,7 +113,11 @@ def test_a_state_of_another_model_is_refused(
     assert main(["monitor", str(fitted), str(days), "--state", str(state), "--quiet"]) == 0
     changed = str(tmp_path / "changed")
     limit = "positive_rate(sex == 'F') >= positive_rate(sex == 'M') - 0.2"
-    assert main(["recertify", str(fitted), str(people), "--subject-to", limit, "--out", changed, "--quiet"]) in (0, 3)
+    assert main(["recertify", str(fitted), str(people), "--subject-to", limit, "--out", changed, "--quiet"]) in (
+        0,
+        2,
+        3,
+    )
     capsys.readouterr()
     assert main(["monitor", changed, str(days), "--state", str(state)]) == 2
     assert "is of another model: give a new file with --state" in capsys.readouterr().err
@@ -208,8 +212,9 @@ def test_anybodys_summary_is_only_data(copied: Callable[[], Path], days: Path, c
         '{"test": {"objective": "x", "constraints": [1, {"constraint": 2}]}}',
     ):
         (folder / "summary.json").write_text(text, "utf-8")
-        assert main(["recertify", str(folder), str(days / "day0.csv"), "--quiet"]) in (0, 3)
-        assert "before not asked for" in capsys.readouterr().out
+        # a summary that does not belong to the model's run is refused in one line, whatever it holds
+        assert main(["recertify", str(folder), str(days / "day0.csv"), "--quiet"]) == 2
+        assert "summary.json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -57,4 +57,4 @@ def test_automatic_is_what_auto_chooses() -> None:
     for objective in (eq.error_rate(), -eq.f1(), -eq.g_mean(), eq.kl_divergence(), box, eq.fpr() + eq.fnr()):
         problem = eq.Problem(eq.minimize(objective))
         for descends in (True, False):
-            assert automatic(problem, descends) == choose("auto", problem, descends).name
+            assert automatic(problem) == choose("auto", problem, descends).name

@@ -23,7 +23,7 @@ X = RNG.normal(size=(N, 3))
 Y = (X[:, 0] + RNG.normal(size=N) > 0.3).astype(int)
 NAMES = np.where(Y == 1, "default", "paid")
 F1 = eq.maximize(eq.f1())
-SMALL: dict[str, Any] = {"n_rounds": 20, "theta_step": 0.1, "lambda_step": 0.1, "random_state": 0}
+SMALL: dict[str, Any] = {"random_state": 0}
 
 
 # -- the positive label ------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ def test_the_numbers_are_those_of_the_expressions() -> None:
     for row, constraint in zip(found.constraints, PROBLEM.constraints, strict=True):
         assert row.constraint == repr(constraint)
         assert row.violation == pytest.approx(constraint.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
-        assert row.left == constraint.left.evaluate(*data)  # type: ignore[union-attr]
-        assert row.right == constraint.right.evaluate(*data)  # type: ignore[union-attr]
+        assert row.left == pytest.approx(constraint.left.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
+        assert row.right == pytest.approx(constraint.right.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
         assert row.low < row.violation < row.high
         assert row.verdict in ("pass", "fail", "cannot tell")
     assert found.violation == max(0.0, *(row.violation for row in found.constraints))

@@ -320,11 +320,11 @@ def to_numpy(values: Any) -> NDArray[Any]:
         return values
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
-        if isinstance(native, (nw.Series, nw.DataFrame)):
-            return np.asarray(native.to_numpy())
-        refuse_lazy(values, "the data")
     except nw.exceptions.DuplicateError:  # features may share a name: they are told apart by their place
-        pass
+        native = values
+    if isinstance(native, (nw.Series, nw.DataFrame)):
+        return np.asarray(native.to_numpy())
+    refuse_lazy(values, "the data")
     try:
         return np.asarray(values)
     except ValueError as error:
@@ -335,7 +335,11 @@ def refuse_lazy(values: Any, name: str) -> None:
     """Refuse a frame whose rows are still to be computed."""
     if values is None or type(values) is np.ndarray:
         return
-    if isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.LazyFrame):
+    try:
+        frame = nw.from_native(values, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError:  # columns that share a name are refused, or told apart, elsewhere
+        return
+    if isinstance(frame, nw.LazyFrame):
         method = "collect" if hasattr(values, "collect") else "compute"
         raise DataError(
             f"{name} is a {type(values).__name__}, whose rows are not there yet: call .{method}() on it first"

@@ -105,7 +105,7 @@ class LinearEngine:
         each = np.ones(len(self.rows.scale))
         if not self.setting.standardise:
             each = np.minimum(1 / self.rows.scale**2, 1e12)
-        free = FREE if self.setting.intercept else 1e12
+        free = mean * FREE if self.setting.intercept else 1e12
         return [np.append(ridge * each, free) for ridge in ridges]
 
     def choose_ridge(self, train: Array) -> None:

@@ -137,6 +137,8 @@ class View:
         if self._last is None or self._last[0] != best:
             return None
         _, other, before = self._last
+        if other >= len(self.directions):  # the last step was not taken
+            return None
         if float(np.abs(costs - before) @ self.rows.cells.totals) > ALIKE * float(self.weights.sum()):
             return None
         move = self.directions[other].weights - self.directions[best].weights
