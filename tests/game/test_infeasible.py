@@ -125,7 +125,7 @@ def test_the_reported_tolerance_is_enough() -> None:
     assert not data.status([eq.tpr() >= 0.95 - 0.9 * t, eq.fpr() <= 0.05 + 0.9 * t]).feasible
 
 
-def test_a_linear_model_is_told_over_its_iterates() -> None:
+def test_a_linear_model_is_told_over_its_columns() -> None:
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
     solution = eq.solve(
@@ -177,17 +177,16 @@ def test_what_the_model_could_do_is_no_conflict() -> None:
     """One round leaves the constraints broken, but other thresholds meet them: then rounds are what is missing."""
     data = Data(0, True)
     problem = eq.Problem(AIM, [abs(eq.positive_rate() - 0.37) <= 0.002])
-    status = eq.solve(problem, data.X, data.y, model=data.model, n_rounds=1).status
+    status = eq.solve(problem, data.X, data.y, model=data.model, algorithm="oracle", n_rounds=1).status
     assert not status.feasible
     assert status.conflict == ()
     assert "play more rounds" in status.advice[0]
 
 
-def test_weights_of_one_side_do_not_show_in_the_conflict() -> None:
+@pytest.mark.parametrize("algorithm", ["auto", "surrogate"])
+def test_a_fit_with_weights_tells_the_constraints_as_written(algorithm: str) -> None:
     data = Data(0, False)
-    clf = eq.RateClassifier(
-        AIM, [eq.tpr() >= 0.95, eq.fpr() <= 0.05], weight_scope="constraints", n_rounds=50, random_state=0
-    )
+    clf = eq.RateClassifier(AIM, [eq.tpr() >= 0.95, eq.fpr() <= 0.05], algorithm=algorithm, n_rounds=50, random_state=0)
     with pytest.warns(eq.NotSolvedWarning):
         clf.fit(data.X, data.y, sample_weight=np.linspace(1, 2, N))
     assert clf.status_.conflict == ("tpr() >= 0.95", "fpr() <= 0.05")

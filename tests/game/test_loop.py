@@ -124,7 +124,7 @@ def test_net_bounds_take_the_sum_of_the_coefficients_on_a_prediction():
 def test_algorithm_2_keeps_the_slack_in_the_domain_when_surrogate_rates_leave_it(objective, rule):
     problem, fast = eq.Problem(objective), {"theta_step": 2.0, "lambda_step": 1.0, "n_rounds": 80, "step_rule": rule}
     solution = solve(problem, "surrogate", **fast)
-    slacks, table = solution.record.stacked("slacks"), solution.table
+    slacks, table = solution.record.stacked("slacks"), solution.play.table
     scores = [Z @ theta for theta in weights_of(solution)]
     lowest = min(min(W @ np.minimum(1, f), (W * (Y == 1)) @ np.minimum(1, f)) for f in scores)
     assert lowest < 0  # so the test means something

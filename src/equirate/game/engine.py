@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.cells import Cells
+from ..data.features import features
 from ..data.sample import Sample
 from ..data.splits import split_by_cell
 from ..mixtures import Columns
@@ -109,6 +110,7 @@ class Generator:
         part: Parts | None,
         mix_apart: bool,
     ) -> Solution:
+        sample = replace(sample, X=features(sample.X, len(sample)))
         learner: Learner = FittedLinear(sample.X.shape[1], sample.names)
         listed = _listed(model, sample, judge.cells)
         if listed is not None:

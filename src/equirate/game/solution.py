@@ -501,8 +501,8 @@ class Solution:
             advice.append(conflict.advice)
         elif not feasible:
             advice.append(
-                "no mixture of the classifiers found meets the constraints: loosen them, or give the model better "
-                "features"
+                "no mixture of the classifiers found meets the constraints: loosen them, or "
+                + ("give the model better features" if self.play is None else "play more rounds")
             )
         elif (answer := self._degenerate(best)) is not None:
             advice.append(
