@@ -111,7 +111,7 @@ class LinearEngine:
     def choose_ridge(self, train: Array) -> None:
         """Choose the ridge by left-out loss, where rows are few."""
         penalties, width = self._penalties(), self.rows.width
-        few = len(self.rows.order) < FEW * width and width <= WIDEST and self.rows.shared.size == 1
+        few = self.rows.shared.total(len(self.rows.order)) < FEW * width and width <= WIDEST
         if few and len(penalties) > 1:
             self.penalty = penalties[choose_ridge(self.rows, penalties, train)]
 

@@ -205,21 +205,21 @@ def choose_ridge(rows: CellRows, penalties: Sequence[Array], train: Array) -> in
     cell = np.repeat(np.arange(len(rows.cells)), np.diff(rows.starts))
     y = rows.cells.labels[cell].astype(float)
     w = train[cell] * (1.0 if rows.weights is None else rows.weights)
-    W, least, chosen = np.zeros(X.shape[1]), np.inf, 0
+    W, least, chosen, count = np.zeros(X.shape[1]), np.inf, 0, rows.shared.total(len(X))
     for k, penalty in enumerate(penalties):
         for _ in range(12):
             z = X @ W
             p = 1 / (1 + np.exp(-z))
             bend = w * p * (1 - p)
-            matrix = (X * bend[:, None]).T @ X + np.diag(penalty)
-            slope = X.T @ (w * (p - y)) + penalty * W
+            matrix, slope = rows.shared.add((X * bend[:, None]).T @ X, X.T @ (w * (p - y)))
+            matrix, slope = matrix + np.diag(penalty), slope + penalty * W
             move = np.linalg.solve(matrix, slope)
-            if float(slope @ move) / len(X) < 1e-5:
+            if float(slope @ move) / count < 1e-5:
                 break
             W = W - move
         leverage = (np.linalg.solve(matrix, X.T).T * X).sum(axis=1)
         without = z + leverage * w * (p - y) / (1 - np.minimum(leverage * bend, 1 - 1e-9))
-        lost = float(w @ (np.logaddexp(0.0, without) - y * without))
+        lost = rows.shared.total(float(w @ (np.logaddexp(0.0, without) - y * without)))
         if lost < (LESS * least if k else np.inf):
             least, chosen = lost, k
     return chosen
