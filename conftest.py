@@ -13,8 +13,9 @@ from typing import Any
 # Before anything imports matplotlib: tests draw to files, never to a screen.
 os.environ.setdefault("MPLBACKEND", "agg")
 # Before anything imports numpy: tests run in one process per core, so each uses one thread. Tests of threads set more.
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
