@@ -7,9 +7,10 @@ WORKERS ?= logical
 CONSTRAINTS := constraints/dev.txt
 BIN := $(VENV)/bin
 SOURCES := src lab tests tools examples
-# One process per core, each with one thread (conftest.py); a process that is done takes tests over from another.
+# One process per core, each with one thread (conftest.py). A file's tests run in one process and in order, so that
+# fixtures of a module are made once and a random generator of a module gives the same numbers in every run.
 # Bytecode is kept, because many tests start interpreters, and each would compile the library again.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -375,7 +375,9 @@ def test_oracles_of_trees(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lightgbm_classifier, xgboost_classifier, histograms_classifier], ids=[*LIBRARIES, "histograms"]
+    "make",
+    [lightgbm_classifier, xgboost_classifier, pytest.param(histograms_classifier, marks=pytest.mark.slow)],
+    ids=[*LIBRARIES, "histograms"],
 )
 def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> None:
     clf = eq.RateClassifier(ERROR, PARITY, model=Oracle(make(), fits=4), random_state=0)

@@ -1,4 +1,4 @@
-"""One thread, so that runs repeat themselves bit by bit."""
+"""One thread and one seed for each test, so that runs repeat themselves bit by bit."""
 
 import pytest
 import torch
@@ -10,3 +10,9 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Networks that a test makes without a seed are the same whatever ran before it."""
+    torch.manual_seed(0)
