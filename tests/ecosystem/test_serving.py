@@ -104,6 +104,7 @@ def test_hashes_of_rows_are_sums_over_their_values() -> None:
         by_hand += np.where(rows[:, k] == 0, np.uint64(0), mixed(bits ^ place))
     np.testing.assert_array_equal(row_hashes(rows), mixed(by_hand))
     np.testing.assert_array_equal(row_hashes(rows[:1]), mixed(by_hand)[:1])
+    np.testing.assert_array_equal([mixed(by_hand[k : k + 1])[0] for k in range(50)], mixed(by_hand))
 
 
 def forest_of(X: Any, y: Any, classes: int) -> Forest:

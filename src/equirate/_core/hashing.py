@@ -93,10 +93,19 @@ def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:
 
 def mixed(z: Hashes) -> Hashes:
     """The finaliser of splitmix64 (Steele et al. 2014): every bit of the input matters to every bit of the output."""
+    if z.size == 1:  # Python's own numbers are faster than nine passes over an array of one
+        return np.full(z.shape, _mixed(int(z.item())), dtype=np.uint64)
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def _mixed(z: int) -> int:
+    z = (z + 0x9E3779B97F4A7C15) & _WHOLE
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WHOLE
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WHOLE
+    return z ^ (z >> 31)
 
 
 @lru_cache(maxsize=8)

@@ -47,10 +47,13 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
         squares = X.multiply(X).sum(axis=1) if sparse else np.einsum("ij,ij->i", X, X)
         unit = 4 * (X.shape[1] + 2) * float(np.finfo(W.dtype).eps)
         length = unit * np.sqrt(np.asarray(squares)).reshape(-1)
-        steep, shift = np.linalg.norm(W[:-1].astype(float), axis=0), unit * np.abs(W[-1].astype(float))
+        steep = np.sqrt(np.einsum("ij,ij->j", W[:-1], W[:-1], dtype=float))
+        shift = unit * np.abs(W[-1].astype(float))
         rows = np.flatnonzero(
             np.abs(scores).min(axis=1, initial=np.inf) <= length * steep.max(initial=0.0) + shift.max(initial=0.0)
         )
+        if not len(rows):  # nearly always, and a single row is decided in microseconds
+            return rows
         reach = length[rows, None] * steep + shift
         near = (np.abs(scores[rows]) <= reach) & (reach > 0)  # what is made of zeros is 0 in any order
     return np.asarray(rows[near.any(axis=1)])
