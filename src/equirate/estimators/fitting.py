@@ -56,6 +56,7 @@ ENOUGH = 10
 """Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
 FEWEST = 5
 """Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
+_LARGEST = float(np.finfo(float).max)
 TESTED = 0.5
 """Share of the rows that the strict method of confidence keeps for its test."""
 
@@ -91,7 +92,7 @@ class Settings:
             check_confidence(settings.confidence)
         if settings.two_sets and settings.validation == 0:
             raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
-        if not _number(settings.tolerance) or not settings.tolerance >= 0:
+        if not _number(settings.tolerance) or not 0 <= settings.tolerance <= _LARGEST:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
         whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
         if settings.patience is not None and (not whole or settings.patience < 1):

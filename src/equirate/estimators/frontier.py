@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from .._core.interrupts import complete
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
@@ -95,7 +96,8 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
     problem = training.problem
     if not problem.constraints:
         raise EquirateError("a frontier needs at least one constraint to vary")
-    _, chooser = training.play(levels=steps.tolist())
+    with complete():  # levels that were not solved to their end have no place on a frontier
+        _, chooser = training.play(levels=steps.tolist())
     found = _mixtures(chooser, steps)
     served = [training.served(classifier) for classifier in found]
     judged: dict[str, tuple[Sample, Cells | None]] = dict(training.held())

@@ -143,6 +143,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What pickle and ``copy`` keep: everything, also what no file holds."""
         return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a classifier; what an interrupted fit has left beside it does not count."""
+        return hasattr(self, "classifier_")
+
     # -- the border ------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:

@@ -67,6 +67,7 @@ _SETTINGS: dict[str, Rule] = {
     "confidence_method": OneOf(("cross", "holdout")),
     "two_sets": FLAG,
     "scale": FLAG,
+    "on_interrupt": OneOf(("raise", "keep")),
     "warm_start": FLAG,
     "verbose": Either((FLAG, COUNT)),
     "patience": maybe(COUNT),

@@ -23,6 +23,7 @@ from .._core.hashing import salted, uniform
 from .._core.peers import joined
 from .._core.seeds import stream
 from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
+from ..data.groups import Groups, refuse_many
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..export.model import Export
@@ -31,7 +32,7 @@ from ..game.options import Options
 from ..game.solution import Status
 from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
-from ..language.parity import attributes_in, groups_of
+from ..language.parity import attributes_in
 from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
@@ -44,6 +45,7 @@ from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
 from .promises import of_thresholds
 from .provenance import keep_provenance
+from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
 from .saving import plain_postprocessor
 
 Array = NDArray[np.float64]
@@ -99,6 +101,11 @@ class RatePostprocessor(Judged):
         The label to call positive; the larger one by default.
     missing
         What to do with missing values in an attribute: ``"refuse"``, or ``"group"``, as in `RateClassifier`.
+    on_interrupt
+        What `fit` does after Ctrl-C, once something was found: ``"raise"`` leaves the estimator as it was, keeps what
+        was found as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with what was found, and
+        ``status_.interrupted`` says so. Either way nothing is certified. Before anything was found, KeyboardInterrupt
+        is raised.
     n_jobs
         How many folds are trained side by side, as in scikit-learn.
     random_state
@@ -117,6 +124,9 @@ class RatePostprocessor(Judged):
         What was achieved on the data given to `fit`, by scores of classifiers that had not seen the row.
     salt_
         What hashed predictions are salted with.
+    resume_
+        After an interrupted fit alone: a fitted copy of this estimator with what was found until then. It predicts,
+        reports and saves like any other.
 
     Examples
     --------
@@ -148,6 +158,7 @@ class RatePostprocessor(Judged):
         confidence_method: str = "cross",
         pos_label: Any = None,
         missing: str = "refuse",
+        on_interrupt: str = "raise",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
@@ -163,6 +174,7 @@ class RatePostprocessor(Judged):
         self.confidence_method = confidence_method
         self.pos_label = pos_label
         self.missing = missing
+        self.on_interrupt = on_interrupt
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -192,8 +204,16 @@ class RatePostprocessor(Judged):
         """
         with joined():
             one_place("RatePostprocessor")
+        with all_or_nothing(self):
+            self._fit(X, y, sensitive_features, sample_weight)
+            if self.status_.interrupted:
+                end_interrupted(self)
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
+        one_of(self, "on_interrupt", ON_INTERRUPT)
         one_of(self, "confidence_method", METHODS)
         labels = _one_column(y)
         self.classes_ = self._two_classes(labels)
@@ -210,7 +230,6 @@ class RatePostprocessor(Judged):
         self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._choose(scored, examples)
         keep_provenance(self, (X, y, sensitive_features, sample_weight))
-        return self
 
     def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
         """The labels that a fitted estimator tells apart; those in y where it is trained here, or scores are given."""
@@ -254,7 +273,7 @@ class RatePostprocessor(Judged):
         served = (SERVED,) if self.status_.certified and not used_as_given(self.estimator, self.cv) else ()
         self.notes_ = (*self.status_.advice, *scored.notes, *(served if self.estimator is not None else ()))
         for text in self.status_.warnings():
-            warnings.warn(text, NotSolvedWarning, stacklevel=3)
+            warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     def _mixture(self, model: Thresholds, sample: Sample, times: int) -> tuple[Classifier, Status]:
         """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
@@ -283,7 +302,9 @@ class RatePostprocessor(Judged):
         parts = attributes_in(self.groups)
         if parts and all(isinstance(part, Attribute) for part in parts):
             names = tuple(part.name for part in parts)
-            return tuple(group for group in groups_of(names, examples) if examples.mask(group).any())
+            found = Groups.of(names, examples)
+            refuse_many(found, len(found), f"groups={self.groups!r}")
+            return tuple(map(found.slice, range(len(found))))
         if parts and all(isinstance(part, Slice) for part in parts):
             return tuple(parts) if len(parts) > 1 else (parts[0], ~parts[0])
         raise TypeError(f"groups must be attributes, as in attr('sex'), or slices; got {self.groups!r}")

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.interrupts import complete, may_end_early
 from ..data.examples import Examples
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
@@ -32,6 +33,7 @@ NO_MARGIN = (
     "no margin that was tried makes every constraint pass its test: on rows that it has not seen the classifier keeps "
     "them less well than on its own, or the constraints leave no room; give more data, or loosen them"
 )
+INTERRUPTED = "not certified: fit was interrupted before the test of the constraints was complete"
 UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
 """Said wherever a confidence was asked for that could not be had."""
 NOT_ALONE = 'not certified: the mixture (output="hashed") passed its test, the one classifier made of it did not'
@@ -41,11 +43,46 @@ ONE_ALONE = (
 )
 
 
+def chosen(training: Training, chooser: Solution) -> Outcome:
+    """What is made of the columns; after an interruption once more, so that what was found is kept.
+
+    A second interruption is raised.
+    """
+    try:
+        return training.choose(chooser)
+    except KeyboardInterrupt:
+        if not may_end_early():
+            raise
+    outcome = training.choose(chooser)
+    return replace(outcome, statuses={name: replace(one, interrupted=True) for name, one in outcome.statuses.items()})
+
+
 def promised(training: Training, chooser: Solution, plain: Outcome, seconds: float) -> Outcome:
     """The outcome of a fit with a confidence level: what passed the test, or the plain one that says why not.
 
     ``seconds`` is how long the plain fit took.
     """
+    if plain.statuses["stochastic"].interrupted:
+        return _cut_short(plain)
+    try:
+        with complete():
+            return _tested(training, chooser, plain, seconds)
+    except KeyboardInterrupt:
+        if not may_end_early():
+            raise
+        return _cut_short(plain)
+
+
+def _cut_short(plain: Outcome) -> Outcome:
+    """The plain outcome of an interrupted fit: a test that was not made, or not to its end, certifies nothing."""
+    statuses = {
+        name: replace(status, interrupted=True, certified=False, advice=(*status.advice, INTERRUPTED))
+        for name, status in plain.statuses.items()
+    }
+    return replace(plain, statuses=statuses)
+
+
+def _tested(training: Training, chooser: Solution, plain: Outcome, seconds: float) -> Outcome:
     strict = training.settings.confidence_method == "holdout"
     found = holdout(training, chooser) if strict else cross(training, chooser, seconds)
     said, evaluation = certification(training, found)
@@ -105,7 +142,7 @@ def of_thresholds(
     training = Training.of(settings, problem, sample, seed)
     began = time.monotonic()
     _, chooser = training.play()
-    return promised(training, chooser, training.choose(chooser), time.monotonic() - began)
+    return promised(training, chooser, chosen(training, chooser), time.monotonic() - began)
 
 
 def _uncertain(status: Status, advice: str, said: Certification) -> Status:

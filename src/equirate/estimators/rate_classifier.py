@@ -42,8 +42,9 @@ from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
-from .promises import promised
+from .promises import chosen, promised
 from .provenance import keep_provenance
+from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scores import (
@@ -143,6 +144,11 @@ class RateClassifier(Judged):
     patience
         Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all
         rounds.
+    on_interrupt
+        What `fit` does after Ctrl-C, once something was found: ``"raise"`` leaves the estimator as it was, keeps what
+        was found as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with what was found, and
+        ``status_.interrupted`` says so. Either way nothing is certified. Before anything was found, KeyboardInterrupt
+        is raised.
     warm_start
         Continue from the previous fit instead of starting anew.
     random_state
@@ -175,6 +181,9 @@ class RateClassifier(Judged):
         When it was fitted, by which version, and the SHA-256 of the model and, with a confidence level, of the data.
     certification_
         With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
+    resume_
+        After an interrupted fit alone: a fitted copy of this estimator with what was found until then. It predicts,
+        reports and saves like any other; with ``warm_start=True``, its ``fit`` goes on from there (linear models).
 
     Examples
     --------
@@ -208,6 +217,7 @@ class RateClassifier(Judged):
         missing: str = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
+        on_interrupt: str = "raise",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -230,6 +240,7 @@ class RateClassifier(Judged):
         self.missing = missing
         self.tolerance = tolerance
         self.patience = patience
+        self.on_interrupt = on_interrupt
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -266,7 +277,7 @@ class RateClassifier(Judged):
         sample_weight
             Non-negative weights.
         """
-        with joined():
+        with all_or_nothing(self), joined():
             *everything, names = given(X, y, sensitive_features, sample_weight)
             training = self._training(*everything)
             if names is not None:
@@ -275,17 +286,20 @@ class RateClassifier(Judged):
                 began = time.monotonic()
                 played = merged(training)
                 solution, chooser = played.play(start=self._continued(training.width))
-                outcome = played.choose(chooser)
+                outcome = chosen(played, chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
                 self._keep(training, solution, outcome)
             keep_provenance(self, tuple(everything))
+            if self.status_.interrupted:
+                end_interrupted(self)
         return self
 
     def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
         """Check everything once, map the labels to 0 and 1, and split."""
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
+        one_of(self, "on_interrupt", ON_INTERRUPT)
         one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         asked = Problem(self.objective, self.constraints)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.peers import peers
+from .._core.interrupts import may_end_early
 from ..mixtures import Columns, Master, Mixture
 from ..models.contract import Family
 from ..problem.table import Table
@@ -325,7 +325,7 @@ def generate(
             if watch is not None and watch(generations) is True:
                 break
     except KeyboardInterrupt:
-        if peers().size > 1:  # the others are elsewhere
+        if not may_end_early():
             raise
         for generation in generations:
             generation.interrupted = True

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from .._core.interrupts import complete
 from ..language.clearing import cleared
 from ..language.expressions import Constraint, Expression
 from ..language.functions import max as largest
@@ -266,7 +267,8 @@ class Candidates:
         def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
             return [(learner.respond(costs), True) for _, costs in asked]
 
-        generate([generation], answer, ROUNDS, lambda _: generation.bound > 0)
+        with complete():  # half a search says nothing
+            generate([generation], answer, ROUNDS, lambda _: generation.bound > 0)
         if generation.bound > 0:
             return False
         sums = np.concatenate([family.sums for family in generation.families], axis=1)

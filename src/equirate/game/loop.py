@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from .._core.peers import peers
+from .._core.interrupts import may_end_early
 from ..mixtures import largest, values
 from ..models.contract import Asked, Learner, Seen
 from ..players.model import ModelPlayer
@@ -137,7 +137,7 @@ def play(
                 if over:
                     break
     except KeyboardInterrupt:
-        if peers().size > 1:  # the others are in other rounds
+        if not may_end_early():
             raise
         record.interrupted = True
     if not record.rounds and len(record.diverged) == rules.count:

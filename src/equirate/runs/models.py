@@ -147,7 +147,7 @@ def needs_dense(model: str) -> bool:
 
 
 def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
-    """The estimator for a prepared table, not fitted yet."""
+    """The estimator for a prepared table, not fitted yet; an interrupted fit keeps what it has found."""
     settings, problem = prepared.settings, prepared.problem
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.model == "trees":
@@ -158,6 +158,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
         list(problem.constraints),
         output=settings.output,
         confidence=settings.confidence or None,
+        on_interrupt="keep",
         pos_label=prepared.labels.positive,
         random_state=settings.seed,
         verbose=False if tell is None else tell.line(problem.objective.sense) or False,
@@ -197,6 +198,7 @@ def _thresholds(prepared: Prepared) -> Trained:
         None,
         prepared.problem.objective,
         list(prepared.problem.constraints),
+        on_interrupt="keep",
         pos_label=labels.positive,
         random_state=settings.seed,
         **options,

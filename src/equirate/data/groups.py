@@ -1,0 +1,154 @@
+"""Groups: the combinations of values of some attributes that occur in the data, and how many examples each has.
+
+In: names of attributes, and examples. Out: `Groups`, counted in one pass whatever their number, and `refuse_many` for
+attributes that are no groups: a quantity, or an identifier.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError, EquirateWarning
+from .._core.peers import peers
+from .examples import Examples
+from .slices import Attribute, Slice
+
+Array = NDArray[np.float64]
+
+MANY = 100
+"""Values of a numeric attribute from which on making each a group is likely a mistake."""
+MOST_NUMBERS = 200
+"""Groups of a numeric attribute at most: with more it is a quantity, and a constraint for each value means nothing."""
+MOST = 1000
+"""Groups at most: each has two constraints or more, and a table of rates by cells has the square of their number."""
+_BLOCK = 1 << 20  # examples that are looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups that occur in the data.
+
+    Attributes
+    ----------
+    names, values
+        The attributes, and the values of each in order.
+    codes
+        The combinations that occur, in order: places of their values, as the digits of one number.
+    counts, weights
+        Number of examples in each, and their weight.
+    numeric
+        Attributes that hold numbers or times.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[list[Any], ...]
+    codes: NDArray[np.int64]
+    counts: Array
+    weights: Array
+    numeric: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: tuple[str, ...], examples: Examples) -> Groups:
+        """Count the groups of all processes."""
+        columns = [examples.column(name) for name in names]
+        values = tuple(_unique(column) for column in columns)
+        numeric = tuple(name for name, column in zip(names, columns, strict=True) if column.dtype.kind in "iufM")
+        for name, column, found in zip(names, columns, values, strict=True):
+            _warn_of_numbers(name, column, found)
+        here = _summed(list(_counted(columns, values, examples.weights)))
+        return cls(names, values, *_summed(peers().gather(here)), numeric)
+
+    def __len__(self) -> int:
+        """Count the groups."""
+        return len(self.codes)
+
+    def support(self, share: bool) -> Array:
+        """Number of examples of each group, or its share of the weight."""
+        return self.weights / self.weights.sum() if share else self.counts
+
+    def slice(self, k: int) -> Slice:
+        """One group as a slice."""
+        places = np.unravel_index(int(self.codes[k]), [len(found) for found in self.values])
+        parts = [
+            Attribute(name) == found[int(place)]
+            for name, found, place in zip(self.names, self.values, places, strict=True)
+        ]
+        group: Slice = functools.reduce(operator.and_, parts)
+        return group
+
+
+def refuse_many(groups: Groups, kept: int, what: str) -> None:
+    """Refuse more groups than make sense; ``kept`` are those with enough examples, and ``what`` asks for them."""
+    for name in groups.numeric:
+        found = groups.values[groups.names.index(name)]
+        count, middle = len(found), found[len(found) // 2].item()
+        if min(count, kept) > MOST_NUMBERS:
+            raise DataError(
+                f"{what} makes {kept:,} groups of the numeric attribute {name!r}, which has {count:,} values. "
+                f"Put it into a few bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < "
+                f"{middle!r}; leave small groups out with min_support; give codes that are no quantity as text"
+            )
+    if kept > MOST:
+        raise DataError(
+            f"{what} makes {kept:,} groups, more than {MOST:,}: join values into fewer groups, or leave small groups "
+            "out with min_support, such as min_support=30"
+        )
+
+
+def _warn_of_numbers(name: str, column: NDArray[Any], values: list[Any]) -> None:
+    if len(values) > MANY and column.dtype.kind in "iuf":
+        middle = np.sort(column)[len(column) // 2].item()
+        warnings.warn(
+            f"the attribute {name!r} has {len(values):,} different values, and each becomes a group: put it into a few "
+            f"bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < {middle!r}",
+            EquirateWarning,
+            stacklevel=2,
+        )
+
+
+def _unique(column: NDArray[Any]) -> list[Any]:
+    """The values of a column on all processes, in order."""
+    if column.dtype.kind in "OU":
+        found = set().union(*peers().gather(set(column.tolist())))
+        return sorted(found, key=lambda value: (str(type(value)), value))
+    blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
+    return list(np.unique(np.concatenate(peers().gather(np.unique(np.concatenate(blocks))))))
+
+
+Counted = tuple[NDArray[np.int64], Array, Array]
+
+
+def _counted(columns: list[NDArray[Any]], values: tuple[list[Any], ...], weights: Array) -> Iterator[Counted]:
+    """Codes, counts and weights of the groups, block by block."""
+    places = [_places(found) for found in values]
+    for first in range(0, max(len(weights), 1), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        code = np.zeros(len(weights[rows]), dtype=np.int64)
+        for column, place, found in zip(columns, places, values, strict=True):
+            code = code * len(found) + place(column[rows])
+        yield _summed([(code, np.ones(len(code)), np.asarray(weights[rows], dtype=float))])
+
+
+def _places(values: list[Any]) -> Any:
+    """A function from values to their places in order."""
+    if values and isinstance(values[0], np.generic):
+        order = np.array(values)
+        return lambda column: np.searchsorted(order, column)
+    place = {value: k for k, value in enumerate(values)}
+    return lambda column: np.fromiter(map(place.__getitem__, column.tolist()), np.int64, len(column))
+
+
+def _summed(parts: list[Counted]) -> Counted:
+    """Equal codes put together."""
+    codes, of = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    counts, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+    found = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
+    return codes, *found

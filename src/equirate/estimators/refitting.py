@@ -1,0 +1,60 @@
+"""What `fit` does to an estimator that is fitted already: everything, or nothing.
+
+In: an estimator. Out: a context for its ``fit``. A fit that fails, or is interrupted, leaves the estimator as it was.
+What an interrupted fit has found is kept beside it, as the attribute ``resume_``.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .._core.errors import NotSolvedWarning
+
+ON_INTERRUPT = ("raise", "keep")
+KEPT = (
+    "fit was interrupted: the estimator is as it was before, and what was found is in its attribute resume_, a fitted "
+    'estimator; on_interrupt="keep" returns that instead of raising KeyboardInterrupt'
+)
+CUT_SHORT = "fit was interrupted: this is what was found until then; status_.interrupted is True"
+
+
+class _FoundError(KeyboardInterrupt):
+    """An interruption, with the estimator that was fitted until then."""
+
+    def __init__(self, fitted: Any) -> None:
+        super().__init__()
+        self.fitted = fitted
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was, unless everything inside succeeds."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException as error:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        if not isinstance(error, _FoundError):
+            raise
+        fitted = error.fitted
+    else:
+        vars(estimator).pop("resume_", None)
+        return
+    estimator.resume_ = fitted
+    warnings.warn(KEPT, NotSolvedWarning, stacklevel=4)
+    raise KeyboardInterrupt
+
+
+def end_interrupted(estimator: Any) -> None:
+    """End a fit that was interrupted after something was found: raise that, or keep it, as the estimator says."""
+    if estimator.on_interrupt == "keep":
+        warnings.warn(CUT_SHORT, NotSolvedWarning, stacklevel=3)
+        return
+    fitted = copy.copy(estimator)
+    vars(fitted).pop("resume_", None)
+    raise _FoundError(fitted)

@@ -1,0 +1,264 @@
+"""Ctrl-C and refused fits: an interrupt is raised again, what was found is kept, a fitted estimator stays as it was.
+
+Interrupts are raised where a signal would raise them: in a progress line, in a test, in the choice of a mixture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.validation import check_is_fitted
+
+import equirate as eq
+from equirate.estimators import confidence, fitting, promises
+from equirate.game.progress import ProgressLine
+
+rng = np.random.default_rng(0)
+N = 600
+GROUP = rng.choice(["a", "b"], N)
+X = rng.normal(size=(N, 3))
+X[:, 1] += GROUP == "a"
+Y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=N) > 0.8, "yes", "no")
+PEOPLE = {"group": GROUP}
+A, B = eq.attr("group") == "a", eq.attr("group") == "b"
+LOOSE = [eq.positive_rate(A) - eq.positive_rate(B) <= 0.9]
+KEPT = "what was found is in its attribute resume_"
+
+
+class Interrupting(ProgressLine):
+    """A progress line at which somebody presses Ctrl-C."""
+
+    def __init__(self, at: int = 30) -> None:
+        super().__init__("minimize")
+        self.at = at
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Interrupting:
+        return self
+
+    def __call__(self, moment: Any) -> None:
+        if moment.round >= self.at:
+            raise KeyboardInterrupt
+
+
+def classifier(**options: Any) -> eq.RateClassifier:
+    return eq.RateClassifier(eq.minimize(eq.error_rate()), LOOSE, **{"n_rounds": 100, "random_state": 0, **options})
+
+
+def postprocessor(**options: Any) -> eq.RatePostprocessor:
+    return eq.RatePostprocessor(
+        LogisticRegression(), eq.minimize(eq.error_rate()), LOOSE, n_rounds=20, random_state=0, **options
+    )
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.fixture(params=["classifier", "postprocessor"])
+def make(request: pytest.FixtureRequest) -> Any:
+    return {"classifier": classifier, "postprocessor": postprocessor}[request.param]
+
+
+# -- raised ---------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_is_raised_again_and_what_was_found_is_kept() -> None:
+    clf = classifier(verbose=Interrupting())
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    with pytest.raises(Exception, match="not fitted"):
+        clf.predict(X)
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(clf)
+    found = clf.resume_
+    assert found.status_.interrupted
+    assert np.mean(found.predict(X) == Y) > 0.7
+    assert not hasattr(found, "resume_")
+    assert not hasattr(clone(clf), "resume_")
+
+
+def test_what_was_found_can_be_gone_on_with() -> None:
+    clf = classifier(verbose=Interrupting(), theta_step=0.1, lambda_step=0.1)
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    more = clf.resume_.set_params(warm_start=True, verbose=False).fit(X, Y, sensitive_features=PEOPLE)
+    assert not more.status_.interrupted
+    clf.set_params(verbose=False).fit(X, Y, sensitive_features=PEOPLE)
+    assert not hasattr(clf, "resume_")
+
+
+def test_a_search_ends_at_an_interrupt() -> None:
+    fits = []
+
+    class Counting(Interrupting):
+        def __call__(self, moment: Any) -> None:
+            if moment.round == self.at:
+                fits.append(moment.round)
+            if len(fits) == 2:
+                raise KeyboardInterrupt
+
+    search = GridSearchCV(
+        eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, patience=None, finish=False, verbose=Counting(20)),
+        {"validation": [0.2, 0.3, 0.4]},
+        cv=2,
+    )
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert len(fits) == 2
+
+
+def test_before_anything_is_found_an_interrupt_is_only_raised(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    estimator = make()
+    monkeypatch.setattr("equirate.estimators.rate_classifier.Training.of", interrupt)
+    monkeypatch.setattr("equirate.estimators.postprocessor.out_of_fold", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, Y, sensitive_features=PEOPLE)
+    assert not hasattr(estimator, "resume_")
+
+
+def once(real: Any) -> Any:
+    """The first call is interrupted when it is done, as late as can be."""
+    left = [1]
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        found = real(*arguments, **options)
+        if left[0]:
+            left[0] = 0
+            raise KeyboardInterrupt
+        return found
+
+    return called
+
+
+@pytest.mark.parametrize("where", ["finished", "outcome"])
+def test_an_interrupt_after_the_play_keeps_what_was_found(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if where == "finished":
+        monkeypatch.setattr(fitting, "finished", once(fitting.finished))
+    else:
+        monkeypatch.setattr(fitting.Training, "outcome", once(fitting.Training.outcome))
+    clf = classifier()
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    assert clf.resume_.status_.interrupted
+    assert np.mean(clf.resume_.predict(X) == Y) > 0.7
+
+
+def test_a_postprocessor_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from equirate.estimators import postprocessor as module
+
+    real = module.solve_on
+
+    def cut(problem: Any, sample: Any, options: Any) -> Any:
+        return real(problem, sample, replace(options, progress=Interrupting(1)))
+
+    monkeypatch.setattr(module, "solve_on", cut)
+    post = postprocessor()
+    with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
+        post.fit(X, Y, sensitive_features=PEOPLE)
+    assert post.resume_.status_.interrupted
+    assert np.mean(post.resume_.predict(X) == Y) > 0.7
+
+
+# -- kept -----------------------------------------------------------------------------------------
+
+
+def test_with_keep_the_best_so_far_is_returned() -> None:
+    clf = classifier(verbose=Interrupting(), on_interrupt="keep")
+    with pytest.warns(eq.NotSolvedWarning, match="status_.interrupted is True"):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    assert clf.status_.interrupted
+    assert np.mean(clf.predict(X) == Y) > 0.7
+    assert not hasattr(clf, "resume_")
+
+
+def test_what_to_do_after_an_interrupt_is_checked(make: Any) -> None:
+    with pytest.raises(ValueError, match="on_interrupt"):
+        make(on_interrupt="go on").fit(X, Y, sensitive_features=PEOPLE)
+
+
+# -- certificates ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cut_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody presses Ctrl-C while the constraints are tested."""
+    real = confidence.solve_on
+
+    def cut(problem: Any, sample: Any, options: Any, **more: Any) -> Any:
+        return real(problem, sample, replace(options, progress=Interrupting(1)), **more)
+
+    monkeypatch.setattr(confidence, "solve_on", cut)
+
+
+@pytest.mark.usefixtures("cut_test")
+@pytest.mark.parametrize("method", ["cross", "holdout"])
+def test_an_interrupted_test_certifies_nothing(make: Any, method: str) -> None:
+    estimator = make(confidence=0.9, confidence_method=method, on_interrupt="keep")
+    with pytest.warns(eq.NotSolvedWarning) as said:
+        estimator.fit(X, Y, sensitive_features=PEOPLE)
+    assert estimator.status_.interrupted
+    assert estimator.status_.certified is False
+    assert "Certified" not in str(estimator.status_)
+    assert promises.INTERRUPTED in estimator.notes_
+    assert any(promises.INTERRUPTED in str(each.message) for each in said)
+    assert "ertified" not in str(estimator.report(X, Y, sensitive_features=PEOPLE)).replace("not certified", "")
+
+
+@pytest.mark.usefixtures("cut_test")
+def test_an_interrupted_test_is_raised_by_default(make: Any) -> None:
+    estimator = make(confidence=0.9)
+    with pytest.warns(eq.NotSolvedWarning), pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, Y, sensitive_features=PEOPLE)
+    assert estimator.resume_.status_.certified is False
+
+
+def test_an_interrupted_play_is_not_tested() -> None:
+    clf = classifier(confidence=0.9, verbose=Interrupting(), on_interrupt="keep")
+    with pytest.warns(eq.NotSolvedWarning):
+        clf.fit(X, Y, sensitive_features=PEOPLE)
+    assert clf.status_.certified is False
+    assert clf.certification_ is None
+
+
+def test_an_interrupted_frontier_is_raised() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        classifier(verbose=Interrupting()).frontier(X, Y, sensitive_features=PEOPLE, levels=[0.0, 0.1])
+
+
+# -- refused fits ---------------------------------------------------------------------------------
+
+
+def state(estimator: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(estimator).items() if name not in estimator.get_params(deep=False)}
+
+
+REFUSED: list[tuple[str, dict[str, Any]]] = [
+    ("three labels", {"y": np.where(X[:, 0] > 1, "maybe", Y)}),
+    ("other labels, too few rows", {"y": np.array(["up", "down"] * (N // 2))[:-1]}),
+    ("other labels, no attributes", {"y": np.where(Y == "yes", "up", "down"), "sensitive_features": None}),
+    ("features not finite", {"X": np.where(X > 2, np.nan, X)}),
+    ("more features, one label", {"X": np.hstack([X, X]), "y": np.full(N, "yes")}),
+    ("an empty group", {"sensitive_features": {"group": np.where(GROUP == "a", "b", GROUP)}}),
+]
+
+
+@pytest.mark.parametrize("changed", [case[1] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_refused_fit_leaves_a_fitted_estimator_as_it_was(make: Any, changed: dict[str, Any]) -> None:
+    estimator = FITTED.setdefault(make.__name__, make().fit(X, Y, sensitive_features=PEOPLE))
+    before, decided = state(estimator), estimator.predict(X)
+    given = {"X": X, "y": Y, "sensitive_features": PEOPLE, **changed}
+    with pytest.raises((ValueError, TypeError)):
+        estimator.fit(**given)
+    after = state(estimator)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+    assert (estimator.predict(X) == decided).all()
+
+
+FITTED: dict[str, Any] = {}
