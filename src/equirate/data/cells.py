@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -48,13 +49,10 @@ class Cells:
         """Partition examples by label, membership of slices, and baseline predictions."""
         slices, names = list(dict.fromkeys(slices)), list(dict.fromkeys(baselines))
         bits = [examples.labels.astype(bool), *(examples.baseline(name).astype(bool) for name in names)]
-        packed = []
-        pending = bits + [examples.mask(s) for s in slices]
-        for start in range(0, len(pending), 8):
-            packed.append(np.packbits(np.stack(pending[start : start + 8], axis=1), axis=1)[:, 0])
-        keys, of = _known_everywhere(*_told_apart(np.ascontiguousarray(np.stack(packed, axis=1))))
+        count = len(bits) + len(slices)
+        keys, of = _known_everywhere(*_partition(_packed(itertools.chain(bits, map(examples.mask, slices)))))
         totals = np.bincount(of, weights=examples.weights, minlength=len(keys)).astype(float)
-        shared = np.unpackbits(keys, axis=1)[:, : len(pending)].T.astype(bool)
+        shared = np.unpackbits(keys, axis=1)[:, :count].T.astype(bool)
         known, inside = shared[1 : len(bits)].astype(np.int8), shared[len(bits) :]
         return cls(
             of.astype(np.int32, copy=False),
@@ -119,6 +117,29 @@ class Cells:
         return coefficients[self.of] * self.weights[:, None]
 
 
+_WORD = 64
+"""Masks that are looked at together, as the bits of one number for each example."""
+
+
+def _packed(masks: Iterator[NDArray[np.bool_]]) -> Iterator[NDArray[np.uint8]]:
+    """Masks as bits, (examples, bytes), a word at a time."""
+    while some := list(itertools.islice(masks, _WORD)):
+        yield np.packbits(np.stack(some, axis=1), axis=1)
+
+
+def _partition(words: Iterator[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The different rows of a table that is given some columns at a time, in order, and which of them each row is.
+
+    The columns split the parts so far, so that memory does not grow with their number.
+    """
+    keys, of = _told_apart(next(words))
+    for word in words:
+        own, place = _told_apart(word)
+        pairs, of = np.unique(of.astype(np.int64) * len(own) + place, return_inverse=True)
+        keys = np.concatenate([keys[pairs // len(own)], own[pairs % len(own)]], axis=1)
+    return keys, of
+
+
 def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     """The different rows of ``keys``, in order, and which of them each row is."""
     if keys.shape[1] == 1:
@@ -126,6 +147,11 @@ def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any
         number = np.zeros(256, np.int32)
         number[found] = np.arange(len(found))
         return found[:, None], number[keys[:, 0]]
+    if keys.shape[1] <= 8:  # as one number, which is faster to sort
+        wide = np.zeros((len(keys), 8), np.uint8)
+        wide[:, : keys.shape[1]] = keys
+        numbers, of = np.unique(wide.view(">u8")[:, 0].astype(np.uint64), return_inverse=True)
+        return numbers.astype(">u8").view(np.uint8).reshape(-1, 8)[:, : keys.shape[1]], of
     found, of = np.unique(keys.view(np.dtype((np.void, keys.shape[1])))[:, 0], return_inverse=True)
     return found.view(np.uint8).reshape(-1, keys.shape[1]), of.reshape(-1)
 

@@ -19,7 +19,19 @@ from .._core.late import Late
 from .._core.peers import peers
 from .alignment import check_indexes
 from .kinds import RateKind
-from .slices import EVERYBODY, Columns, Everybody, Mask, Slice, column_of, comparisons, is_missing, unknown_values
+from .slices import (
+    EVERYBODY,
+    Columns,
+    Comparison,
+    Complement,
+    Everybody,
+    Mask,
+    Slice,
+    column_of,
+    comparisons,
+    is_missing,
+    unknown_values,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -35,6 +47,7 @@ UNNAMED = "group"
 _LIGHTEST = 2.0**-64  # products of weights that are all much lighter, or much heavier, would leave the numbers
 _ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
 _BLOCK = 1 << 20  # examples that are looked at together
+_MASKS = 64  # masks that are kept: those of more slices, such as hundreds of groups, would fill the memory
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
@@ -54,6 +67,7 @@ class Examples:
     ambiguous: frozenset[str] = frozenset()
     """Names that several columns of features share."""
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
+    _codes: dict[str, tuple[dict[Any, int], NDArray[np.int32]]] = field(default_factory=dict, repr=False)
     _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -109,11 +123,13 @@ class Examples:
         checked = {name: column[rows] for name, column in self._checked.items()}
         columns = TakenColumns(self.columns, rows)
         labels, weights = self.labels[rows], taken_weights(self.weights, rows)
-        return replace(self, labels=labels, weights=weights, columns=columns, _masks=masks, _checked=checked)
+        codes = {name: (numbers, coded[rows]) for name, (numbers, coded) in self._codes.items()}
+        taken = replace(self, labels=labels, weights=weights, columns=columns)
+        return replace(taken, _masks=masks, _checked=checked, _codes=codes)
 
     def with_columns(self, columns: Columns) -> Examples:
         """The same examples with other attribute columns."""
-        return replace(self, columns=columns, _masks={}, _checked={})
+        return replace(self, columns=columns, _masks={}, _checked={}, _codes={})
 
     def column(self, name: str) -> NDArray[Any]:
         """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
@@ -125,19 +141,41 @@ class Examples:
 
     def mask(self, slice_: Slice) -> Mask:
         """Which examples belong to a slice; refuses unknown attributes and missing values by name."""
-        if slice_ not in self._masks:
-            if isinstance(slice_, Everybody):
-                self._masks[slice_] = np.ones(len(self), dtype=bool)
-            else:
-                for part in comparisons(slice_):
-                    text = part.attribute in self.categories and self.column(part.attribute).dtype.kind not in "biuf"
-                    if text and part.symbol in _ORDERED:
-                        raise DataError(
-                            f"cannot evaluate the slice {slice_!r}: {part.attribute!r} holds categories, whose order "
-                            "is not that of their names; list them, as in .isin([...]), or give numbers"
-                        )
-                self._masks[slice_] = slice_.mask({name: self.column(name) for name in sorted(slice_.attributes)})
-        return self._masks[slice_]
+        known = self._masks.get(slice_)
+        if known is not None:
+            return known
+        found = self._mask(slice_)
+        if len(self._masks) < _MASKS:
+            self._masks[slice_] = found
+        return found
+
+    def _mask(self, slice_: Slice) -> Mask:
+        if isinstance(slice_, Everybody):
+            return np.ones(len(self), dtype=bool)
+        if isinstance(slice_, Complement):
+            return ~self.mask(slice_.part)
+        if isinstance(slice_, Comparison) and slice_.symbol == "==" and len(self._masks) >= _MASKS:
+            column = self.column(slice_.attribute)
+            if column.dtype.kind in "UO" and isinstance(slice_.value, str):
+                numbers, codes = self._coded(slice_.attribute)
+                return np.asarray(codes == numbers.get(slice_.value, -1))
+        for part in comparisons(slice_):
+            text = part.attribute in self.categories and self.column(part.attribute).dtype.kind not in "biuf"
+            if text and part.symbol in _ORDERED:
+                raise DataError(
+                    f"cannot evaluate the slice {slice_!r}: {part.attribute!r} holds categories, whose order "
+                    "is not that of their names; list them, as in .isin([...]), or give numbers"
+                )
+        return slice_.mask({name: self.column(name) for name in sorted(slice_.attributes)})
+
+    def _coded(self, name: str) -> tuple[dict[Any, int], NDArray[np.int32]]:
+        """The distinct values of an attribute with numbers, and the number of each example's: for many slices of it."""
+        if name not in self._codes:
+            numbers: dict[Any, int] = {}
+            column = self.column(name).tolist()
+            codes = np.fromiter((numbers.setdefault(value, len(numbers)) for value in column), np.int32, len(column))
+            self._codes[name] = numbers, codes
+        return self._codes[name]
 
     def baseline(self, name: str) -> NDArray[np.int8]:
         """Return another model's 0/1 predictions, held in an attribute."""
@@ -155,7 +193,10 @@ class Examples:
 
     def has(self, kind: RateKind, slice_: Slice) -> bool:
         """Whether anybody, on any process, is there to measure a rate on."""
-        return peers().some(self.denominator(kind, slice_).any())
+        inside = self.mask(slice_)
+        if len(kind.labels) == 1:  # a label of its own
+            inside = inside & (self.labels == kind.labels[0])
+        return peers().some((self.weights[inside] != 0).any())
 
     def measure(self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array) -> float:
         """Return the exact value of a linear rate on predictions (0/1, or probabilities of predicting 1)."""
@@ -275,7 +316,10 @@ def _numbers(array: NDArray[Any], name: str) -> Array | None:
             return None
     elif array.dtype.kind not in "biuf":
         return None
-    numbers = array.astype(float)
+    try:
+        numbers = array.astype(float)
+    except OverflowError:
+        raise DataError(f"{name} holds a whole number beyond 1.8e308") from None
     refuse_missing(numbers, name)
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(np.isinf(numbers))[0])

@@ -15,20 +15,17 @@ Examples
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateWarning
-from .._core.peers import peers
 from ..data.examples import Examples
+from ..data.groups import Groups, refuse_many
 from ..data.slices import EVERYBODY, Attribute, Slice
 from .curvature import Curvature
 from .expressions import Constraint, Expression, number
@@ -38,9 +35,8 @@ from .rates import column_name, fpr, positive_rate, tpr
 RateOfSlice = Callable[[Slice], Expression]
 Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
 _COMPARE = ("rest", "pairs", "overall")
-_BLOCK = 1 << 20
-MANY = 100
-"""Values of a numeric attribute from which on making each a group is likely a mistake."""
+MOST_CONSTRAINTS = 4096
+"""Constraints of one parity at most: as many as a saved file may have."""
 
 
 @dataclass(frozen=True)
@@ -81,25 +77,21 @@ class Family:
         return [part for names in sets for part in self._over(names, examples)]
 
     def _over(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
-        groups: list[Slice] = []
-        small: list[Slice] = []
-        for group in groups_of(names, examples):
-            mask, weights = examples.mask(group), examples.weights
-            number, inside, total = peers().total(
-                np.array([mask.sum(), weights[mask].sum(), weights.sum()], dtype=float)
-            )
-            if number:
-                support = float(inside / total) if self.min_support < 1 else int(number)
-                (groups if support >= self.min_support else small).append(group)
+        found = Groups.of(names, examples)
+        enough = found.support(self.min_support < 1) >= self.min_support
+        refuse_many(found, int(enough.sum()), repr(self))
+        groups = [found.slice(k) for k in np.flatnonzero(enough).tolist()]
+        small = np.flatnonzero(~enough).tolist()
         if small:
-            shown = ", ".join(map(repr, small[:5])) + (f" and {len(small) - 5} more" if len(small) > 5 else "")
+            shown = ", ".join(repr(found.slice(k)) for k in small[:5])
+            shown += f" and {len(small) - 5:,} more" if len(small) > 5 else ""
             warnings.warn(f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2)
         if len(groups) < 2:
             raise DataError(
                 f"{self!r} needs at least two groups with enough examples in {' and '.join(map(repr, names))}; "
                 f"found {len(groups)}"
             )
-        return compared(self.metrics, groups, self.tolerance, self.compare)
+        return compared(self.metrics, groups, self.tolerance, self.compare, repr(self))
 
     def __repr__(self) -> str:
         shown = [", ".join(map(repr, map(Attribute, self.attributes)))]
@@ -114,9 +106,13 @@ class Family:
 
 
 def compared(
-    metrics: Sequence[RateOfSlice], groups: Sequence[Slice], tolerance: float, compare: str
+    metrics: Sequence[RateOfSlice], groups: Sequence[Slice], tolerance: float, compare: str, what: str
 ) -> list[Constraint]:
-    """Constrain the metrics of some groups to lie within a tolerance of each other."""
+    """Constrain the metrics of some groups to lie within a tolerance of each other; ``what`` asks for that."""
+    count = len(metrics) * (len(groups) * (len(groups) - 1) // 2 if compare == "pairs" else len(groups))
+    if count > MOST_CONSTRAINTS:
+        cure = 'compare="rest", or fewer groups' if compare == "pairs" else "fewer groups"
+        raise DataError(f"{what} makes {count:,} constraints, more than {MOST_CONSTRAINTS:,}: take {cure}")
     if compare == "pairs":
         pairs = list(itertools.combinations(groups, 2))
     elif compare == "overall":
@@ -128,43 +124,10 @@ def compared(
     return [abs(metric(a) - metric(b)) <= tolerance for metric in metrics for a, b in pairs]
 
 
-def groups_of(names: tuple[str, ...], examples: Examples) -> Iterator[Slice]:
-    """Every combination of the values of some attributes, as slices."""
-    values = [[Attribute(name) == value for value in _values(name, examples)] for name in names]
-    for combination in itertools.product(*values):
-        yield functools.reduce(operator.and_, combination)
-
-
-def _values(name: str, examples: Examples) -> list[Any]:
-    """The values of an attribute, with a warning where they look like a quantity and not like groups."""
-    column = examples.column(name)
-    values = _unique(column)
-    if len(values) > MANY and column.dtype.kind in "iuf":
-        warnings.warn(
-            f"the attribute {name!r} has {len(values):,} different values, and each becomes a group: put it into a few "
-            f"bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < {_middle(column)!r}",
-            EquirateWarning,
-            stacklevel=2,
-        )
-    return values
-
-
-def _middle(column: NDArray[Any]) -> Any:
-    return np.sort(column)[len(column) // 2].item()
-
-
 def attributes_in(over: Any) -> list[Any]:
     """One or several attributes or slices as a list; a plain string is the name of an attribute."""
     parts = list(over) if isinstance(over, (list, tuple)) else [over]
     return [Attribute(part) if isinstance(part, str) else part for part in parts]
-
-
-def _unique(column: NDArray[Any]) -> list[Any]:
-    if column.dtype == object:
-        found = set().union(*peers().gather(set(column.tolist())))
-        return sorted(found, key=lambda value: (str(type(value)), value))
-    blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
-    return list(np.unique(np.concatenate(peers().gather(np.unique(np.concatenate(blocks))))))
 
 
 def _parity(
@@ -189,7 +152,7 @@ def _parity(
     if not parts or not all(isinstance(part, Slice) for part in parts):
         raise TypeError(f"{name} takes attributes, as in attr('sex'), or a list of slices; got {over!r}")
     slices = parts if len(parts) > 1 else [parts[0], ~parts[0]]
-    return list(compared(metrics, slices, tolerance, compare))
+    return list(compared(metrics, slices, tolerance, compare, f"{name} over {len(slices):,} slices"))
 
 
 def _nonnegative(value: float, what: str) -> float:

@@ -317,8 +317,11 @@ def _without_predictions(cells: Cells, examples: Examples) -> Measure:
 
 def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tuple[sp.csr_array, Array]:
     rows, columns, values, offsets = [], [], [], []
+    labelled: dict[tuple[int, ...], NDArray[np.bool_]] = {}
     for k, rate in enumerate(rates):
-        inside = cells.members[rate.slice] & np.isin(cells.labels, rate.kind.labels)
+        if rate.kind.labels not in labelled:
+            labelled[rate.kind.labels] = np.isin(cells.labels, rate.kind.labels)
+        inside = cells.members[rate.slice] & labelled[rate.kind.labels]
         total = cells.totals[inside].sum()
         if total <= 0:
             raise DataError(empty_message(rate.kind, rate.slice, examples))
