@@ -45,6 +45,9 @@ class Interrupting(ProgressLine):
         if moment.round >= self.at:
             raise KeyboardInterrupt
 
+    def watch(self, generations: Any) -> None:
+        raise KeyboardInterrupt
+
 
 def classifier(**options: Any) -> eq.RateClassifier:
     return eq.RateClassifier(eq.minimize(eq.error_rate()), LOOSE, **{"n_rounds": 100, "random_state": 0, **options})
@@ -97,14 +100,14 @@ def test_a_search_ends_at_an_interrupt() -> None:
     fits = []
 
     class Counting(Interrupting):
-        def __call__(self, moment: Any) -> None:
-            if moment.round == self.at:
-                fits.append(moment.round)
+        def watch(self, generations: Any) -> None:
+            if not fits or fits[-1] is not generations[0].table.examples:
+                fits.append(generations[0].table.examples)
             if len(fits) == 2:
                 raise KeyboardInterrupt
 
     search = GridSearchCV(
-        eq.RateClassifier(eq.minimize(eq.error_rate()), n_rounds=20, patience=None, finish=False, verbose=Counting(20)),
+        eq.RateClassifier(eq.minimize(eq.error_rate()), verbose=Counting()),
         {"validation": [0.2, 0.3, 0.4]},
         cv=2,
     )
@@ -136,12 +139,8 @@ def once(real: Any) -> Any:
     return called
 
 
-@pytest.mark.parametrize("where", ["finished", "outcome"])
-def test_an_interrupt_after_the_play_keeps_what_was_found(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if where == "finished":
-        monkeypatch.setattr(fitting, "finished", once(fitting.finished))
-    else:
-        monkeypatch.setattr(fitting.Training, "outcome", once(fitting.Training.outcome))
+def test_an_interrupt_after_the_play_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting.Training, "outcome", once(fitting.Training.outcome))
     clf = classifier()
     with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
         clf.fit(X, Y, sensitive_features=PEOPLE)
@@ -188,12 +187,7 @@ def test_what_to_do_after_an_interrupt_is_checked(make: Any) -> None:
 @pytest.fixture
 def cut_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody presses Ctrl-C while the constraints are tested."""
-    real = confidence.solve_on
-
-    def cut(problem: Any, sample: Any, options: Any, **more: Any) -> Any:
-        return real(problem, sample, replace(options, progress=Interrupting(1)), **more)
-
-    monkeypatch.setattr(confidence, "solve_on", cut)
+    monkeypatch.setattr(confidence, "walk", interrupt)
 
 
 @pytest.mark.usefixtures("cut_test")

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.examples import Examples, refuse_missing, to_numpy
+from ..data.groups import Groups
 from ..data.slices import EVERYBODY
-from ..language.parity import attributes_in, groups_of
+from ..language.parity import attributes_in
 from ..reports.facts import SHOWN, RateName, RateValue, measured_rate
 from .attributes import named
 from .frontier import Frontier
@@ -314,7 +315,8 @@ def _measured(
     sets = [_names(by)] if by is not None else [(name,) for name in own.columns]
     if not any(sets):
         raise DataError("there are no groups to show: give sensitive_features, or by= with columns of X")
-    groups = [EVERYBODY, *(group for names in sets for group in groups_of(names, examples))]
+    combined = [Groups.of(names, examples) for names in sets]
+    groups = [EVERYBODY, *(each.slice(k) for each in combined for k in range(len(each)))]
     groups = [group for group in groups if examples.mask(group).any()]
     wanted: list[RateName] = [known[rate] for rate in rates]
     return [measured_rate(rate, group, examples, predictions, confidence) for rate in wanted for group in groups]

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, UndefinedRateWarning
 from ..data.examples import Examples
+from ..data.groups import Groups
 from ..data.slices import EVERYBODY, Slice
 from ..judge.audit import SMALLEST
 from ..language.measuring import Measure, measurer
-from ..language.parity import Family, Metric, groups_of
+from ..language.parity import Family, Metric
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -34,8 +35,9 @@ def intersection_notes(problem: Problem, examples: Examples, predictions: Array)
 
 def _note(family: Family, examples: Examples, measure: Measure) -> str:
     """The largest gap of a family, in words; empty where it is within the tolerance."""
-    groups = {group: int(examples.mask(group).sum()) for group in groups_of(family.attributes, examples)}
-    groups = {group: count for group, count in groups.items() if count >= SMALLEST}
+    known = Groups.of(family.attributes, examples)
+    counts = known.support(share=False)
+    groups = {known.slice(k): int(count) for k, count in enumerate(counts) if count >= SMALLEST}
     largest, text = family.tolerance, ""
     for metric in family.metrics:
         values = dict(_measured(metric, groups, measure))
