@@ -120,7 +120,7 @@ def _median(call: Callable[[], Any]) -> float:
 
 def make_table(found: Sequence[Measured]) -> Table:
     """What was measured, as a table."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for each in found:
         if each.refused:
             rows.append((each.name, str(each.members), f"{each.rows:,}", f"refused: {each.refused}", "", "", ""))
