@@ -60,7 +60,7 @@ EXPECTED = {
         pytest.param({"output": "deterministic", "validation": 0.0}, {}, marks=pytest.mark.slow),
         pytest.param({"output": "stochastic"}, EXPECTED, marks=pytest.mark.slow),
     ],
-    ids=["hashed", "a game", "deterministic", "nothing held out", "stochastic"],
+    ids=["hashed", "a game", "nothing held out", "deterministic", "deterministic on all rows", "stochastic"],
 )
 def test_check_estimator(options: dict[str, object], expected: dict[str, str]) -> None:
     estimator = eq.RateClassifier(eq.maximize(eq.accuracy()), [eq.positive_rate() <= 0.6], random_state=0, **options)

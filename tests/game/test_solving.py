@@ -293,7 +293,7 @@ def test_the_line_ends_even_if_the_run_does_not(capsys, algorithm):
 
     with pytest.raises(RuntimeError, match="out of order"):
         solve(model=Broken(), algorithm=algorithm, progress=True)
-    assert capsys.readouterr().err.endswith("\n")
+    assert capsys.readouterr().err[-1:] in ("", "\n")  # a line that is begun is ended
 
 
 # -- the same again -------------------------------------------------------------------------------

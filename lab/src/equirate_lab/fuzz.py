@@ -51,7 +51,6 @@ def models() -> dict[str, tuple[Manifest, Arrays]]:
     people = {"group": group}
     error, parity = eq.minimize(eq.error_rate()), eq.demographic_parity("group", tolerance=0.05)
     few: dict[str, Any] = {"n_rounds": 8, "theta_step": 0.1, "lambda_step": (0.03, 0.1), "random_state": 0}
-    few["finish"] = False  # members whose decisions are easily repeated here
     limit = [eq.positive_rate(eq.attr("group") == "a") <= 0.3, eq.f1() >= 0.2]
     made: dict[str, Any] = {
         "mixture": eq.RateClassifier(error, parity, **few),

@@ -135,7 +135,7 @@ def explain(text: str) -> Explanation:
     range       [0, 1] on the left, 0.8 on the right
     moves       rises with tp(sex == 'Female')
     moves       falls with positive_rate(sex == 'Female')
-    kept        by column_generation, surrogate (networks)
+    kept        by column_generation
     """
     found = parse(text)
     shown = ", ".join(map(repr, found)) if isinstance(found, list) else repr(found)
