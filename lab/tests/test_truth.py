@@ -155,9 +155,14 @@ def tenth() -> list[Found]:
 
 @pytest.mark.slow
 def test_a_tenth_is_close_to_the_optimum(tenth: list[Found]) -> None:
-    gaps = np.array([one.gap(CLASSIFIER) for one in tenth if one.truth is not None])
-    assert np.mean(gaps <= CLOSE) >= MOSTLY
-    assert gaps.max() <= FAR
+    known = [one for one in tenth if one.truth is not None]
+    listed = np.array([one.gap(CLASSIFIER) for one in known if one.kind == "one feature"])
+    assert np.mean(listed <= CLOSE) >= MOSTLY  # all classifiers are columns
+    assert listed.max() <= FAR
+    gaps = np.array([one.gap(CLASSIFIER) for one in known])  # otherwise the aim is new rows: columns are regressions
+    assert np.median(gaps) <= 1e-3
+    assert np.mean(gaps <= CLOSE) >= 0.7
+    assert gaps.max() <= 0.08
 
 
 @pytest.mark.slow
