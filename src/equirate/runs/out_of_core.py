@@ -113,7 +113,7 @@ class EncodedRows(ParquetRows):
         return Given(X, None, None, None, encoder.features)
 
     def _batches(self, group: Group, names: Sequence[str]) -> Iterator[Any]:
-        with parquet.ParquetFile(group.file) as file:
+        with parquet.ParquetFile(group.file, memory_map=True) as file:
             for batch in file.iter_batches(BLOCK, row_groups=[group.number], columns=list(names)):
                 yield self.reading.converted(batch)
 

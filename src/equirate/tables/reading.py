@@ -291,8 +291,10 @@ def _schema(path: Path, form: Form) -> pa.Schema:
 
 def _batches(source: Source, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if source.form is Form.PARQUET:
-        with parquet.ParquetFile(path) as file:
-            yield from file.iter_batches(_ROWS, columns=list(columns))
+        # Row group by row group: a pass over the whole file keeps what it has read.
+        with parquet.ParquetFile(path, memory_map=True) as file:
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
         return
     with pa.memory_map(str(path)) as mapped:
         reader = pa.ipc.open_file(mapped)
