@@ -34,16 +34,17 @@ def make_tables(
     )
     first = Table(
         "Rows until the alarm, broken from the first row on",
-        f"Median over {_streams(results)} streams of up to {plan.most:,} rows, by how far the limit is overstepped; "
-        "in brackets the share without an alarm, where there are any. A dash where a method does not apply.",
-        ("problem", *_header(plan)),
+        f"Median over at most {_streams(results)} streams of up to {plan.most:,} rows, by how far the limit is "
+        "overstepped; in brackets the share without an alarm, where there are any. A dash where a method does not "
+        "apply, or was not measured.",
+        ("problem", "by", *METHODS),
         tuple(_delays(results, plan, "", 0)),
     )
     later = Table(
         f"Rows until the alarm after {plan.before:,} good rows",
         f"The same where the first {plan.before:,} rows keep the limit with {-plan.room:g} to spare, counted from the "
         "move on. An alarm before the move is counted with those without an alarm.",
-        ("problem", *_header(plan)),
+        ("problem", "by", *METHODS),
         tuple(_delays(results, plan, " later", plan.before)),
     )
     wide = Table(
@@ -65,20 +66,14 @@ def _streams(results: Mapping[str, Any]) -> str:
     return ", ".join(f"{number} ({method})" for method, number in numbers.items() if number)
 
 
-def _header(plan: Plan) -> list[str]:
-    return [f"{method}, {move:g}" for move in plan.moves for method in METHODS]
-
-
 def _delays(results: Mapping[str, Any], plan: Plan, suffix: str, before: int) -> list[tuple[str, ...]]:
     rows = []
     for problem in PROBLEMS:
-        cells = [
-            _delay(results.get(f"{problem.name}/{move}{suffix}/{method}"), before)
-            for move in plan.moves
-            for method in METHODS
-        ]
-        if set(cells) != {ABSENT}:
-            rows.append((problem.name, *cells))
+        for move in plan.moves:
+            key = f"{problem.name}/{move}{suffix}"
+            cells = [_delay(results.get(f"{key}/{method}"), before) for method in METHODS]
+            if set(cells) != {ABSENT}:
+                rows.append((problem.name, f"{move:g}", *cells))
     return rows
 
 
