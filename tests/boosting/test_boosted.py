@@ -487,3 +487,15 @@ def test_only_a_single_ensemble_is_handed_over() -> None:
         to_lightgbm(mixture)
     with pytest.raises(eq.AlgorithmError, match="not all of these classifiers are trees"):
         to_lightgbm(eq.solve(PROBLEM, X, Y, PEOPLE, model=RandomForestClassifier(5), n_rounds=2).best())
+
+
+def test_trees_that_part_missing_values_from_all_others_are_saved(tmp_path: Path) -> None:
+    """LightGBM writes an infinite threshold there, which no file may hold."""
+    given = rng.normal(size=(400, 1))
+    given[::2] = np.nan
+    label = np.isnan(given[:, 0]).astype(int)
+    model = default_trees("lightgbm", n_estimators=3)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), model=model, random_state=0).fit(given, label)
+    assert (clf.predict(given) == label).all()
+    clf.save(tmp_path / "model.equirate")
+    assert (eq.load(tmp_path / "model.equirate").predict(given) == label).all()

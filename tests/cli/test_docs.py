@@ -25,7 +25,7 @@ def test_every_command_of_the_page(
     (tmp_path / "adult.csv.gz").write_bytes(gzip.compress("\n".join([lines[0], *lines[1:40_000:10]]).encode()))
     monkeypatch.chdir(tmp_path)
     assert {command.split()[0] for command in COMMANDS} == {
-        *("explain", "check", "fit", "evaluate", "predict", "frontier", "audit", "monitor", "recertify"),
+        *("explain", "check", "fit", "evaluate", "predict", "export", "frontier", "audit", "monitor", "recertify"),
     }
     for command in COMMANDS:
         short = ["--rounds", "60"] if command.startswith(("fit", "frontier")) else []

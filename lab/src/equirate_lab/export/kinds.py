@@ -38,8 +38,9 @@ class People:
         """Draw so many rows."""
         rng = np.random.default_rng(seed)
         sex, numbers = rng.choice(["F", "M"], count), rng.normal(size=(count, WIDTH))
+        numbers[:, :2] += 0.8 * (sex == "M")[:, None]  # so that the constraint binds, and mixtures come out
         colour = rng.integers(len(COLOURS), size=count)
-        score = numbers[:, 0] + numbers[:, 1] * numbers[:, 2] + 0.6 * (sex == "M") + 0.8 * (colour % 3 == 0)
+        score = numbers[:, 0] + numbers[:, 1] + numbers[:, 2] * numbers[:, 3] + 0.8 * (colour % 3 == 0)
         label = np.where(score + rng.normal(size=count) > 0.8, "yes", "no")
         return cls(numbers, np.array(COLOURS)[colour], sex, label)
 
