@@ -117,7 +117,7 @@ def test_reasons_are_in_the_columns_of_the_table(folder: Path) -> None:
 
 def test_predict_writes_reasons(folder: Path) -> None:
     rows, plain = predicted(folder, "--reasons", "--keep", "school"), predicted(folder)
-    assert list(rows[0]) == ["school", "prediction", "chance", "changed", "reasons"]
+    assert list(rows[0]) == ["school", "prediction", "probability", "chance", "changed", "reasons"]
     assert [row["prediction"] for row in rows] == [row["prediction"] for row in plain]
     found = explained(folder)[1]
     for k in (0, 3, 4, 150):

@@ -247,14 +247,17 @@ def predict(
         bool, typer.Option("--probability", help="Add the probability of a positive decision.")
     ] = False,
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="Add why: what was chance, what the constraints changed, and a sentence.")
+        bool,
+        typer.Option(
+            "--reasons", help="Add why: probability, what was chance, what the constraints changed, a sentence."
+        ),
     ] = False,
     quiet: Quiet = False,
 ) -> int:
     """Decide on every row of a file, in constant memory."""
     from ..runs import judging
 
-    how = judging.Predicting(key or "", _listed(keep), probability, reasons)
+    how = judging.Predicting(key or "", _listed(keep), probability or reasons, reasons)
     shown = _shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
