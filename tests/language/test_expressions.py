@@ -171,6 +171,11 @@ def probe(rng: np.random.Generator, count: int) -> dict[tuple, np.ndarray]:
 SLICES = [[f(), f(WOMEN)] for f in (eq.tpr, eq.fpr, eq.tp, eq.positive_rate, eq.base_rate, eq.accuracy)]
 
 
+def test_a_negative_zero_divides_like_zero() -> None:
+    values = {eq.tpr().key: 0.5, eq.fpr().key: 0.0}
+    assert (eq.tpr() / (-2 * eq.fpr() / -2)).value(lambda rate: values[rate.key]) == np.inf
+
+
 @given(expressions(), st.integers(0, 2**32 - 1))
 @settings(max_examples=200)
 def test_claims_of_compositions_hold(expr: Expression, seed: int) -> None:

@@ -74,7 +74,7 @@ def product(left: Value, right: Value) -> Value:
 
 def quotient(top: Value, bottom: Value, whole: object) -> Value:
     """Divide the two sides of ``whole``."""
-    top, bottom = np.asarray(top), np.asarray(bottom)
+    top, bottom = np.asarray(top), np.asarray(bottom) + 0.0  # dividing by -0.0 would give the other infinity
     with np.errstate(divide="ignore", invalid="ignore"):
         divided = np.divide(top, bottom)
     return _zero_where((top == 0) & (bottom == 0), divided, whole, "is 0/0 here")
