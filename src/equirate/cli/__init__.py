@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from .streams import prepare
+
 NEEDED = ("typer", "rich", "pyarrow")
 SETTINGS = {"OMP_WAIT_POLICY": "passive", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Read by libraries when they are loaded: threads that wait leave the cores to others, and tables give memory back."""
@@ -16,6 +18,7 @@ SETTINGS = {"OMP_WAIT_POLICY": "passive", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    prepare()
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["explain"]:
         from .explaining import plain
