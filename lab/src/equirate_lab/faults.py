@@ -7,6 +7,7 @@ reference: a folder is whole where it holds the same bytes as one of them.
 
 from __future__ import annotations
 
+import io
 import os
 import random
 import signal
@@ -16,8 +17,9 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -66,7 +68,9 @@ class Ground:
         self.whole: dict[int, Files] = {}
         for seed in SEEDS:  # in this process, so that those that are forked have everything loaded
             reference = folder / f"reference-{seed}"
-            if self.main([*self.arguments(seed, reference), "-q"]) not in (0, 3):
+            with redirect_stdout(io.StringIO()):
+                code = self.main([*self.arguments(seed, reference), "-q"])
+            if code not in (0, 3):
                 raise RuntimeError(f"equirate fit failed with seed {seed}")
             self.whole[seed] = files(reference)
 
@@ -165,15 +169,13 @@ def overlapping(ground: Ground, pairs: int, rng: random.Random) -> Count:
 def kills(ground: Ground, number: int, rng: random.Random) -> Count:
     """Kill a run that replaces another at some access to a file: the one or the other is there, whole."""
     count = Count("kills while a folder is replaced")
-    ground.put(0)
     points = _accesses(ground)
     for _ in range(number):
-        ground.put(0)
-        at = rng.randint(1, points)
-        code = ground.wait(ground.start(1, before=lambda at=at: kill_at(at)))  # type: ignore[misc]
-        seed = ground.run_in()
-        outcome = {0: "killed, the old run", 1: "killed, the new run"}.get(seed, "killed, neither")  # type: ignore[arg-type]
-        count.add(outcome if code == -signal.SIGKILL else "ended before", seed is not None, f"at {at}: {code}")
+        old, at = ground.run_in(), rng.randint(1, points)
+        code = ground.wait(ground.start(1 - (old or 0), before=partial(kill_at, at)))
+        now = ground.run_in()
+        outcome = "neither" if now is None else "the old run" if now == old else "the new run"
+        count.add(outcome if code == -signal.SIGKILL else "not killed", now is not None, f"at {at}: {code}")
     return count
 
 
