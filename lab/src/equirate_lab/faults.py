@@ -23,6 +23,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -266,13 +267,18 @@ def measure(pairs: int, kills_: int, seed: int = 0, tell: Callable[[str], None] 
         Told of each count when it is complete.
     """
     rng, found = random.Random(seed), []
-    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
+    # Reports are text: to draw a page takes longer than everything else, and the folder is the same to write.
+    no_page = patch.dict(sys.modules, {"altair": None})
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), no_page:
         warnings.simplefilter("ignore")  # of forks beside threads, which is what is tried here
         ground, reads = Ground(Path(name)), Count("reads of a folder that is replaced meanwhile")
         ground.put(0)
         with reading(ground, reads):
             found.append(overlapping(ground, pairs, rng))
-        found += [reads, kills(ground, kills_, rng), threads(pairs)]
-    for count in found:
-        tell(str(count))
+        found.append(reads)
+        for count in found:
+            tell(str(count))
+        for last in (partial(kills, ground, kills_, rng), partial(threads, pairs)):
+            found.append(last())
+            tell(str(found[-1]))
     return found
