@@ -4,8 +4,8 @@
 ``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
 ``equirate-lab monitor`` how often monitors raise false alarms and how soon true ones,
 ``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
-``equirate-lab faults`` how a run withstands kills and concurrent runs, ``equirate-lab export`` compares ONNX models with
-Python, and ``equirate-lab datasets`` lists the data sets.
+``equirate-lab faults`` how folders withstand kills and concurrent runs, ``equirate-lab export`` compares ONNX models
+with Python, and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
