@@ -121,6 +121,38 @@ def test_letters_that_the_output_does_not_have_are_escaped() -> None:
     assert "Traceback" not in done.stderr
 
 
+# -- the end of the process -----------------------------------------------------------------------
+
+
+def test_the_process_ends_without_finalising_python(tmp_path: Path) -> None:
+    """Arrow's threads abort a process that finalises Python while they free a block of a table."""
+    table = tmp_path / "header.csv"
+    table.write_text("a,b\n")
+    code = (
+        "import atexit, sys, equirate.cli\n"
+        "class Late:\n"
+        "    def __del__(self): print('finalised', flush=True)\n"
+        "late = Late()\n"
+        "atexit.register(print, 'exit function')\n"
+        f"sys.argv = ['equirate', 'audit', {str(table)!r}, '--label', 'a', '--prediction', 'b', '--attributes', 'a']\n"
+        "sys.exit(equirate.cli.main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "exit function\n")
+    assert done.stderr.count("\n") == 1
+    assert "has a header but no rows" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_header_alone_is_refused_every_time(people: Path, fitted: Path, tmp_path: Path) -> None:
+    table = tmp_path / "header.csv"
+    table.write_text(people.read_text().partition("\n")[0] + "\n")
+    command = [sys.executable, "-m", "equirate.cli", "predict", str(fitted), str(table), "--quiet"]
+    for _ in range(40):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (2, f"equirate: {table} has a header but no rows\n")
+
+
 # -- a narrow terminal ----------------------------------------------------------------------------
 
 

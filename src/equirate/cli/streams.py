@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import io
 import json as json_
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 CLOSED = "it is closed"
 
@@ -68,3 +70,12 @@ def write(text: str) -> None:
 def silence() -> None:
     """Discard everything that is written from now on, also what is flushed when Python exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process with an exit code after the registered exit functions, without finalising Python."""
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
