@@ -134,7 +134,8 @@ def test_the_process_ends_without_finalising_python(tmp_path: Path) -> None:
         "    def __del__(self): print('finalised', flush=True)\n"
         "late = Late()\n"
         "atexit.register(print, 'exit function')\n"
-        f"sys.argv = ['equirate', 'audit', {str(table)!r}, '--label', 'a', '--prediction', 'b', '--attributes', 'a']\n"
+        f"sys.argv = ['equirate', 'audit', {str(table)!r}, '--label', 'a', '--prediction', 'b', '--attributes', 'a',"
+        " '-q']\n"
         "sys.exit(equirate.cli.main())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
