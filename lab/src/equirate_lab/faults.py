@@ -276,7 +276,8 @@ def measure(pairs: int, kills_: int, seed: int = 0, tell: Callable[[str], None] 
     rng, found = random.Random(seed), []
     # Reports are text: to draw a page takes longer than everything else, and the folder is the same to write.
     no_page = patch.dict(sys.modules, {"altair": None})
-    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), no_page:
+    same_date = patch.dict(os.environ, {"SOURCE_DATE_EPOCH": "0"})  # equal runs then write equal bytes
+    with tempfile.TemporaryDirectory() as name, warnings.catch_warnings(), no_page, same_date:
         warnings.simplefilter("ignore")  # of forks beside threads, which is what is tried here
         ground, reads = Ground(Path(name)), Count("reads of a folder that is replaced meanwhile")
         ground.put(0)
