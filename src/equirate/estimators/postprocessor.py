@@ -45,7 +45,7 @@ from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
 from .promises import of_thresholds
 from .provenance import keep_provenance
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
+from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .saving import plain_postprocessor
 
 Array = NDArray[np.float64]
@@ -272,7 +272,7 @@ class RatePostprocessor(Judged):
         self._classifier = replace(mixture, members=serving)
         served = (SERVED,) if self.status_.certified and not used_as_given(self.estimator, self.cv) else ()
         self.notes_ = (*self.status_.advice, *scored.notes, *(served if self.estimator is not None else ()))
-        for text in self.status_.warnings():
+        for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     def _mixture(self, model: Thresholds, sample: Sample, times: int) -> tuple[Classifier, Status]:

@@ -44,7 +44,7 @@ from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
 from .promises import chosen, promised
 from .provenance import keep_provenance
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
+from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scores import (
@@ -378,7 +378,7 @@ class RateClassifier(Judged):
 
     def _tell(self) -> None:
         """Warn, from where the user called `fit`, of what was not reached."""
-        for text in self.status_.warnings():
+        for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------

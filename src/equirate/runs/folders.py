@@ -164,7 +164,7 @@ def _opened(path: Path) -> Model:
             refuse_mixed(path, _text(described["run"]))
         trained = _trained(path, kind, described, len(encoder.features), labels)
         return Model(trained, labels, encoder, kinds, weight, *_reading(described))
-    except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (EquirateError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 
 
