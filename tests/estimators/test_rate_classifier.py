@@ -307,9 +307,9 @@ def test_the_promise_holds_on_the_parts_it_was_made_for(fitted) -> None:
     assert estimator.evaluate(X, y, sensitive_features=attributes)["max_violation"] <= 1e-3
     free = classifier(objective=eq.minimize(eq.error_rate()), constraints=[]).fit(X, y)
     gap = abs(eq.positive_rate(A) - eq.positive_rate(B))
-    unconstrained = gap.evaluate(y, free.predict_pmf(X)[:, 1], attributes)
+    unconstrained = gap.evaluate(y, free.predict_pmf(X)[:, 1], attributes=attributes)
     assert unconstrained > 0.15
-    assert gap.evaluate(y, estimator.predict_pmf(X)[:, 1], attributes) < unconstrained / 2
+    assert gap.evaluate(y, estimator.predict_pmf(X)[:, 1], attributes=attributes) < unconstrained / 2
 
 
 def test_evaluate_agrees_with_the_expressions(fitted) -> None:
@@ -318,7 +318,7 @@ def test_evaluate_agrees_with_the_expressions(fitted) -> None:
     p = estimator.predict_pmf(X)[:, 1]
     assert numbers["objective"] == pytest.approx(eq.error_rate().evaluate(y, p))
     constraint = estimator.problem_.constraints[0]
-    assert numbers["constraints"][0]["violation"] == pytest.approx(constraint.evaluate(y, p, attributes))
+    assert numbers["constraints"][0]["violation"] == pytest.approx(constraint.evaluate(y, p, attributes=attributes))
 
 
 def test_stochastic_predictions_follow_the_pmf_and_repeat(fitted) -> None:

@@ -109,7 +109,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
             Evaluation.of(
                 problem,
                 sample.examples,
-                classifier.positive_probability(sample.X, sample.examples.columns),
+                classifier.positive_probability(sample.X, attributes=sample.examples.columns),
                 cells=cells,
             )
             for classifier in (served if name == "test" else found)

@@ -99,7 +99,7 @@ class Judged(ClassifierMixin, BaseEstimator):
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
         classifier = self.classifier_
-        decided = classifier.members.decide(X, attributes)
+        decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
             return decided[:, 0].astype(int)
         return classifier._pick(decided, self._uniform(X, key))
@@ -240,13 +240,14 @@ class Judged(ClassifierMixin, BaseEstimator):
         ``cells`` are those of the problem on the sample, where they are known already.
         """
         classifier = self.classifier_ if classifier is None else classifier
-        predictions = classifier.positive_probability(sample.X, sample.examples.columns)
+        predictions = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
         return Evaluation.of(self.problem_, sample.examples, predictions, confidence, cells)
 
     def evaluate(
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
@@ -260,10 +261,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
         method: str = "approximate",
         clusters: Any = None,
         correction: str | None = None,
@@ -277,7 +278,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         with joined():
             sample = self._judged(X, y, sensitive_features, sample_weight)
             constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-            predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
+            predictions = self.classifier_.positive_probability(sample.X, attributes=sample.examples.columns)
             return certify(
                 constraints,
                 sample.examples,
@@ -293,10 +294,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         self,
         X: Any = None,
         y: ArrayLike | None = None,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
         baseline: Any = None,
         frontier: Any = None,
     ) -> Report:

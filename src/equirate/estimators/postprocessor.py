@@ -188,7 +188,9 @@ class RatePostprocessor(Judged):
             tags.classifier_tags.poor_score = bool(inner.classifier_tags and inner.classifier_tags.poor_score)
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Train the classifier on folds and on everything, and choose the thresholds on out-of-fold scores.
 
         Parameters
@@ -264,7 +266,7 @@ class RatePostprocessor(Judged):
         mixture, status = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
         self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
-        decided = mixture.positive_probability(scores, chosen.columns)
+        decided = mixture.positive_probability(scores, attributes=chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
         self.train_ = Evaluation.of(self.problem_, examples.take(seen), mean)
         members: Any = mixture.members
@@ -326,11 +328,13 @@ class RatePostprocessor(Judged):
         note = "The classifier with the threshold that it was trained with."
         return name_of(self.estimator_), note, self._labels(self.estimator_.predict(X)).astype(float)
 
-    def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
-        return self._by_class(self.classifier_.positive_probability(X, self._attributes(X, sensitive_features)))
+        return self._by_class(
+            self.classifier_.positive_probability(X, attributes=self._attributes(X, sensitive_features))
+        )
 
-    def predict(self, X: Any, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -348,7 +352,7 @@ class RatePostprocessor(Judged):
             return self._named(self._hashed(X, key, attributes))
         if key is not None:
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        return self._named(classifier.predict(X, attributes, random_state=self._draws))
+        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is not None:

@@ -259,6 +259,7 @@ class RateClassifier(Judged):
         self,
         X: Any,
         y: ArrayLike | None = None,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -417,7 +418,7 @@ class RateClassifier(Judged):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -443,7 +444,7 @@ class RateClassifier(Judged):
                 EquirateWarning,
                 stacklevel=2,
             )
-        return self._named(classifier.predict(X, attributes, random_state=self._draws))
+        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
@@ -459,17 +460,17 @@ class RateClassifier(Judged):
         columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
         return columns if self.missing == "refuse" else fill_missing(columns)
 
-    def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
         attributes = self._attributes(X, sensitive_features)
-        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes))
+        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes=attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
     predict_log_proba = Absent(NO_LOG_PROBABILITY)
     partial_fit = Absent(NO_PARTIAL_FIT)
 
     @told_if_absent(_has_score, NO_SCORE)
-    def decision_function(self, X: Any, sensitive_features: Any = None) -> Array:
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
 
         A mixture made deterministic has the mean score of its members, moved just across 0 where the member that
@@ -523,7 +524,7 @@ class RateClassifier(Judged):
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         free = self._outputs.get("unconstrained")
-        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes))
+        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes=attributes))
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
@@ -534,9 +535,9 @@ class RateClassifier(Judged):
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         levels: Sequence[float],
         test: tuple[Any, ...] | None = None,
     ) -> Frontier:

@@ -120,6 +120,7 @@ class RateScorer:
         estimator: Any,
         X: Any,
         y_true: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:

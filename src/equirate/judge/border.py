@@ -26,9 +26,9 @@ def certify(
     constraints: Any,
     y_true: ArrayLike,
     y_pred: ArrayLike,
+    *,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
-    *,
     confidence: float = 0.95,
     method: str = "approximate",
     clusters: Any = None,
@@ -85,9 +85,9 @@ def certify(
 def audit(
     y_true: ArrayLike,
     y_pred: ArrayLike,
+    *,
     attributes: Any,
     sample_weight: ArrayLike | None = None,
-    *,
     pos_label: Any = None,
     confidence: float = 0.95,
     smallest: int = SMALLEST,
@@ -120,7 +120,7 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.choice(["Female", "Male"], 2000)
     >>> y = rng.random(2000) < 0.4
-    >>> found = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), {"sex": sex})
+    >>> found = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), attributes={"sex": sex})
     >>> found.findings[0].rate, found.findings[0].clear
     ('tpr', True)
     """
@@ -130,15 +130,22 @@ def audit(
     decided = binary(y_pred, "y_pred")
     same_length(decided, len(examples), "y_pred")
     columns = {name: examples.column(name) for name in examples.columns}
-    return _audit.audit(examples.labels, decided, columns, examples.weights, confidence=confidence, smallest=smallest)
+    return _audit.audit(
+        examples.labels,
+        decided,
+        attributes=columns,
+        sample_weight=examples.weights,
+        confidence=confidence,
+        smallest=smallest,
+    )
 
 
 def power(
     constraints: Any,
     y: ArrayLike,
+    *,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
-    *,
     confidence: float = 0.95,
     power: float = 0.8,
     rates: Mapping[str, float] | None = None,
@@ -169,7 +176,7 @@ def power(
     >>> import equirate as eq
     >>> y, women = np.repeat([1, 0], 1000), np.arange(2000) % 7 == 0
     >>> sex = np.where(women, "F", "M")
-    >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, {"sex": sex})
+    >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, attributes={"sex": sex})
     >>> print(found.constraints[0])
     with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
     cannot be certified at 95%; about 690 would do, or 0.12

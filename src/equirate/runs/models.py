@@ -112,7 +112,13 @@ class Trained:
         if self.estimator is None:
             return None
         named = labels.named(part.positive)
-        return self.estimator.report(self.features(part.X), named, part.attributes, part.weights, confidence)
+        return self.estimator.report(
+            self.features(part.X),
+            named,
+            sensitive_features=part.attributes,
+            sample_weight=part.weights,
+            confidence=confidence,
+        )
 
     @property
     def interrupted(self) -> bool:
@@ -169,7 +175,9 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
 def _game(prepared: Prepared, tell: Teller) -> Trained:
     train, labels = prepared.train, prepared.labels
     estimator = estimator_of(prepared, tell)
-    estimator.fit(train.X, labels.named(train.positive), train.attributes, train.weights)
+    estimator.fit(
+        train.X, labels.named(train.positive), sensitive_features=train.attributes, sample_weight=train.weights
+    )
     estimator.set_params(verbose=False)
     return Trained(prepared.settings.model, estimator, estimator.classifier_, estimator.problem_)
 
@@ -203,5 +211,7 @@ def _thresholds(prepared: Prepared) -> Trained:
         random_state=settings.seed,
         **options,
     )
-    estimator.fit(scorer(part.X), labels.named(part.positive), part.attributes, part.weights)
+    estimator.fit(
+        scorer(part.X), labels.named(part.positive), sensitive_features=part.attributes, sample_weight=part.weights
+    )
     return Trained("thresholds", estimator, estimator.classifier_, estimator.problem_, scorer)

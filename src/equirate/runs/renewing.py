@@ -156,7 +156,14 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
     decided = members.decide(X)
     distinct = np.unique(decided, axis=1, return_index=True)[1]
     columns = [decided[:, k].astype(np.int8) for k in distinct]
-    solution = eq.solve(problem, np.zeros((len(rows), 1)), rows.positive, rows.attributes, rows.weights, model=columns)
+    solution = eq.solve(
+        problem,
+        np.zeros((len(rows), 1)),
+        rows.positive,
+        attributes=rows.attributes,
+        sample_weight=rows.weights,
+        model=columns,
+    )
     mixture = solution.polish()
     places = {id(column): int(k) for column, k in zip(columns, distinct, strict=True)}
     found: Any = mixture.members
