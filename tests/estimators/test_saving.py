@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -276,30 +275,3 @@ def test_arrays_must_fit_together(content: Any) -> None:
     assert "does not know" in refused(manifest, {**arrays, "surprise": np.ones(2)})
     assert "do not fit together" in refused(manifest, {**arrays, "end.multipliers": np.ones((1, 7))})
     assert "same rounds" in refused(manifest, {**arrays, "history.round": np.ones(77)})
-
-
-# -- files of version 1 ---------------------------------------------------------------------------
-
-OLD = Path(__file__).parent / "files"
-EXPECTED = json.loads((OLD / "expected.json").read_text())
-
-
-@pytest.mark.parametrize("name", EXPECTED["expected"])
-def test_files_of_version_1_still_load(tmp_path: Path, name: str) -> None:
-    """Written by version 0.1.0, with what it predicted on forty rows."""
-    loaded, expected = eq.load(OLD / f"{name}.equirate"), EXPECTED["expected"][name]
-    people = pd.DataFrame({"sex": EXPECTED["sex"], "old": EXPECTED["old"]})
-    scored = isinstance(loaded, eq.RatePostprocessor)
-    given: Any = np.array(EXPECTED["scores" if scored else "X"])
-    people = people if scored else None
-    if hasattr(loaded, "feature_names_in_"):
-        given = pd.DataFrame(given, columns=list("abc")).astype("float32")
-    np.testing.assert_array_equal(loaded.predict_pmf(given, sensitive_features=people)[:, 1], expected["pmf"])
-    np.testing.assert_array_equal(loaded.predict(given, sensitive_features=people), expected["predict"])
-    assert str(loaded.status_) == expected["status"]
-    numbers = re.compile(r"[-+]?\d+\.\d{4}")  # the layout of reports may change, what they say of a file may not
-    assert set(numbers.findall(expected["report"])) <= set(numbers.findall(str(loaded.report())))
-    loaded.save(tmp_path / "new")
-    again = eq.load(tmp_path / "new")
-    np.testing.assert_array_equal(again.predict(given, sensitive_features=people), expected["predict"])
-    assert str(again.report()) == str(loaded.report())

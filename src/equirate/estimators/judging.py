@@ -59,6 +59,7 @@ class Judged(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     problem_: Problem
     notes_: Sequence[str]
+    salt_: int
 
     @property
     def classifier_(self) -> Classifier:

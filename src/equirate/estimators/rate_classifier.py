@@ -351,7 +351,7 @@ class RateClassifier(Judged):
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
-        self.salt_: int | None = int(stream("salt", self.seed_).integers(2**63))
+        self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._end = _end_of(solution, outcome) if is_linear(self.model) else None
         held = training.held()
         self._evaluations = {
@@ -450,7 +450,7 @@ class RateClassifier(Judged):
         if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
             # the bits of NaN differ: it is hashed as a number that nothing else is
             X = np.where(np.isnan(X), np.float32(-3.4e38), X)
-        return hashed_uniform(X, getattr(self, "salt_", None), key)
+        return hashed_uniform(X, self.salt_, key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
-from .._core.hashing import row_hashes, salted_keys, salted_rows, uniform
+from .._core.hashing import salted_keys, salted_rows, uniform
 from .._core.peers import joined
 from .._core.seeds import stream
 from ..data.examples import Examples, by_label, to_numpy
@@ -93,9 +93,7 @@ class Classifier:
             return decided[:, 0].astype(int)
         return self._pick(decided, stream("predict", random_state).random(len(decided)))
 
-    def predict_hashed(
-        self, X: Any, *, attributes: Any = None, salt: int | None = 0, key: Any = None
-    ) -> NDArray[np.int_]:
+    def predict_hashed(self, X: Any, *, attributes: Any = None, salt: int = 0, key: Any = None) -> NDArray[np.int_]:
         """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
 
         Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
@@ -164,16 +162,13 @@ class Classifier:
         return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
 
 
-def hashed_uniform(X: Any, salt: int | None = 0, key: Any = None) -> Array:
-    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows.
-
-    Without a salt (None) rows count in double precision, as files of version 1 have it.
-    """
+def hashed_uniform(X: Any, salt: int = 0, key: Any = None) -> Array:
+    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows."""
     if key is not None:
         keys = to_numpy(key)
         rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
         if keys.shape != (rows,):
             raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
-        return uniform(salted_keys(keys, salt or 0))
+        return uniform(salted_keys(keys, salt))
     X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
-    return uniform(row_hashes(features(X)) if salt is None else salted_rows(features(X), salt))
+    return uniform(salted_rows(features(X), salt))

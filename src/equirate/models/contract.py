@@ -222,7 +222,6 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
 KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
-    "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
     "posterior": ("equirate.models.plug_in", "PlugInMembers"),
     "forests": ("equirate.models.forest_members", "ForestMembers"),
     "side_by_side": ("equirate.models.side_by_side", "SideBySide"),
