@@ -241,7 +241,7 @@ def test_categories_in_a_frame(library: str, tmp_path: Path) -> None:
     clf = eq.RateClassifier(ERROR, PARITY, model=model, random_state=0)
     clf.fit(frame, Y, sensitive_features=PEOPLE)
     assert clf.categories_ == {"colour": ["blue", "green", "red"]}
-    assert clf.evaluate(frame, Y, sensitive_features=PEOPLE)["objective"] < 0.4
+    assert clf.evaluate(frame, Y, sensitive_features=PEOPLE).objective < 0.4
     if library == "sklearn":
         with pytest.raises(eq.FileError, match="over categories"):
             clf.save(tmp_path / "model")

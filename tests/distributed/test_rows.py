@@ -55,9 +55,9 @@ def fitted(together, size, features=X, unequal=False, **settings):
 
 
 def numbers(evaluation):
-    flat = [evaluation["objective"], evaluation["positive_rate"], evaluation["low"], evaluation["high"]]
-    flat += [value for c in evaluation["constraints"] for value in (c["left"], c["violation"], c["low"], c["high"])]
-    return np.array(flat + [s["predicted"] for s in evaluation["slices"]])
+    flat = [evaluation.objective, evaluation.positive_rate, evaluation.low, evaluation.high]
+    flat += [value for c in evaluation.constraints for value in (c.left, c.violation, c.low, c.high)]
+    return np.array(flat + [s.predicted for s in evaluation.slices])
 
 
 def differing(own, other, features=X):
@@ -78,9 +78,7 @@ def test_any_number_of_processes_comes_to_the_same_classifier(together, kind, en
             np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
             assert own.status_.objective == pytest.approx(reference.status_.objective, abs=1e-6)
             for part, evaluation in own.parts_.items():
-                np.testing.assert_allclose(
-                    numbers(evaluation.as_dict()), numbers(reference.parts_[part].as_dict()), atol=1e-6
-                )
+                np.testing.assert_allclose(numbers(evaluation), numbers(reference.parts_[part]), atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 160], ids=["one feature", "few rows for each feature"])
@@ -252,6 +250,6 @@ def test_alone_a_process_counts_its_own_rows(together):
         with alone():
             own = eq.RateClassifier(eq.minimize(eq.error_rate()), random_state=rank)
             part = cut(2)[rank]
-            return own.fit(X[part], Y[part]).evaluate(X[part], Y[part])["slices"][0]["examples"]
+            return own.fit(X[part], Y[part]).evaluate(X[part], Y[part]).slices[0].examples
 
     assert raised(together(2, work)) == [N // 2, N // 2]

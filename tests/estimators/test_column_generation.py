@@ -27,7 +27,7 @@ def test_it_is_no_worse_than_a_game_on_the_data_given():
     for game in (GAME, {}):
         clf = eq.RateClassifier(*problem, random_state=0, **game).fit(X, y, sensitive_features=attributes)
         assert clf.status_.feasible
-        reached.append(clf.evaluate(X, y, sensitive_features=attributes)["objective"])
+        reached.append(clf.evaluate(X, y, sensitive_features=attributes).objective)
     assert reached[1] >= reached[0] - 1e-6
 
 

@@ -57,8 +57,8 @@ def test_what_is_deployed_is_the_uniform_mixture_of_the_folds(cross) -> None:
     assert cross.certification_.method == "cross"
     # Out-of-fold numbers are those of rows that were not seen: near to, and not the same as, the deployed one's here.
     told = cross.evaluate(X, Y, sensitive_features=PEOPLE)
-    assert cross.status_.objective != told["objective"]
-    assert cross.status_.objective == pytest.approx(told["objective"], abs=0.03)
+    assert cross.status_.objective != told.objective
+    assert cross.status_.objective == pytest.approx(told.objective, abs=0.03)
 
 
 def test_a_certificate_is_about_every_constraint_and_within_bounds(cross) -> None:

@@ -101,7 +101,7 @@ def test_pos_label_turns_the_problem_round(make) -> None:
     share = fitted.predict_pmf(X)[:, list(fitted.classes_).index("bad")].mean()
     assert 0.1 < share <= 0.2 + 1e-3
     assert (fitted.predict(X) == "bad").mean() == pytest.approx(share, abs=0.05)
-    assert fitted.evaluate(X, names)["constraints"][0]["left"] == pytest.approx(share)
+    assert fitted.evaluate(X, names).constraints[0].left == pytest.approx(share)
     assert "predicted 'bad'" in str(fitted.report(X, names))
     assert (fitted.predict(X) == names).mean() > 0.7
     with pytest.raises(eq.DataError, match="pos_label 'worse' is not among the labels"):
@@ -142,7 +142,7 @@ def test_an_old_models_predictions_are_read_in_the_labels_of_y(make) -> None:
     options = {} if make is classifier else {"estimator": LogisticRegression().fit(X, names)}
     people = {"old": np.where(OLD == 1, "yes", "no")}
     fitted = make([eq.churn("old") <= 0.1], **options).fit(X, names, sensitive_features=people)
-    assert fitted.evaluate(X, names, sensitive_features=people)["constraints"][0]["left"] <= 0.1 + 1e-3
+    assert fitted.evaluate(X, names, sensitive_features=people).constraints[0].left <= 0.1 + 1e-3
 
 
 @BOTH
@@ -159,8 +159,8 @@ def test_certificates_and_reports(make) -> None:
     fitted = fitted_as(make)
     (verdict,) = fitted.certify(X, Y, sensitive_features=PEOPLE, confidence=0.9)
     numbers = fitted.evaluate(X, Y, sensitive_features=PEOPLE, confidence=0.9)
-    assert verdict.violation == pytest.approx(numbers["constraints"][0]["violation"])
-    assert verdict.verdict == numbers["constraints"][0]["verdict"]
+    assert verdict.violation == pytest.approx(numbers.constraints[0].violation)
+    assert verdict.verdict == numbers.constraints[0].verdict
     assert verdict.confidence == 0.9
     assert list(fitted.report().parts) == list(fitted.parts_)
     assert list(fitted.report(X, Y, sensitive_features=PEOPLE).parts) == [*fitted.parts_, "test"]

@@ -79,9 +79,9 @@ def test_status_report_and_file_speak_of_the_classifier_that_predicts(fitted, ou
             status.certified is False
         )
     told = estimator.evaluate(X, Y, sensitive_features=PEOPLE)
-    assert told["objective"] == pytest.approx(by_hand(estimator, p)[0])
-    assert max(c["violation"] for c in told["constraints"]) == pytest.approx(by_hand(estimator, p)[1])
-    assert told["undecided"] == pytest.approx(np.mean((p > 0) & (p < 1)))
+    assert told.objective == pytest.approx(by_hand(estimator, p)[0])
+    assert max(c.violation for c in told.constraints) == pytest.approx(by_hand(estimator, p)[1])
+    assert told.undecided == pytest.approx(np.mean((p > 0) & (p < 1)))
     np.testing.assert_array_equal(loaded.predict_pmf(X), estimator.predict_pmf(X))
     np.testing.assert_array_equal(loaded.predict(X), estimator.predict(X))
     assert loaded.status_ == status

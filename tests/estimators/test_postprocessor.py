@@ -198,7 +198,7 @@ def test_string_labels(data: Data) -> None:
     assert set(post.predict(data.X)) <= {"no", "yes"}
     plain = RatePostprocessor(FrozenEstimator(data.base), eq.maximize(eq.f1())).fit(data.X, data.y)
     assert post.train_.objective == pytest.approx(plain.train_.objective, abs=1e-6)
-    assert post.evaluate(data.X, pd.Series(names))["objective"] == pytest.approx(post.train_.objective)
+    assert post.evaluate(data.X, pd.Series(names)).objective == pytest.approx(post.train_.objective)
     for wrong in (data.y, np.where(data.y == 1, "yes", "maybe")):
         with pytest.raises(eq.DataError, match="labels that the estimator was trained on"):
             post.fit(data.X, wrong)
@@ -215,7 +215,7 @@ def test_a_frame_with_attribute_columns_needs_nothing_else(data: Data) -> None:
             base, eq.minimize(eq.error_rate()), eq.demographic_parity(eq.attr("sex"), tolerance=0.05), groups=groups
         ).fit(frame, data.y)
         assert post.train_.violation <= 1e-6
-        assert post.evaluate(frame, data.y)["objective"] == pytest.approx(post.train_.objective)
+        assert post.evaluate(frame, data.y).objective == pytest.approx(post.train_.objective)
         assert len(post.predict(frame)) == len(frame)
     # Attributes may be given beside the frame instead.
     bare = frame.drop(columns=["g", "sex"])

@@ -102,7 +102,7 @@ def test_small_cells_are_left_out_and_named() -> None:
     assert ("sex == 'X'", 10) in found.left_out
     assert all(each.examples >= 30 for each in found.findings)
     assert not any("'X'" in each.group for each in found.findings)
-    assert found.as_dict()["left_out"][0]["examples"] < 30
+    assert found.to_dict()["left_out"][0]["examples"] < 30
 
 
 @given(st.floats(0.1, 10))

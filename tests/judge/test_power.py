@@ -123,7 +123,7 @@ def test_what_is_printed() -> None:
     assert "no examples of some group" in text
     assert [part.certifiable for part in found.constraints] == [False, True, None, False, False]
     assert not found.certifiable
-    assert json.loads(json.dumps(found.as_dict()))["power"] == 0.8
+    assert json.loads(json.dumps(found.to_dict()))["power"] == 0.8
 
 
 @pytest.mark.parametrize(

@@ -79,12 +79,12 @@ def test_sizes_of_slices() -> None:
 
 
 def test_a_dict_of_plain_numbers_for_json() -> None:
-    found = evaluated().as_dict()
+    found = evaluated().to_dict()
     back = json.loads(json.dumps(found, allow_nan=False))
     assert back["objective"] == found["objective"]
     assert back["constraints"][1]["constraint"] == "positive_rate() <= 0.25"
-    assert back["max_violation"] == evaluated().violation
-    assert json.loads(json.dumps(evaluated(eq.Problem(eq.minimize(eq.log_loss()))).as_dict()))["max_violation"] == 0
+    assert back["violation"] == evaluated().violation
+    assert json.loads(json.dumps(evaluated(eq.Problem(eq.minimize(eq.log_loss()))).to_dict()))["violation"] == 0
 
 
 def test_families_are_written_out() -> None:

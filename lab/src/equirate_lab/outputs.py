@@ -78,10 +78,10 @@ def differences(people: People, problem: str) -> NDArray[np.float64]:
         for k, part in enumerate(parts):
             one, other = mixture.evaluate(**part), single.evaluate(**part)
             found[split, k] = (
-                one["objective"],
-                one["max_violation"],
-                sign * (other["objective"] - one["objective"]),
-                other["max_violation"] - one["max_violation"],
+                one.objective,
+                one.violation,
+                sign * (other.objective - one.objective),
+                other.violation - one.violation,
             )
     return found
 

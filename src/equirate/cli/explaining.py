@@ -15,7 +15,7 @@ def explain(text: str, json: bool) -> int:
     from ..runs.jsons import as_json
 
     found = explained(text)
-    sys.stdout.write(as_json(found.as_dict()) if json else f"{found}\n")
+    sys.stdout.write(as_json(found.to_dict()) if json else f"{found}\n")
     return 0 if found.possible else BAD_INPUT
 
 

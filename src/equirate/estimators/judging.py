@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,6 +39,7 @@ from ..problem.problem import Objective, Problem
 from ..reports.report import Report
 from . import explaining, exporting, files, reporting, state
 from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .keys import warn_few_keys
 from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
@@ -103,7 +105,8 @@ class Judged(ClassifierMixin, BaseEstimator):
         decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
             return decided[:, 0].astype(int)
-        return classifier._pick(decided, self._uniform(X, key))
+        warn_few_keys(key)
+        return classifier.pick(decided, self._uniform(X, key))
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up."""
@@ -252,11 +255,27 @@ class Judged(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-    ) -> dict[str, Any]:
-        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
+    ) -> Evaluation:
+        """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
+
+        Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
+        `to_frame` a data frame. `report` is the same for a person.
+        """
         check_is_fitted(self, "classifier_")
         with joined():
-            return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
+            return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy of `predict`, as scikit-learn's classifiers do; `equirate.scorer` scores by a problem."""
+        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        return float(accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
 
     def certify(
         self,

@@ -91,7 +91,7 @@ class Classifier:
         decided = self.members.decide(X, attributes=attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
-        return self._pick(decided, stream("predict", random_state).random(len(decided)))
+        return self.pick(decided, stream("predict", random_state).random(len(decided)))
 
     def predict_hashed(self, X: Any, *, attributes: Any = None, salt: int = 0, key: Any = None) -> NDArray[np.int_]:
         """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
@@ -109,9 +109,10 @@ class Classifier:
         decided = self.members.decide(X, attributes=attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
-        return self._pick(decided, hashed_uniform(X, salt, key))
+        return self.pick(decided, hashed_uniform(X, salt, key))
 
-    def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
+    def pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
+        """The decision, 0 or 1, of the member that each number in [0, 1) draws."""
         return decided[np.arange(len(decided)), self.drawn(u)].astype(int)
 
     def drawn(self, u: Array) -> NDArray[np.intp]:

@@ -104,7 +104,7 @@ class Audit:
         """How many differences were looked at, which every interval allows for."""
         return len(self.findings)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "examples": self.examples,

@@ -183,7 +183,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     found = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
     )
-    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.as_dict()}, Exit.DONE)
+    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ In: a `Prepared` table and the name of a model. Out: a `Trained` model: one inte
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,8 @@ class Trained:
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
-        return Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence).as_dict()
+        found = Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence)
+        return {**asdict(found), "violation": found.violation}
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
         """The estimator's own report on a part; None where there is no estimator."""
