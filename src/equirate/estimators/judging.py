@@ -20,6 +20,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.choices import CertificateMethod, Correction, Missing
 from .._core.errors import DataError, EquirateError, FileError
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
@@ -56,7 +57,7 @@ class Judged(ClassifierMixin, BaseEstimator):
     objective: Objective
     constraints: Any
     pos_label: Any
-    missing: str
+    missing: Missing
     random_state: Any
     classes_: NDArray[Any]
     problem_: Problem
@@ -285,9 +286,9 @@ class Judged(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        method: str = "approximate",
+        method: CertificateMethod = "approximate",
         clusters: Any = None,
-        correction: str | None = None,
+        correction: Correction | None = None,
     ) -> Certificates:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
 

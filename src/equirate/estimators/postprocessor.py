@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
 from .._core.hashing import salted, uniform
 from .._core.peers import joined
@@ -152,13 +153,13 @@ class RatePostprocessor(Judged):
         groups: Any = None,
         cv: Any = 5,
         refit: bool = True,
-        output: str = "hashed",
+        output: ThresholdOutput = "hashed",
         n_rounds: int = 300,
         confidence: float | None = None,
-        confidence_method: str = "cross",
+        confidence_method: ConfidenceMethod = "cross",
         pos_label: Any = None,
-        missing: str = "refuse",
-        on_interrupt: str = "raise",
+        missing: Missing = "refuse",
+        on_interrupt: OnInterrupt = "raise",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:

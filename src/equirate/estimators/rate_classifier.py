@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
 from .._core.peers import joined
 from .._core.seeds import stream
@@ -25,6 +26,7 @@ from .._core.threads import undisturbed
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..export.model import Export
+from ..game.algorithms import Algorithm
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
@@ -201,23 +203,23 @@ class RateClassifier(Judged):
         objective: Objective,
         constraints: Any = (),
         *,
-        algorithm: Any = "auto",
+        algorithm: AlgorithmName | Algorithm = "auto",
         model: Any = "linear",
         groups: Any = None,
-        output: str = "hashed",
+        output: Output = "hashed",
         n_rounds: int | None = None,
         theta_step: float | Sequence[float] | None = None,
         lambda_step: float | Sequence[float] | None = None,
         validation: float = 0.25,
         two_sets: bool = False,
         confidence: float | None = None,
-        confidence_method: str = "cross",
+        confidence_method: ConfidenceMethod = "cross",
         scale: bool = True,
         pos_label: Any = None,
-        missing: str = "refuse",
+        missing: Missing = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
-        on_interrupt: str = "raise",
+        on_interrupt: OnInterrupt = "raise",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,

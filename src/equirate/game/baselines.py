@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._core.choices import LossName
 from .._core.errors import AlgorithmError, DataError
 from ..data.cells import Cells
 from ..data.examples import Examples
@@ -38,12 +39,17 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
 def unconstrained(
     X: Any,
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    loss: str = "hinge_loss",
+    loss: LossName = "hinge_loss",
     n_rounds: int = 2500,
     steps: float | Sequence[float] = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
     rule: StepRule[Any] = Adam(),  # noqa: B008  # a frozen setting, not state

@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from .._core.choices import CertificateMethod, Correction
 from .._core.errors import EquirateError
 from ..data.examples import Examples, binary, by_label, predictions_of, same_length
 from ..language.expressions import Constraint
@@ -30,9 +31,9 @@ def certify(
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
     confidence: float = 0.95,
-    method: str = "approximate",
+    method: CertificateMethod = "approximate",
     clusters: Any = None,
-    correction: str | None = None,
+    correction: Correction | None = None,
     random_state: int = 0,
 ) -> _certify.Certificates:
     """Judge constraints on held-out predictions of any classifier: pass, fail or cannot tell.
