@@ -46,9 +46,13 @@ def test_both_languages_say_the_same(case: Case) -> None:
     predicted = np.random.default_rng(0).random(len(ground.y))
     cells = [(ground.group == g) & (ground.y == label) for g in (0, 1) for label in (0, 1)]
     shares = np.array([predicted[cell].sum() for cell in cells]) / len(ground.y)
-    given = (ground.y, predicted, ground.attributes)
-    assert problem.objective.expr.evaluate(*given) == pytest.approx(case.posed.objective.value(shares), abs=1e-12)
-    violations = [c.evaluate(*given) for c in problem.constraints if isinstance(c, eq.Constraint)]
+    given = (ground.y, predicted)
+    assert problem.objective.expr.evaluate(*given, attributes=ground.attributes) == pytest.approx(
+        case.posed.objective.value(shares), abs=1e-12
+    )
+    violations = [
+        c.evaluate(*given, attributes=ground.attributes) for c in problem.constraints if isinstance(c, eq.Constraint)
+    ]
     assert max(violations, default=0.0) == pytest.approx(case.posed.violation(shares), abs=1e-12)
 
 
