@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, FileError
+from .._core.hashing import Hashes
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
@@ -39,6 +40,7 @@ from ..reports.report import Report
 from . import explaining, exporting, files, reporting, state
 from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
 from .scores import refuse_unknown
+from .serving import hashes_of, rows_repeat
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -96,13 +98,36 @@ class Judged(ClassifierMixin, BaseEstimator):
         status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
         return written if status is None else "\n  # ".join([written, *status.summary()])
 
+    def _mixture(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.classifier_
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
-        classifier = self.classifier_
+        """Decisions, 0 and 1, as the hashes of the rows draw them, or from the mixture those of their keys."""
+        classifier = self.classifier_ if key is None else self._mixture()
         decided = classifier.members.decide(X, attributes)
         if classifier.is_deterministic:
             return decided[:, 0].astype(int)
         return classifier._pick(decided, self._uniform(X, key))
+
+    def _row_hashes(self, X: Any) -> Hashes | None:
+        """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
+        return hashes_of(X)
+
+    def _repeat(self, X: Any) -> bool:
+        """Whether rows repeat, in training or here, so that the hashed output is judged by its decisions."""
+        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic or peers().size > 1:
+            return False
+        if getattr(self, "repeats_", False):
+            return True
+        hashes = self._row_hashes(X)
+        return hashes is not None and rows_repeat(hashes)
+
+    def _served(self, X: Any, attributes: Any) -> Array:
+        """What is judged: the decisions that are served where rows repeat, else the mixture's probabilities."""
+        if self._repeat(X):
+            return self._hashed(X, None, attributes).astype(float)
+        return self.classifier_.positive_probability(X, attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up."""
@@ -235,12 +260,14 @@ class Judged(ClassifierMixin, BaseEstimator):
         classifier: Classifier | None = None,
         cells: Cells | None = None,
     ) -> Evaluation:
-        """What a classifier achieves.
+        """What a classifier achieves; without one, what is served.
 
         ``cells`` are those of the problem on the sample, where they are known already.
         """
-        classifier = self.classifier_ if classifier is None else classifier
-        predictions = classifier.positive_probability(sample.X, sample.examples.columns)
+        if classifier is None:
+            predictions = self._served(sample.X, sample.examples.columns)
+        else:
+            predictions = classifier.positive_probability(sample.X, sample.examples.columns)
         return Evaluation.of(self.problem_, sample.examples, predictions, confidence, cells)
 
     def evaluate(
@@ -270,14 +297,15 @@ class Judged(ClassifierMixin, BaseEstimator):
     ) -> Certificates:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
 
-        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. The approximate method judges the
-        mixture's expected rates, the exact one decisions that are drawn from it, once, with ``random_state``.
+        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. Where rows repeat, the decisions
+        that a hashed output returns are judged. Else the approximate method judges the mixture's expected rates, the
+        exact one decisions that are drawn from it, once, with ``random_state``.
         """
         check_is_fitted(self, "classifier_")
         with joined():
             sample = self._judged(X, y, sensitive_features, sample_weight)
             constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-            predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
+            predictions = self._served(sample.X, sample.examples.columns)
             return certify(
                 constraints,
                 sample.examples,
@@ -367,8 +395,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "classifier_")
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
-        hashed = getattr(self, "output", "") == "hashed" and not self.classifier_.is_deterministic
-        return explaining.explained(self, X, features, attributes, self._uniform(features, key) if hashed else None)
+        classifier = self.classifier_ if key is None else self._mixture()
+        hashed = getattr(self, "output", "") == "hashed" and not classifier.is_deterministic
+        draws = self._uniform(features, key) if hashed else None
+        return explaining.explained(self, classifier, X, features, attributes, draws)
 
     def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
         """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.

@@ -78,6 +78,7 @@ _SETTINGS: dict[str, Rule] = {
 OPTIONAL: dict[str, tuple[str, Rule]] = {
     "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
     "salt": ("salt_", Whole(0, 2**63)),
+    "repeats": ("repeats_", FLAG),
     "certification": ("certification_", record(Certification)),
     "provenance": ("provenance_", record(Provenance)),
 }
@@ -91,7 +92,7 @@ _COMMON: dict[str, Rule] = {
     "notes": ListOf(TEXT, 1000),
 }
 _STATUS, _EVALUATION = record(Status), record(Evaluation)
-_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain")
+_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain", "served")
 
 
 @cache
@@ -113,7 +114,7 @@ _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
     "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),
-    "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
+    "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS), {"served": _STATUS}),
     "evaluations": Fields(
         dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), dict.fromkeys(_BESIDE, MapOf(_EVALUATION, 20))
     ),

@@ -43,6 +43,7 @@ def merged(training: Training) -> Training:
         sample=Sample(rows.X, replace(rows.examples, weights=weights), rows.names),
         cells=cells.take(first).weighing(weights),
         parts=Parts(None, everything, None, everything),
+        draws=None if training.draws is None else training.draws.take(first),
     )
 
 

@@ -28,6 +28,7 @@ from ..export.model import Export
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
+from ..game.status import MIXTURE
 from ..judge.evaluation import Evaluation
 from ..models import make_model
 from ..models.derandomised import moved_across
@@ -314,7 +315,8 @@ class RateClassifier(Judged):
         refuse_empty(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples)
-        return Training.of(settings, problem, Sample(features, examples), self.seed_)
+        hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
+        return Training.of(settings, problem, Sample(features, examples), self.seed_, hashes)
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Codes in the place of categories, for a model that splits them, and the model that is told."""
@@ -350,15 +352,17 @@ class RateClassifier(Judged):
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
-        self.salt_: int | None = int(stream("salt", self.seed_).integers(2**63))
+        self.repeats_ = training.draws is not None
+        self.salt_: int | None = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
         self._end = _end_of(solution, outcome) if is_linear(self.model) else None
         held = training.held()
         self._evaluations = {
             name: {
-                part: self._evaluation(sample, classifier=classifier, cells=cells)
-                for part, (sample, cells) in held.items()
+                part: Evaluation.of(self.problem_, one.sample.examples, one.decided(each, salt), cells=one.cells)
+                for part, one in held.items()
             }
-            for name, classifier in outcome.outputs.items()
+            for name, each in outcome.outputs.items()
+            for salt in [outcome.salt if name == "served" else None]
         }
         self._tell()
 
@@ -393,13 +397,20 @@ class RateClassifier(Judged):
     def _kind(self) -> str:
         if "_outputs" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
             check_is_fitted(self, "_outputs")
+        if self.output == "hashed" and "served" in self._outputs:  # rows repeat
+            return "served"
         return "deterministic" if self.output == "deterministic" else "stochastic"
+
+    def _mixture(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.classifier_ if self.output == "deterministic" else self._outputs["stochastic"]
 
     @property
     def status_(self) -> Status:
         """What was reached on the data that the output was chosen on."""
         kind = self._kind
-        return replace(self._statuses[kind], positive_label=self._taken_label())
+        found = replace(self._statuses[kind], positive_label=self._taken_label())
+        return replace(found, speaks_of=MIXTURE) if kind == "stochastic" and len(self.weights_) > 1 else found
 
     @property
     def parts_(self) -> dict[str, Evaluation]:

@@ -90,7 +90,7 @@ def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Repo
     chosen = _as_written(found)
 
     def rates(k: int) -> Any:
-        decided = found.classifiers[k].positive_probability(prepared.test.X, examples.columns)
+        decided = found.decided(k, prepared.test.X, examples.columns)
         return rates_by_slice(problem, examples, decided, found.parts["test"][k].confidence)
 
     every = [rates(k) for k in range(len(found.levels))]

@@ -19,6 +19,7 @@ from .._core.errors import EquirateError, EquirateWarning
 from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
+from ..estimators.serving import hashes_of, rows_repeat
 from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
@@ -81,6 +82,16 @@ class Trained:
         """Probability of predicting positive, example by example."""
         return self.classifier.positive_probability(self.features(X))
 
+    def served(self, X: Any) -> Array:
+        """What is judged: the decisions that are served where rows repeat, else probabilities."""
+        features = self.features(X)
+        if self.estimator is not None:
+            return np.asarray(self.estimator._served(features, None))
+        hashes = hashes_of(features)
+        if hashes is not None and rows_repeat(hashes):
+            return self.classifier.predict_hashed(features, salt=self.salt).astype(float)
+        return self.probabilities(X)
+
     def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
         """Labels, each example always decided the same way; by its key, where one is given."""
         features = self.features(X)
@@ -105,7 +116,7 @@ class Trained:
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
-        return Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence).as_dict()
+        return Evaluation.of(self.problem, part.examples(), self.served(part.X), confidence).as_dict()
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
         """The estimator's own report on a part; None where there is no estimator."""
