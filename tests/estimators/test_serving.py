@@ -69,7 +69,8 @@ def test_three_rows_the_status_is_true_of_predict(confidence):
     clf = eq.RateClassifier(
         eq.maximize(eq.recall()), [eq.positive_rate() <= 0.2], confidence=confidence, random_state=0
     ).fit(THREE, LABELS)
-    assert clf.status_.feasible and clf.predict(THREE).mean() <= 0.201
+    assert clf.status_.feasible
+    assert clf.predict(THREE).mean() <= 0.201
     assert clf.evaluate(THREE, LABELS)["positive_rate"] == clf.predict(THREE).mean()
     # every function of three rows whose positive rate is at most 0.2 predicts 0 for everybody
     shares = np.bincount(DEPARTMENT) / 3000
@@ -115,11 +116,13 @@ def test_the_certificate_says_what_it_speaks_of():
     settings = {"confidence": 0.95, "random_state": 0}
     problem = (eq.minimize(eq.error_rate()), eq.demographic_parity("group", tolerance=0.15))
     hashed = eq.RateClassifier(*problem, **settings).fit(X, y, sensitive_features=people)
-    assert hashed.certification_.method == "split" and "predict(X)" in hashed.certification_.sentence
+    assert hashed.certification_.method == "split"
+    assert "predict(X)" in hashed.certification_.sentence
     assert abs(hashed.certification_.examples - 2000) <= 4
     assert "predict(X)" in str(hashed.status_)
     drawn = eq.RateClassifier(*problem, output="stochastic", **settings).fit(X, y, sensitive_features=people)
-    assert drawn.certification_.method == "cross" and "the mixture" in drawn.certification_.sentence
+    assert drawn.certification_.method == "cross"
+    assert "the mixture" in drawn.certification_.sentence
     assert "the mixture" in str(drawn.status_)
 
 
@@ -144,7 +147,8 @@ def test_files_keep_what_is_served(tmp_path):
     assert (again.predict(X) == clf.predict(X)).all()
     key = np.arange(len(X))
     assert (again.predict(X, key=key) == clf.predict(X, key=key)).all()
-    assert again.status_ == clf.status_ and again.repeats_
+    assert again.status_ == clf.status_
+    assert again.repeats_
     few = slice(0, 5)  # distinct by chance: what is known from training counts
     people_few = {"group": np.array(["a", "b", "a", "b", "a"])}
     y_few = np.array([0, 1, 0, 1, 1])
@@ -177,7 +181,31 @@ def test_distinct_rows_are_as_before():
     y = (X[:, 0] + X[:, 1] + rng.normal(size=1500) > 0.8).astype(int)
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), PARITY, random_state=3)
     clf.fit(X, y, sensitive_features={"group": group})
-    assert not clf.repeats_ and "served" not in clf._outputs
+    assert not clf.repeats_
+    assert "served" not in clf._outputs
     assert clf.salt_ == int(stream("salt", 3).integers(2**63))
     expected = clf._outputs["stochastic"].positive_probability(X)
     assert clf.evaluate(X, y, {"group": group})["positive_rate"] == pytest.approx(expected.mean())
+
+
+# -- thresholds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_thresholds_on_scores_that_repeat(confidence, tmp_path):
+    X, y, people = table(3000, (6, 4), 5)
+    scores = X @ np.random.default_rng(0).normal(size=X.shape[1])
+    post = eq.RatePostprocessor(None, eq.minimize(eq.error_rate()), PARITY, confidence=confidence, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        post.fit(scores, y, sensitive_features=people)
+    decided = post.predict(scores)
+    assert post.repeats_
+    if confidence is None:
+        assert post.status_.feasible == (gap(decided, people) <= 0.051)
+        assert post.train_.objective == pytest.approx(np.mean(decided != y))
+    assert post.evaluate(scores, y, people)["objective"] == pytest.approx(np.mean(decided != y))
+    post.save(tmp_path / "post.equirate")
+    again, key = eq.load(tmp_path / "post.equirate"), np.arange(len(y))
+    assert (again.predict(scores) == decided).all()
+    assert (again.predict(scores, key=key) == post.predict(scores, key=key)).all()

@@ -13,10 +13,10 @@ the approximate one (`judge.estimates`); there is no proof for finite samples, b
 candidates that do not depend on these rows, each tested by exact binomial bounds on drawn decisions at the full level:
 whatever the data, a broken constraint passes with a chance of at most 1 - confidence.
 
-**split** is what cross becomes where rows repeat (`serving`): the decisions that `predict` returns are tested, those of
-a mixture and its salt, on half of the rows, by the approximate test. The mixtures of the folds and their uniform mixture
-decide otherwise than each other there, so that a test of the former would say nothing of the latter. Salts are chosen
-where mixtures are; given the salt the decisions are a function of the row, and rows of the test are independent.
+**split** is what cross becomes where rows repeat (`serving`): the decisions that `predict` returns, those of a mixture
+and its salt, are tested on half of the rows by the approximate test. Equal rows are decided alike, so a test of the
+folds' mixtures would say nothing of their uniform mixture. Salts are chosen where mixtures are; given the salt the
+decisions are a function of the row, and the rows of the test are independent of it.
 
 That all constraints pass needs no correction: if one is broken, that one passes with a chance of at most 1 - confidence
 (an intersection-union test).
@@ -236,7 +236,7 @@ def refuse_inexact(problem: Problem, examples: Examples) -> None:
         )
     constraints = [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
     try:
-        Decisions.check(examples, None)
+        Decisions.check(examples, examples.clusters)
         decided = np.zeros(len(examples))
         for part in constraints:
             Decisions.of(list(part.rates()), examples, decided, 0).estimate(part.residual).upper(0.9)
@@ -265,9 +265,7 @@ def holdout(training: Training, chooser: Solution, method: str = "exact") -> Fou
     if training.draws is None:
         part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
     else:
-        part = ServedPart(
-            trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond, training=training
-        )
+        part = ServedPart(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond, training=training)
     without, walked = part.probability(part.plain), walk(trial, [part])
     if walked is None:
         return Found(trial, rows, without)

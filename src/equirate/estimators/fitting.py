@@ -453,7 +453,8 @@ class Training:
         statuses = {name: status_of(chooser, found, sample) for name, found in made.items()}
         salt = None
         if self.draws is not None:
-            serving, statuses["served"] = chosen_to_serve(chooser, mixture, single, sample, self.draws.take(rows))
+            alone = chooser.best_single() if isinstance(self.settings.model, Thresholds) else single
+            serving, statuses["served"] = chosen_to_serve(chooser, mixture, alone, sample, self.draws.take(rows))
             made["served"], salt = serving.classifier, serving.salt
         if self.problem.constraints:  # what is given up for the constraints
             made["unconstrained"] = chooser.best_single(constrained=False)

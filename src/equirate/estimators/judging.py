@@ -11,6 +11,7 @@ import inspect
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem
@@ -236,12 +238,18 @@ class Judged(ClassifierMixin, BaseEstimator):
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
     def _judged(
-        self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
     ) -> Sample:
         """Features and examples to judge on."""
         compare_indexes(X, y, sensitive_features, sample_weight)
         features, asked = self._features(X), Problem(self.objective, self.constraints)
-        return Sample(features, self._examples(asked, self._labels(y), X, sensitive_features, sample_weight))
+        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples))))
 
     def _named(self, decided: NDArray[np.int_]) -> NDArray[Any]:
         """Decisions, 0 and 1, as labels."""
@@ -277,11 +285,17 @@ class Judged(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
+        *,
+        clusters: Any = None,
     ) -> dict[str, Any]:
-        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
+        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes.
+
+        ``clusters`` are those of `equirate.certify`.
+        """
         check_is_fitted(self, "classifier_")
         with joined():
-            return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
+            sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
+            return self._evaluation(sample, confidence).as_dict()
 
     def certify(
         self,
@@ -327,6 +341,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         *,
         baseline: Any = None,
         frontier: Any = None,
+        clusters: Any = None,
     ) -> Report:
         """Return the same for a person: asked, and achieved on the training data and the data given.
 
@@ -343,6 +358,8 @@ class Judged(ClassifierMixin, BaseEstimator):
             whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
+        clusters
+            As in `equirate.certify`.
         """
         check_is_fitted(self, "classifier_")
         if X is None:
@@ -352,7 +369,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             return reporting.of_training(self)
         if y is None:
             raise DataError("report needs y with X")
-        sample = self._judged(X, y, sensitive_features, sample_weight)
+        sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
         return reporting.of_data(self, X, sample, confidence, baseline, frontier, sensitive_features)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:

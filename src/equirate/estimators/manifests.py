@@ -123,7 +123,7 @@ _CLASSIFIER: dict[str, Rule] = {
     "n_rounds": COUNT,
 }
 _POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": OUTPUT}),
+    "outputs": Fields({"stochastic": OUTPUT}, {"drawn": OUTPUT}),
     "status": _STATUS,
     "evaluation": _EVALUATION,
 }

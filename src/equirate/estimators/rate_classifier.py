@@ -30,6 +30,7 @@ from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.status import MIXTURE
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..models import make_model
 from ..models.derandomised import moved_across
 from ..models.linear import LinearLearner, LinearMembers
@@ -262,6 +263,8 @@ class RateClassifier(Judged):
         y: ArrayLike | None = None,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        clusters: Any = None,
     ) -> Self:
         """Fit the classifier.
 
@@ -277,10 +280,13 @@ class RateClassifier(Judged):
             examples in the same places as in X. Not needed to predict.
         sample_weight
             Non-negative weights.
+        clusters
+            A name for each example: examples of one name, such as several rows of a person, stay together wherever
+            rows are split, and intervals and tests count clusters.
         """
         with all_or_nothing(self), joined():
             *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything)
+            training = self._training(*everything, clusters)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
@@ -296,7 +302,9 @@ class RateClassifier(Judged):
                 end_interrupted(self)
         return self
 
-    def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
+    def _training(
+        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any = None
+    ) -> Training:
         """Check everything once, map the labels to 0 and 1, and split."""
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
@@ -311,6 +319,7 @@ class RateClassifier(Judged):
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
+        examples = replace(examples, clusters=clusters_of(clusters, len(examples)))
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
         if settings.tested:
@@ -550,12 +559,13 @@ class RateClassifier(Judged):
         *,
         levels: Sequence[float],
         test: tuple[Any, ...] | None = None,
+        clusters: Any = None,
     ) -> Frontier:
         """Train once for many levels of the constraints and return the whole trade-off curve.
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight
+        X, y, sensitive_features, sample_weight, clusters
             As in `fit`. The estimator itself is not changed.
         levels
             How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
@@ -564,7 +574,7 @@ class RateClassifier(Judged):
         """
         worker = clone(self)
         with joined():
-            training = worker._training(X, y, sensitive_features, sample_weight)
+            training = worker._training(X, y, sensitive_features, sample_weight, clusters)
             return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

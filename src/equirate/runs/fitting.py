@@ -82,7 +82,7 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
                 (folder / name).unlink(missing_ok=True)  # it may be half of one
         summary = _summary(judged, training, prepared)
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
-        model = Model(training.model, *described, RowRules.of(settings))
+        model = Model(training.model, *described, RowRules.of(settings), settings.cluster)
         _write(model, summary, settings, folder)
         tell.stage(f"Writing {out}")
     written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"

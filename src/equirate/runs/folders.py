@@ -57,6 +57,7 @@ class Model:
     weight: str
     reading: ReadOptions = AS_WRITTEN
     rules: RowRules = ALL_ROWS
+    cluster: str = ""
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -90,6 +91,7 @@ def save_description(model: Model, folder: Path, classifier: bytes, run: str) ->
         "label": dict(model.labels.__dict__),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
+        **({"cluster": model.cluster} if model.cluster else {}),
         "reading": model.reading.plain(),
         "rows": dict(model.rules.__dict__),
         "classifier": hashlib.sha256(classifier).hexdigest(),
@@ -163,7 +165,8 @@ def _opened(path: Path) -> Model:
         if "run" in described:  # folders of earlier versions have none
             refuse_mixed(path, _text(described["run"]))
         trained = _trained(path, kind, described, len(encoder.features), labels)
-        return Model(trained, labels, encoder, kinds, weight, *_reading(described))
+        cluster = _text(described.get("cluster", ""), empty=True)
+        return Model(trained, labels, encoder, kinds, weight, *_reading(described), cluster)
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 

@@ -62,6 +62,7 @@ def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Out
         train.attributes,
         train.weights,
         levels=levels,
+        clusters=train.clusters,
         test=(test.X, named(test.positive), test.attributes, test.weights),
     )
     digest = model_digest(found.classifiers[_as_written(found)])

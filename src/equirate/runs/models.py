@@ -122,8 +122,8 @@ class Trained:
         """The estimator's own report on a part; None where there is no estimator."""
         if self.estimator is None:
             return None
-        named = labels.named(part.positive)
-        return self.estimator.report(self.features(part.X), named, part.attributes, part.weights, confidence)
+        features, named = self.features(part.X), labels.named(part.positive)
+        return self.estimator.report(features, named, part.attributes, part.weights, confidence, clusters=part.clusters)
 
     @property
     def interrupted(self) -> bool:
@@ -180,7 +180,8 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
 def _game(prepared: Prepared, tell: Teller) -> Trained:
     train, labels = prepared.train, prepared.labels
     estimator = estimator_of(prepared, tell)
-    estimator.fit(train.X, labels.named(train.positive), train.attributes, train.weights)
+    named = labels.named(train.positive)
+    estimator.fit(train.X, named, train.attributes, train.weights, clusters=train.clusters)
     estimator.set_params(verbose=False)
     return Trained(prepared.settings.model, estimator, estimator.classifier_, estimator.problem_)
 
@@ -214,5 +215,6 @@ def _thresholds(prepared: Prepared) -> Trained:
         random_state=settings.seed,
         **options,
     )
-    estimator.fit(scorer(part.X), labels.named(part.positive), part.attributes, part.weights)
+    named = labels.named(part.positive)
+    estimator.fit(scorer(part.X), named, part.attributes, part.weights, clusters=part.clusters)
     return Trained("thresholds", estimator, estimator.classifier_, estimator.problem_, scorer)
