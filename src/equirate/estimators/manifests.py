@@ -79,6 +79,7 @@ OPTIONAL: dict[str, tuple[str, Rule]] = {
     "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
     "salt": ("salt_", Whole(0, 2**63)),
     "repeats": ("repeats_", FLAG),
+    "uncovered": ("uncovered_", ListOf(TEXT, 1000)),
     "certification": ("certification_", record(Certification)),
     "provenance": ("provenance_", record(Provenance)),
 }

@@ -44,6 +44,7 @@ from .absent import Absent, told_if_absent
 from .attributes import named
 from .confidence import METHODS
 from .fitting import Outcome
+from .group_notes import costly, left_out, with_notes
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
@@ -287,6 +288,9 @@ class RatePostprocessor(Judged):
         refuse_empty(self.problem_, chosen)
         model = Thresholds(Given(self._sign), self._slices(examples))
         outcome = self._outcome(model, Sample(scores, chosen), int(times.max(initial=1)), hashes)
+        self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
+        outcome = with_notes(outcome, self.uncovered_, ())
+        self.certification_ = outcome.certification
         self.repeats_ = "served" in outcome.outputs
         kind = "served" if self.repeats_ else "stochastic"
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
@@ -316,21 +320,20 @@ class RatePostprocessor(Judged):
 
     def _outcome(self, model: Thresholds, sample: Sample, times: int, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
-        self.certification_ = None
         if self.confidence is None or not self.problem_.constraints:
             solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
             return self._plain_outcome(solution, sample, hashes)
         if times > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
         promise = (self.confidence, self.confidence_method)
-        outcome = of_thresholds(self.problem_, sample, model, self.n_rounds, promise, self.seed_, hashes)
-        self.certification_ = outcome.certification
-        return outcome
+        return of_thresholds(self.problem_, sample, model, self.n_rounds, promise, self.seed_, hashes)
 
     def _plain_outcome(self, solution: Solution, sample: Sample, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds and, where rows repeat, what is served of it."""
         mixture = solution.polish()
-        outputs, statuses = {"stochastic": mixture}, {"stochastic": solution.status}
+        prices = costly(Problem(self.objective, self.constraints), solution)
+        status = replace(solution.status, advice=(*solution.status.advice, *prices))
+        outputs, statuses = {"stochastic": mixture}, {"stochastic": status}
         draws = Draws.of(hashes, self.problem_, problem_cells(self.problem_, sample.examples), self.seed_)
         if draws is None:
             return Outcome(outputs, statuses)

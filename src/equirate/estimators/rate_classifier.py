@@ -28,7 +28,6 @@ from ..export.model import Export
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
-from ..game.status import MIXTURE
 from ..judge.evaluation import Evaluation
 from ..judge.spread import clusters_of
 from ..models import make_model
@@ -42,6 +41,7 @@ from .categories import Categories, dates_as_numbers, few_rows_each
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
+from .group_notes import costly, left_out, with_notes
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
 from .promises import chosen, promised
@@ -296,6 +296,10 @@ class RateClassifier(Judged):
                 outcome = chosen(played, chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
+                asked = Problem(self.objective, self.constraints)
+                uncovered = left_out(asked, training.sample.examples)
+                outcome = with_notes(outcome, uncovered, costly(asked, chooser))
+                self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, tuple(everything))
             if self.status_.interrupted:
@@ -418,8 +422,7 @@ class RateClassifier(Judged):
     def status_(self) -> Status:
         """What was reached on the data that the output was chosen on."""
         kind = self._kind
-        found = replace(self._statuses[kind], positive_label=self._taken_label())
-        return replace(found, speaks_of=MIXTURE) if kind == "stochastic" and len(self.weights_) > 1 else found
+        return replace(self._statuses[kind], positive_label=self._taken_label())
 
     @property
     def parts_(self) -> dict[str, Evaluation]:

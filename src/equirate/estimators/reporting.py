@@ -124,6 +124,7 @@ def _head(estimator: Judged) -> dict[str, Any]:
         "positive_label": shown_label(estimator._positive()),
         "course": Course.of(history) if history and len(history["round"]) else None,
         "certification": _certification(estimator),
+        "uncovered": tuple(getattr(estimator, "uncovered_", ())),
     }
 
 

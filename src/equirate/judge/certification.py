@@ -57,6 +57,8 @@ class Certification:
         Of the classifier that was tested: date, version, and the hashes of model and data.
     speaks_of
         What was tested: the decisions that are served, or the mixture.
+    uncovered
+        Groups that constraints leave out, in words.
     """
 
     method: str
@@ -71,6 +73,12 @@ class Certification:
     reasons: tuple[str, ...] = ()
     provenance: Provenance | None = None
     speaks_of: str = ""
+    uncovered: tuple[str, ...] = ()
+
+    @staticmethod
+    def uncovering(uncovered: tuple[str, ...]) -> str:
+        """Which groups no constraint is about, as sentences."""
+        return " ".join(f"{text}." for text in uncovered)
 
     @property
     def meaning(self) -> str:
@@ -84,7 +92,8 @@ class Certification:
         if not self.certified:
             return f"Not certified at {level} ({self.method}, {rows})."
         of = f" It speaks of {self.speaks_of}." if self.speaks_of else ""
-        return f"Certified at {level} ({self.method}, {rows}): {self.meaning}.{of}"
+        certified = f"Certified at {level} ({self.method}, {rows}): {self.meaning}.{of}"
+        return f"{certified} {self.uncovering(self.uncovered)}".rstrip()
 
     @property
     def price(self) -> str:

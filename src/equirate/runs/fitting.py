@@ -141,7 +141,9 @@ def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[
         code, verdict = Exit.INTERRUPTED, "Not judged."
     else:
         stopped = judged.stopped or model.interrupted
-        code, verdict = verdict_code(judged.test, training.certified, stopped), sentence(judged.test)
+        code = verdict_code(judged.test, training.certified, stopped)
+        uncovered = getattr(model.estimator, "uncovered_", ())
+        verdict = "; ".join([sentence(judged.test).removesuffix("."), *uncovered]) + "."
     return {
         "equirate": eq.__version__,
         "code": int(code),
