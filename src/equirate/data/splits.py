@@ -39,9 +39,9 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
     if cells.clusters is not None:
         parts = split_by_cell(clusters_as_examples(cells), shares, seed)
         part_of = np.zeros(1 + int(cells.clusters.max(initial=0)), dtype=np.intp)
-        numbers = np.unique(cells.clusters)
+        known = np.unique(cells.clusters)
         for k, part in enumerate(parts):
-            part_of[numbers[part]] = k
+            part_of[known[part]] = k
         return [np.flatnonzero(part_of[cells.clusters] == k) for k in range(len(shares))]
     first, total = peers().places(len(cells.of))
     rng = stream("split", seed)

@@ -159,8 +159,8 @@ def out_of_fold(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The groups parameter is ignored")  # folds that share a cluster are refused
         splits = list(_splitter(cv, y, seed, clusters is not None).split(X, y, clusters))
-    for train, test in splits if clusters is not None else ():
-        if np.isin(clusters[test], clusters[train]).any():
+    for train, test in splits:
+        if clusters is not None and np.isin(clusters[test], clusters[train]).any():
             raise DataError("cv puts rows of one cluster into training and test: take a splitter that keeps groups")
     if not splits:
         raise EquirateError("cv gives no folds")

@@ -52,7 +52,7 @@ from .promises import of_thresholds
 from .provenance import keep_provenance
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
 from .saving import plain_postprocessor
-from .serving import Draws, chosen_to_serve
+from .serving import Draws, chosen_to_serve, rows_repeat
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -248,9 +248,16 @@ class RatePostprocessor(Judged):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
         self.salt_ = int(stream("salt", self.seed_).integers(2**63))
-        hashes = row_keys(X)[scored.rows] if self.output == "hashed" and self.problem_.constraints else None
-        self._choose(scored, examples, hashes)
+        self._choose(scored, examples, self._hashes(X, scored.rows))
         keep_provenance(self, (X, y, sensitive_features, sample_weight))
+
+    def _hashes(self, X: Any, rows: NDArray[np.intp]) -> Hashes | None:
+        """The hashes that scored rows draw by; None where rows do not repeat, other than by being scored again."""
+        if self.output != "hashed" or not self.problem_.constraints:
+            return None
+        hashes = row_keys(X)
+        again = len(np.unique(rows)) < len(rows)
+        return None if again and not rows_repeat(hashes) else hashes[rows]
 
     def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
         """The labels that a fitted estimator tells apart; those in y where it is trained here, or scores are given."""

@@ -22,7 +22,7 @@ from ..game.status import MIXTURE, SERVED
 from ..judge.certification import Certification
 from ..judge.certify import Certificates, check_confidence
 from ..judge.evaluation import ConstraintValue, Evaluation
-from ..judge.power import assumed_predictions, powers
+from ..judge.power import ConstraintPower, assumed_predictions, powers
 from ..language.expressions import Constraint
 from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
@@ -187,9 +187,11 @@ def certification(training: Training, found: Found) -> tuple[Certification, Eval
     plain = _evaluated(training, found, found.without)
     evaluation = plain if walked is None else _evaluated(training, found, walked.probability)
     examples = trial.sample.examples.take(found.rows)
-    reasons = found.reasons if walked is None else ()
+    told = foretold(training.problem, examples, trial.confidence)
+    reasons: tuple[str, ...] = ()
     if walked is None:
-        reasons = (*reasons, *_short(training.problem, examples, found)) or (NO_MARGIN,)
+        short = tuple(str(part) for part in told if part.needs_more)
+        reasons = (*found.reasons, *short) or (NO_MARGIN,)
     said = Certification(
         method=training.settings.confidence_method,
         confidence=trial.confidence,
@@ -199,32 +201,18 @@ def certification(training: Training, found: Found) -> tuple[Certification, Eval
         objective=float("nan") if walked is None else evaluation.objective,
         plain_objective=plain.objective,
         constraints=evaluation.constraints if walked is None else _bounded(evaluation, walked.certificates),
-        power=foretold(training.problem, examples, trial.confidence),
+        power=tuple(map(str, told)),
         reasons=reasons,
         speaks_of=MIXTURE if training.draws is None else SERVED,
     )
     return said, evaluation
 
 
-def _short(problem: Problem, examples: Examples, found: Found) -> tuple[str, ...]:
-    """The constraints that cannot be certified with so many examples, in words, at what is decided without a margin."""
-    told = powers(
-        _written(problem),
-        examples,
-        found.without,
-        drawn=found.trial.method == "exact",
-        assumed="what the classifier without a margin does",
-        confidence=found.trial.confidence,
-        counts=False,
-    )
-    return tuple(str(part) for part in told.constraints if not part.certifiable)
-
-
-def foretold(problem: Problem, examples: Examples, confidence: float) -> tuple[str, ...]:
-    """What can be certified at all with so many examples, said without any classifier."""
+def foretold(problem: Problem, examples: Examples, confidence: float) -> tuple[ConstraintPower, ...]:
+    """What can be certified at all with so many examples, without any classifier: the reasons where that is too few."""
     assumed, words = assumed_predictions(examples, None)
     told = powers(_written(problem), examples, assumed, drawn=True, assumed=words, confidence=confidence, counts=False)
-    return tuple(map(str, told.constraints))
+    return told.constraints
 
 
 def _written(problem: Problem) -> list[Constraint]:

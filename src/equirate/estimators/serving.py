@@ -54,7 +54,8 @@ _MISSING = np.float32(-3.4e38)
 def hashes_of(X: Any) -> Hashes | None:
     """The hash of each row that the hashed output draws by, before the salt; None for what is no table of numbers."""
     if sp.issparse(X):
-        return row_hashes(X.astype(np.float32))
+        matrix: Any = X  # the stubs know the classes, not `issparse`
+        return row_hashes(matrix.astype(np.float32))
     if not isinstance(X, np.ndarray) or X.ndim > 2 or X.dtype.kind not in "biuf":
         return None
     table = X.reshape(len(X), -1)
@@ -157,7 +158,7 @@ def best_salt(
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, sample.examples.columns)
     apart = np.flatnonzero(decided.any(axis=1) & ~decided.all(axis=1))
-    fixed = cells.sums(decided.all(axis=1)[:, None])
+    fixed = cells.sums(np.asarray(decided.all(axis=1))[:, None])
     distinct, place = np.unique(draws.hashes[apart], return_inverse=True)
     adder: Any = cells.adder[:, apart]
     picked = decided[apart]

@@ -66,7 +66,8 @@ class Part:
     def taken(self, rows: Rows) -> Part:
         """Some of the rows."""
         people = {name: column[rows] for name, column in self.attributes.items()}
-        weights, clusters = (None if each is None else each[rows] for each in (self.weights, self.clusters))
+        weights = None if self.weights is None else self.weights[rows]
+        clusters = None if self.clusters is None else self.clusters[rows]
         return Part(self.X[rows], self.positive[rows], people, weights, clusters)
 
 
