@@ -251,7 +251,8 @@ class Training:
         """
         refuse_apart(settings.made)
         cells = problem_cells(problem, sample.examples)
-        draws = Draws.of(hashes, problem, cells, seed)
+        merges = settings.validation == 0 and settings.confidence is None  # copies and weights train alike
+        draws = Draws.of(hashes, problem, cells, seed, counted=merges)
         if draws is not None and settings.confidence_method == "cross":
             settings = replace(settings, confidence_method=SPLIT)
         training = cls._laid_out(settings, problem, sample, seed, cells)

@@ -71,25 +71,33 @@ def _filled(X: NDArray[Any]) -> NDArray[np.float32]:
     return np.where(missing, _MISSING, single) if missing.any() else single
 
 
-def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = ()) -> bool:
+def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies: Array | None = None) -> bool:
     """Whether rows repeat among all of them, or within one of some groups of rows.
+
+    ``copies`` are how many rows each stands for; by default one.
 
     Examples
     --------
     >>> rows_repeat(np.arange(1000, dtype=np.uint64)), rows_repeat(np.arange(1000, dtype=np.uint64) % 5)
     (False, True)
     """
-    if _equal_others(hashes, len(hashes)) >= REPEATED:
+    copies = np.ones(len(hashes)) if copies is None else copies
+    _, place = np.unique(hashes, return_inverse=True)
+    place = place.reshape(-1)
+    if _equal_others(place, copies, float(copies.sum())) >= REPEATED:
         return True
-    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
-    twice = np.flatnonzero(counts[place.reshape(-1)] > 1)
-    return any(_equal_others(hashes[twice[inside[twice]]], int(inside.sum())) >= REPEATED for inside in groups)
+    twice = np.flatnonzero(np.bincount(place, weights=copies)[place] > 1)
+    return any(
+        _equal_others(place[there], copies[there], float(copies[inside].sum())) >= REPEATED
+        for inside in groups
+        for there in [twice[inside[twice]]]
+    )
 
 
-def _equal_others(hashes: Hashes, rows: int) -> float:
+def _equal_others(place: NDArray[np.intp], copies: Array, rows: float) -> float:
     """Mean number of other rows that equal a row."""
-    counts = np.unique(hashes, return_counts=True)[1].astype(float)
-    return float((counts * (counts - 1)).sum()) / max(rows, 1)
+    counts = np.bincount(place, weights=copies) if len(place) else np.zeros(1)
+    return float((counts * np.maximum(counts - 1, 0.0)).sum()) / max(rows, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +108,21 @@ class Draws:
     salts: tuple[int, ...]
 
     @classmethod
-    def of(cls, hashes: Hashes | None, problem: Problem, cells: Cells, seed: int | None) -> Draws | None:
-        """The draws of some rows; None where they are distinct, or several processes share them."""
+    def of(
+        cls, hashes: Hashes | None, problem: Problem, cells: Cells, seed: int | None, counted: bool = False
+    ) -> Draws | None:
+        """The draws of some rows; None where they are distinct, or several processes share them.
+
+        With ``counted``, a weight that is a whole number stands for as many copies of its row.
+        """
         if hashes is None or peers().size > 1:
             return None
         there = cells.weights > 0
         behind = {(rate.slice, rate.kind): rate for rate in problem.rates()}.values()
         masks = (cells.members[rate.slice] & labelled(cells.labels, rate.kind) for rate in behind)
-        if not rows_repeat(hashes[there], (mask[cells.of[there]] for mask in masks)):
+        weights = cells.weights[there]
+        copies = weights if counted and bool((weights == np.floor(weights)).all()) else None
+        if not rows_repeat(hashes[there], (mask[cells.of[there]] for mask in masks), copies):
             return None
         return cls(hashes, tuple(map(int, stream("salt", seed).integers(2**63, size=SALTS))))
 
