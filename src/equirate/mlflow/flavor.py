@@ -94,7 +94,7 @@ def log_model(estimator: Any, name: str = "model", *, report: Report | None = No
         ``PART.largest_violation`` and, for each constraint, ``PART.violation.NUMBER``.
     name
         The model's name in the run.
-    options
+    **options
         What ``mlflow.models.Model.log`` takes besides, such as ``registered_model_name`` and ``signature``.
 
     Returns
