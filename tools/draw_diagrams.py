@@ -132,7 +132,19 @@ def packages() -> str:
     tables, runs, cli, datasets = at(3, 1, "tables"), at(2, 8, "runs"), at(3, 8, "cli"), at(3, 9, "datasets")
     lab = at(1, 9, "lab", "plain")
     chain = [core, data, language, problem, *left]
-    parts: list[Box | Arrow | Bend] = [*chain, judge, reports, monitoring, estimators, torch, tables, runs, cli, datasets, lab]
+    parts: list[Box | Arrow | Bend] = [
+        *chain,
+        judge,
+        reports,
+        monitoring,
+        estimators,
+        torch,
+        tables,
+        runs,
+        cli,
+        datasets,
+        lab,
+    ]
     parts += [Arrow(a, b) for a, b in zip(chain, chain[1:], strict=False)]
     parts += [Arrow(left[-1], estimators), Arrow(problem, judge), Arrow(judge, reports), Arrow(reports, estimators)]
     parts += [Arrow(reports, monitoring), Arrow(monitoring, runs), Arrow(core, tables), Arrow(tables, runs)]

@@ -39,7 +39,11 @@ def copy_results(app: Any) -> None:
     target = Path(app.srcdir) / "results"
     target.mkdir(exist_ok=True)
     for path in sorted(RESULTS.glob("*.md")):
-        text = path.read_text("utf-8").replace("](../../docs/", "](../").replace("](../benchmarks/", "](../../lab/benchmarks/")
+        text = (
+            path.read_text("utf-8")
+            .replace("](../../docs/", "](../")
+            .replace("](../benchmarks/", "](../../lab/benchmarks/")
+        )
         text = re.sub(r"\]\((\w+\.svg)\)", r"](../../lab/results/\1)", text)
         text = re.sub(r"<!--.*?-->\n", "", text)
         if path.name == "README.md":
