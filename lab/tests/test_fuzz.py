@@ -12,7 +12,7 @@ from equirate_lab import forging, fuzz
 
 import equirate as eq
 
-COUNT = 20_000
+COUNT = 5_000
 
 
 @pytest.fixture(scope="module")
