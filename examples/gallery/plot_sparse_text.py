@@ -48,7 +48,7 @@ usual = LogisticRegression(C=0.3).fit(X[train], y[train])
 
 # %%
 # False positive rates on test rows, and what is still found
-# ----------------------------------------------------
+# ----------------------------------------------------------
 told = {"mentions": people["mentions"][test]}
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
 for k, (name, clf) in enumerate((("logistic regression", usual), ("RateClassifier", fair))):
