@@ -45,8 +45,9 @@ format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
 check: lint types test ## All of lint, types and test (continuous integration also runs test-all)
 
 docs: $(VENV)/docs.stamp ## Build the site into build/site; warnings are errors (some pages alone: GALLERY=recall)
+	@rm -rf build/site
 	@EQUIRATE_SITE_STATIC=$(CURDIR)/$(VENV)/site-static EQUIRATE_GALLERY=$(GALLERY) \
-	  $(BIN)/python -m sphinx -b html -W -n --keep-going -q -j 2 docs build/site
+	  $(BIN)/python -m sphinx -b html -W -n --keep-going -q -j 2 -d build/doctrees docs build/site
 	@echo "The site is in build/site/index.html"
 
 bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")

@@ -46,6 +46,7 @@ myst_links_external_new_tab = False
 # -- API reference ---------------------------------------------------------------------------------
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # docstrings say what is taken in words
 autodoc_default_options = {"members": True, "inherited-members": True, "member-order": "bysource"}
 numpydoc_show_class_members = False
@@ -105,6 +106,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "measurements": [], "glossary": []}
 
 # MathJax is part of the build, so that no page asks another host: `make docs` puts it there.
