@@ -9,7 +9,7 @@ os.environ.setdefault("MPLBACKEND", "agg")
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")  # pages are built by one process for each core
 
-import equirate
+import equirate  # noqa: E402  # after the settings of threads
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))

@@ -1,5 +1,6 @@
 """Draw the diagrams of the documentation as SVG files: ``python tools/draw_diagrams.py docs/img``."""
 
+import itertools
 import sys
 from dataclasses import dataclass
 from html import escape
@@ -145,7 +146,7 @@ def packages() -> str:
         datasets,
         lab,
     ]
-    parts += [Arrow(a, b) for a, b in zip(chain, chain[1:], strict=False)]
+    parts += [Arrow(a, b) for a, b in itertools.pairwise(chain)]
     parts += [Arrow(left[-1], estimators), Arrow(problem, judge), Arrow(judge, reports), Arrow(reports, estimators)]
     parts += [Arrow(reports, monitoring), Arrow(monitoring, runs), Arrow(core, tables), Arrow(tables, runs)]
     parts += [Arrow(estimators, runs), Arrow(runs, cli), Arrow(estimators, torch), Arrow(estimators, lab, dashed=True)]
@@ -163,7 +164,7 @@ def game() -> str:
     boxes = [Box(105 + 200 * k, 70, f"{title}\n{text}", "step", 180) for k, (title, text) in enumerate(frames)]
     end = Box(405, 195, "Best mixture of the classifiers so far\nthe last one is the result", "answer", 300)
     parts: list[Box | Arrow | Bend] = [*boxes, end]
-    parts += [Arrow(a, b) for a, b in zip(boxes, boxes[1:], strict=False)]
+    parts += [Arrow(a, b) for a, b in itertools.pairwise(boxes)]
     parts += [Arrow(boxes[-1], end, "rates"), Arrow(end, boxes[0], "new prices")]
     return picture("A round of the game in four frames", 810, 235, parts)
 
@@ -181,7 +182,7 @@ def expression() -> str:
         "From an expression to costs",
         810,
         100,
-        [*boxes, *(Arrow(a, b) for a, b in zip(boxes, boxes[1:], strict=False))],
+        [*boxes, *(Arrow(a, b) for a, b in itertools.pairwise(boxes))],
     )
 
 

@@ -176,8 +176,7 @@ def fairlearn_sentence() -> str:
     word = "slower" if figure.lost else "faster"
     race = ("trees", "ACSIncome: demographic parity, four race groups, all pairs", "CPU s")
     times = [
-        cell(*race, method=name)
-        for name in ('equirate, model="trees"', "fairlearn, ExponentiatedGradient on LightGBM")
+        cell(*race, method=name) for name in ('equirate, model="trees"', "fairlearn, ExponentiatedGradient on LightGBM")
     ]
     return (
         f"A fit of a linear model under equalized odds on Adult took {ours}, and fairlearn's `ExponentiatedGradient` "
@@ -191,8 +190,8 @@ def optimum_sentence() -> str:
     row = next(row for row in rows("optimum", "Gaps to the optimum") if row["problems"] == "all")
     middle, most, worst = (part.strip() for part in row["`RateClassifier()`: gap"].split("/"))
     return (
-        f"On {row['n']} problems whose optimum is known, the gap of `RateClassifier()` is {middle} in the median, {most} "
-        f"at 90 % and {worst} at worst, in units of the objective."
+        f"On {row['n']} problems whose optimum is known, the gap of `RateClassifier()` is {middle} in the median, "
+        f"{most} at 90 % and {worst} at worst, in units of the objective."
     )
 
 

@@ -2,9 +2,9 @@
 The paper's algorithms side by side
 ===================================
 
-Each algorithm of the paper is a choice of three players. They are there by name. Here three of them play the same problem, and
-the figure shows the *equilibrium gap*: how far the mixture of all iterates so far is from the optimum, as excess of the
-objective plus violation. Column generation, the default, gives the optimum to compare with.
+Each algorithm of the paper is a choice of three players. They are there by name. Here three of them play the same
+problem, and the figure shows the *equilibrium gap*: how far the mixture of all iterates so far is from the optimum, as
+excess of the objective plus violation. Column generation, the default, gives the optimum to compare with.
 """
 
 # %%
@@ -30,7 +30,8 @@ optimum, _ = reference.value_of(reference.polish())
 print(f"error under the constraints: {optimum:.4f}")
 
 # %%
-# Rates of a uniform mixture are means of the rates of its members, so the gap after every round follows from the record.
+# Rates of a uniform mixture are means of the rates of its members, so the gap after every round follows from the
+# record.
 fig, ax = plt.subplots()
 for name in ("surrogate", "oracle", "proxy_lagrangian"):
     played = eq.solve(

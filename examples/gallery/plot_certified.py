@@ -2,8 +2,8 @@
 Certified at 95 %, and what power says before
 =============================================
 
-"Constraints met" is about the rows given to ``fit``. Here the population is known, so that every classifier can be judged by
-50,000 new rows: first without a margin, then with ``confidence=0.95``.
+"Constraints met" is about the rows given to ``fit``. Here the population is known, so that every classifier can be
+judged by 50,000 new rows: first without a margin, then with ``confidence=0.95``.
 """
 
 # %%
@@ -49,7 +49,7 @@ for seed in range(10):
 # %%
 # Every dot is a classifier. The ones above the line break the constraint on new rows, although all met it on their own.
 fig, ax = plt.subplots()
-for place, (name, found) in enumerate(gaps.items()):
+for place, found in enumerate(gaps.values()):
     values = np.array([gap for gap, _ in found])
     broken = int(np.sum(values > 0.1))
     jitter = np.linspace(-0.15, 0.15, len(values))
@@ -68,5 +68,5 @@ certified = [bool(said) for _, said in gaps["confidence=0.95"]]
 print(f"certified: {sum(certified)} of {len(certified)}")
 
 # %%
-# Ten samples show the difference, not the level: how often certified constraints hold is counted over thousands of samples in
-# the full tables on confidence.
+# Ten samples show the difference, not the level: how often certified constraints hold is counted over thousands of
+# samples in the full tables on confidence.

@@ -2,8 +2,8 @@
 Replace a model without surprises
 =================================
 
-A new model is to replace the one in production. Every decision that changes has to be explained to somebody. *Churn* is the
-share of decisions that change; *wins* are changes that are right, *losses* are changes that are wrong.
+A new model is to replace the one in production. Every decision that changes has to be explained to somebody. *Churn* is
+the share of decisions that change; *wins* are changes that are right, *losses* are changes that are wrong.
 
 The predictions of the old model are given as an attribute, and constraints are about them.
 """

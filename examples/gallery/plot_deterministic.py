@@ -3,7 +3,8 @@ One deterministic classifier from a mixture
 ===========================================
 
 The best answer to constraints on rates is often a *mixture*: a few classifiers and a probability for each.
-``output="deterministic"`` makes one classifier of it that keeps the constraints by itself. Two features show what that means.
+``output="deterministic"`` makes one classifier of it that keeps the constraints by itself. Two features show what that
+means.
 """
 
 # %%

@@ -2,8 +2,8 @@
 The four-fifths rule
 ====================
 
-The rule of US employment law compares selection rates: that of each group is to be at least four fifths of the largest. As a
-constraint, ``positive_rate(women) >= 0.8 * positive_rate(~women)``.
+The rule of US employment law compares selection rates: that of each group is to be at least four fifths of the largest.
+As a constraint, ``positive_rate(women) >= 0.8 * positive_rate(~women)``.
 
 The data are a part of Adult: who earns more than 50,000 dollars. Sex is not a feature.
 """

@@ -2,8 +2,8 @@
 The whole trade-off from one training run
 =========================================
 
-How much accuracy does parity cost? ``clf.frontier`` trains once for many tolerances and draws the curve, on training and on
-test rows.
+How much accuracy does parity cost? ``clf.frontier`` trains once for many tolerances and draws the curve, on training
+and on test rows.
 """
 
 # %%

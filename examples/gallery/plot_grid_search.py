@@ -2,8 +2,8 @@
 Choose with GridSearchCV
 ========================
 
-``eq.scorer(objective, constraints)`` scores an estimator by what you are judged by. A classifier that breaks the constraints
-loses against one that meets them. Here it chooses the strength of the penalty before thresholds are set.
+``eq.scorer(objective, constraints)`` scores an estimator by what you are judged by. A classifier that breaks the
+constraints loses against one that meets them. Here it chooses the strength of the penalty before thresholds are set.
 """
 
 # %%

@@ -30,7 +30,8 @@ def part(rows):
 
 
 # %%
-# Three classifiers: without constraints, with parity for each attribute by itself, and with parity for all combinations.
+# Three classifiers: without constraints, with parity for each attribute by itself, and with parity for all
+# combinations.
 limits = {
     "no constraints": [],
     "each attribute by itself": eq.demographic_parity(["sex", "age"], tolerance=0.05),

@@ -2,8 +2,8 @@
 Explain a mixture to somebody who is decided upon
 =================================================
 
-A mixture draws one of a few classifiers. For most people all members agree, and chance plays no part. For the others, the
-draw is made by a hash of their row or key, and is always the same. ``clf.explain`` says which case somebody is.
+A mixture draws one of a few classifiers. For most people all members agree, and chance plays no part. For the others,
+the draw is made by a hash of their row or key, and is always the same. ``clf.explain`` says which case somebody is.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Monitoring
 ==========
 
-A classifier is in use, and labels arrive. `Monitor` follows its constraints. Its bounds hold at all times together, so you may
-look after every batch. Here the recall of one group falls after 6,000 rows.
+A classifier is in use, and labels arrive. `Monitor` follows its constraints. Its bounds hold at all times together, so
+you may look after every batch. Here the recall of one group falls after 6,000 rows.
 """
 
 # %%
@@ -38,7 +38,8 @@ for line in monitor.status():
     print(line)
 
 # %%
-# The bounds of the violation over time. Below 0 the constraint is kept; an alarm is raised when the lower bound is above 0.
+# The bounds of the violation over time. Below 0 the constraint is kept; an alarm is raised when the lower bound is
+# above 0.
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
 rows = 300 * np.arange(1, 41)
 for k, (ax, title) in enumerate(zip(axes, ("recall of women", "positive rate"), strict=True)):

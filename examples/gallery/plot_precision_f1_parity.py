@@ -2,9 +2,9 @@
 Equal precision, equal F1
 =========================
 
-Equal error rates are not always what is asked for. If a positive prediction is an invitation, each group may ask that an
-invitation is worth as much to it as to others: equal *precision*. Precision and F1 are ratios of rates, which most libraries
-cannot constrain in training.
+Equal error rates are not always what is asked for. If a positive prediction is an invitation, each group may ask that
+an invitation is worth as much to it as to others: equal *precision*. Precision and F1 are ratios of rates, which most
+libraries cannot constrain in training.
 """
 
 # %%

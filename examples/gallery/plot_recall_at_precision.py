@@ -2,8 +2,8 @@
 The largest recall at a precision of 0.9
 ========================================
 
-Alerts go to a team that stops reading them when too many are wrong. So at least 90 % of all alerts must be right, and as many
-positives as possible must be found: *recall at precision 0.9*.
+Alerts go to a team that stops reading them when too many are wrong. So at least 90 % of all alerts must be right, and
+as many positives as possible must be found: *recall at precision 0.9*.
 
 A threshold on a score is the usual answer. `RateClassifier` trains for the problem itself.
 """
@@ -30,8 +30,8 @@ print(clf.report(X_test, y_test))
 # %%
 # Beside a plain threshold
 # ------------------------
-# Logistic regression at 0.5 has no reason to stop at a precision of 0.9. Its whole curve shows what a threshold on its score
-# could reach on the test rows, if one knew where to put it.
+# Logistic regression at 0.5 has no reason to stop at a precision of 0.9. Its whole curve shows what a threshold on its
+# score could reach on the test rows, if one knew where to put it.
 plain = LogisticRegression().fit(X_train, y_train)
 precision, recall, _ = precision_recall_curve(y_test, plain.predict_proba(X_test)[:, 1])
 
@@ -50,5 +50,5 @@ ax.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0.5, 1.01), title
 ax.legend(loc="lower left")
 
 # %%
-# The precision on test rows may fall a little below 0.9: the constraint holds on the rows given to ``fit``. To keep it on new
-# rows, ask for ``confidence=0.95``; see :ref:`sphx_glr_gallery_plot_certified.py`.
+# The precision on test rows may fall a little below 0.9: the constraint holds on the rows given to ``fit``. To keep it
+# on new rows, ask for ``confidence=0.95``; see :ref:`sphx_glr_gallery_plot_certified.py`.

@@ -3,7 +3,8 @@ Trees, blind and aware
 ======================
 
 ``model="trees"`` trains boosted trees. By default they are *blind*: they decide without looking the group up. With
-``groups="group"`` they are *aware*. An aware classifier makes fewer errors at the same gap, and may not be lawful for your use.
+``groups="group"`` they are *aware*. An aware classifier makes fewer errors at the same gap, and may not be lawful for
+your use.
 """
 
 # %%

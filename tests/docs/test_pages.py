@@ -41,7 +41,9 @@ def test_the_user_documentation_is_short() -> None:
 
 def test_the_numbers_of_the_readme_are_those_of_the_result_files() -> None:
     table = README.split("## Five figures")[1].split("## Limits")[0]
-    shown = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")]
+    shown = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")
+    ]
     known = {f"{figure.what}; beside {figure.rival}": figure for figure in measured().figures().values()}
     rows = [row for row in shown if row[0]]
     assert len(rows) == 5
