@@ -33,7 +33,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "measured",
 ]
-exclude_patterns = ["_build", "_ext", "gallery/**/*.ipynb", "gallery/**/*.py.md5", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "_ext", "gallery/**/*.ipynb", "gallery/**/*.py.md5"]
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 
@@ -77,6 +77,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "min_reported_time": 1,
+    "write_computation_times": False,  # that page loads its tables from other hosts
     "thumbnail_size": (400, 280),
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
