@@ -46,7 +46,7 @@ check: lint types test ## All of lint, types and test (continuous integration al
 
 docs: $(VENV)/docs.stamp ## Build the site into build/site; warnings are errors (some pages alone: GALLERY=recall)
 	@rm -rf build/site
-	@EQUIRATE_SITE_STATIC=$(CURDIR)/$(VENV)/site-static EQUIRATE_GALLERY=$(GALLERY) \
+	@EQUIRATE_SITE_STATIC=$(abspath $(VENV))/site-static EQUIRATE_GALLERY=$(GALLERY) \
 	  $(BIN)/python -m sphinx -b html -W -n --keep-going -q -j 2 -d build/doctrees docs build/site
 	@echo "The site is in build/site/index.html"
 

@@ -34,6 +34,7 @@ extensions = [
     "measured",
 ]
 exclude_patterns = ["_build", "_ext", "gallery/**/*.ipynb", "gallery/**/*.py.md5"]
+default_role = "autolink"  # `name` in a docstring is a link, where there is such a name
 templates_path = ["_templates"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold functions
 
@@ -113,7 +114,7 @@ html_sidebars = {"index": [], "measurements": [], "glossary": []}
 # MathJax is part of the build, so that no page asks another host: `make docs` puts it there.
 mathjax_path = "mathjax/tex-chtml.js"
 
-nitpick_ignore_regex: list[tuple[str, str]] = []
+nitpick_ignore = [("py:obj", "distributed.Client")]  # of another library, whose pages would have to be asked
 
 
 def _skip_inherited(app, what, name, obj, skip, options):

@@ -28,7 +28,7 @@ constraints = eq.demographic_parity("group", tolerance=0.1)
 # %%
 # Before training
 # ---------------
-# ``eq.power`` says what a sample of this size can show at all.
+# :func:`equirate.power` says what a sample of this size can show at all.
 X, y, people = sample(1500, seed=0)
 print(eq.power(constraints, y, attributes=people))
 

@@ -23,7 +23,7 @@ y = (X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * rng.normal(size=1200) > 1.1).astype(int
 objective, constraints = eq.maximize(eq.recall()), [eq.positive_rate() <= 0.2]
 
 # %%
-# The estimator is any scikit-learn classifier; `RatePostprocessor` puts thresholds on its scores.
+# The estimator is any scikit-learn classifier; :class:`~equirate.RatePostprocessor` puts thresholds on its scores.
 pipeline = make_pipeline(StandardScaler(), PolynomialFeatures(), LogisticRegression(max_iter=500))
 clf = eq.RatePostprocessor(pipeline, objective, constraints, cv=3, random_state=0)
 grid = {

@@ -2,7 +2,7 @@
 Monitoring
 ==========
 
-A classifier is in use, and labels arrive. `Monitor` follows its constraints. Its bounds hold at all times together, so
+A classifier is in use, and labels arrive. :class:`~equirate.Monitor` follows its constraints. Its bounds hold at all times together, so
 you may look after every batch. Here the recall of one group falls after 6,000 rows.
 """
 

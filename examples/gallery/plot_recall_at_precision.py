@@ -5,7 +5,7 @@ The largest recall at a precision of 0.9
 Alerts go to a team that stops reading them when too many are wrong. So at least 90 % of all alerts must be right, and
 as many positives as possible must be found: *recall at precision 0.9*.
 
-A threshold on a score is the usual answer. `RateClassifier` trains for the problem itself.
+A threshold on a score is the usual answer. :class:`~equirate.RateClassifier` trains for the problem itself.
 """
 
 # %%

@@ -74,7 +74,7 @@ def listed() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     module = ""
     for line in API.splitlines():
-        if line.startswith(".. currentmodule:: "):
+        if line.startswith((".. module:: ", ".. currentmodule:: ")):
             module = line.split(":: ")[1]
         elif re.fullmatch(r"   \w+", line):
             found.setdefault(module, []).append(line.strip())
