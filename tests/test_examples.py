@@ -23,7 +23,8 @@ def test_the_quickstart_runs_and_keeps_its_constraints(capsys: pytest.CaptureFix
     data = [names[name][names["train"]] for name in ("X", "y")]
     assert objective > 0.8 * plain.evaluate(eq.f1(), *data)
     for classifier, binding in ((names["classifier"], True), (plain, False)):
-        violations = classifier.evaluate(names["problem"], *data, {"sex": names["sex"][names["train"]]})["violations"]
+        people = {"sex": names["sex"][names["train"]]}
+        violations = classifier.evaluate(names["problem"], *data, attributes=people)["violations"]
         assert all(abs(v) < 1e-3 if binding else v > 0.01 for v in violations)  # each constraint costs something
 
 

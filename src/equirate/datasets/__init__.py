@@ -43,6 +43,12 @@ __all__ = [
     "names",
 ]
 
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
 _BUILDERS: dict[str, Callable[[pd.DataFrame], Dataset]] = {
     "compas": compas.build,
     "crime": crime.build,

@@ -52,8 +52,11 @@ from .derandomising import derandomised
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-ENOUGH = 10
-"""Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
+ENOUGH = 5
+"""Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture.
+
+With about as few as that a logistic regression may fit its examples without an error (Sur and Candes 2019).
+"""
 FEWEST = 5
 """Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
 _LARGEST = float(np.finfo(float).max)

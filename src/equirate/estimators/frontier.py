@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from .._core.frames import make_frame
 from .._core.interrupts import complete
 from ..data.cells import Cells
 from ..data.sample import Sample
@@ -57,6 +58,11 @@ class Frontier:
                 row |= {f"objective_{part}": e.objective, f"violation_{part}": signed_violation(e)}
             rows.append(row)
         return rows
+
+    def to_frame(self) -> Any:
+        """The numbers of `table` as a data frame with a row per level: pandas, or polars or pyarrow without it."""
+        rows = self.table()
+        return make_frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def __str__(self) -> str:
         header = ["level", *(f"{what}, {part}" for part in self.parts for what in ("objective", "violation"))]
@@ -109,7 +115,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
             Evaluation.of(
                 problem,
                 sample.examples,
-                classifier.positive_probability(sample.X, sample.examples.columns),
+                classifier.positive_probability(sample.X, attributes=sample.examples.columns),
                 cells=cells,
             )
             for classifier in (served if name == "test" else found)

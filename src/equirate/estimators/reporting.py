@@ -70,7 +70,7 @@ def of_data(
     def rates(predictions: Array) -> Any:
         return rates_by_slice(problem, examples, predictions, confidence)
 
-    ours = estimator.classifier_.positive_probability(features, examples.columns)
+    ours = estimator.classifier_.positive_probability(features, attributes=examples.columns)
     beside = None
     if baseline is None:
         found = estimator._unconstrained(features, examples.columns)
@@ -85,7 +85,7 @@ def of_data(
     points = []
     if frontier is not None:
         for level, classifier in sorted(zip(frontier.levels, frontier.classifiers, strict=True), key=lambda p: p[0]):
-            there = classifier.positive_probability(features, examples.columns)
+            there = classifier.positive_probability(features, attributes=examples.columns)
             points.append(Point(level, evaluated(there), rates(there)))
     shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
@@ -129,7 +129,7 @@ def _draws(
 
 def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:
     """Decisions of every member, (examples, members)."""
-    return estimator.classifier_.members.decide(features, examples.columns)
+    return estimator.classifier_.members.decide(features, attributes=examples.columns)
 
 
 def _head(estimator: Judged) -> dict[str, Any]:

@@ -97,8 +97,16 @@ def _trained(seed: int, epochs: int, rows: int | None) -> Result:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)
             others = (validation.X, validation.y, validation.attributes)
-            given = (train.X, train.y, train.attributes)
-            solution = eq.solve(problem, *given, model=model, seeds=[seed], referee=others, record_every=RECORDED)
+            solution = eq.solve(
+                problem,
+                train.X,
+                train.y,
+                attributes=train.attributes,
+                model=model,
+                seeds=[seed],
+                referee=others,
+                record_every=RECORDED,
+            )
             return solution.polish()
 
     free = mixture(eq.Problem(eq.minimize(eq.error_rate())))
