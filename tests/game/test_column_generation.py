@@ -505,3 +505,10 @@ def test_an_oracle_answers_prices():
     assert solution.rounds < 30
     assert solution.status.feasible
     assert solution.status.objective <= found.status.objective + 5e-3
+
+
+@pytest.mark.parametrize("setting", [{"radius": 1.0}, {"spread": 0.5}])
+def test_settings_of_a_game_are_refused(setting):
+    X, y, attributes, _ = one_hot(1)
+    with pytest.raises(eq.AlgorithmError, match="those of a game"):
+        eq.solve(PARITY, X, y, attributes=attributes, model=eq.models.Linear(**setting))

@@ -111,6 +111,11 @@ class Generator:
         part: Parts | None,
         mix_apart: bool,
     ) -> Solution:
+        if model.radius is not None or model.spread:
+            raise AlgorithmError(
+                "the radius and the spread of Linear are those of a game, and column_generation plays none: name the game, "
+                'such as algorithm="surrogate", or take penalty='
+            )
         sample = replace(sample, X=features(sample.X, len(sample)))
         learner: Learner = FittedLinear(sample.X.shape[1], sample.names)
         listed = _exact(model, sample, judge.cells, mix_apart)
