@@ -113,7 +113,7 @@ class Generator:
     ) -> Solution:
         if model.radius is not None or model.spread:
             raise AlgorithmError(
-                "the radius and the spread of Linear are those of a game, and column_generation plays none: name the game, "
+                "the radius and the spread of Linear are those of a game, and column_generation plays none: name one, "
                 'such as algorithm="surrogate", or take penalty='
             )
         sample = replace(sample, X=features(sample.X, len(sample)))
