@@ -139,12 +139,15 @@ def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
 
 def _measurer(cells: Cells, sums: Array, examples: Examples) -> Measure:
     """Measure rates by the weighted sums of the predictions in every cell."""
+    known: dict[Any, float] = {}
 
     def measure(rate: Any) -> float:
-        if not _inside(cells, rate).any():
-            raise DataError(empty_message(rate.kind, rate.slice, examples))
-        slope, offset, _ = column(cells, rate)
-        return min(max(float(slope @ sums + offset @ cells.totals), 0.0), 1.0)
+        if rate.key not in known:
+            if not _inside(cells, rate).any():
+                raise DataError(empty_message(rate.kind, rate.slice, examples))
+            slope, offset, _ = column(cells, rate)
+            known[rate.key] = min(max(float(slope @ sums + offset @ cells.totals), 0.0), 1.0)
+        return known[rate.key]
 
     return measure
 

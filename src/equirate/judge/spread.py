@@ -45,6 +45,9 @@ class Sums(Protocol):
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
 
+    def merged(self, number: int, into: NDArray[np.intp]) -> Sums:
+        """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
+
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares: 1 over the effective number of independent parts (Kish), for columns of 1 / total."""
 
@@ -85,7 +88,8 @@ class CellSums:
         """Sums of the squares and of the cubes of u."""
         two, three = self.squares, self.cubes
         second = (a * a) @ two[2] + 2 * (a * b) @ two[1] + (b * b) @ two[0]
-        third = a**3 @ three[3] + 3 * (a * a * b) @ three[2] + 3 * (a * b * b) @ three[1] + b**3 @ three[0]
+        aa, bb = a * a, b * b  # numpy's powers take far longer than products
+        third = (aa * a) @ three[3] + 3 * (aa * b) @ three[2] + 3 * (a * bb) @ three[1] + (bb * b) @ three[0]
         return max(float(second), 0.0), float(third)
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
@@ -93,6 +97,15 @@ class CellSums:
         zero, one, two = (sums.reshape(-1, *(1,) * (a.ndim - 1)) for sums in self.squares)
         found: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
         return found
+
+    def merged(self, number: int, into: NDArray[np.intp]) -> CellSums:
+        """The same with cells put together."""
+
+        def added(sums: Array) -> Array:
+            return np.bincount(into, weights=sums, minlength=number).astype(float, copy=False)
+
+        ones, p, pp = map(added, self.squares)
+        return CellSums((ones, p, pp), tuple(map(added, self.cubes)))  # type: ignore[arg-type]  # four of them
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
@@ -146,6 +159,11 @@ class ClusterSums:
         u = self._sums(a, b)
         found: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
         return found * self._correction
+
+    def merged(self, number: int, into: NDArray[np.intp]) -> ClusterSums:
+        """The same with cells put together."""
+        adder = sp.csr_array((np.ones(len(into)), (np.arange(len(into)), into)), shape=(len(into), number))
+        return replace(self, predicted=self.predicted @ adder, totals=self.totals @ adder)
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of clusters."""
