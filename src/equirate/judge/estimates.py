@@ -48,7 +48,7 @@ from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
-from .spread import CellSums, Clusters, ClusterSums, Sums, column
+from .spread import CellSums, Clusters, ClusterSums, Sums, column, rates_by_key
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
@@ -152,11 +152,8 @@ class Sample:
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        predicted, known = cells.sums_of_all(predictions[:, None])[:, 0], {}
-        for rate in {rate.key: rate for rate in rates}.values():
-            slope, offset, share = column(cells, rate)
-            if share.any():  # otherwise `measurer` says what is missing
-                known[rate.key] = min(max(float(slope @ predicted + offset @ cells.totals), 0.0), 1.0)
+        # Rates that are left out are missed by `measurer`, which says what is missing.
+        known = rates_by_key(cells, rates, cells.sums_of_all(predictions[:, None])[:, 0])
         weights = examples.weights
         sums: Sums = (
             CellSums.of(cells, weights, predictions, drawn)

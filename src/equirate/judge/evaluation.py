@@ -22,7 +22,7 @@ from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify, estimate
-from .spread import column, labelled
+from .spread import labelled, rates_by_key
 
 Array = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ class Evaluation:
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         sums = cells.sums_of_all(np.asarray(predictions, dtype=float)[:, None])[:, 0]
-        measure = _measurer(cells, sums, examples)
+        measure = _measurer(cells, sums, problem.rates(), examples)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
         for constraint, certificate in zip(
@@ -99,13 +99,15 @@ class Evaluation:
             certify(constraints, examples, predictions, confidence, cells=cells),
             strict=True,
         ):
+            left, right = _value(constraint.left, measure), _value(constraint.right, measure)
+            violation = left - right if constraint.symbol == "<=" else right - left
             values.append(
                 ConstraintValue(
                     constraint=repr(constraint),
-                    left=_value(constraint.left, measure),
+                    left=left,
                     symbol=constraint.symbol,
-                    right=_value(constraint.right, measure),
-                    violation=_value(constraint.residual, measure),
+                    right=right,
+                    violation=violation if np.isfinite(violation) else _value(constraint.residual, measure),
                     low=certificate.low,
                     high=certificate.high,
                     verdict=certificate.verdict,
@@ -137,16 +139,13 @@ def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
     return np.asarray(cells.members[rate.slice] & labelled(cells.labels, rate.kind) & (cells.totals > 0))
 
 
-def _measurer(cells: Cells, sums: Array, examples: Examples) -> Measure:
+def _measurer(cells: Cells, sums: Array, rates: list[Rate], examples: Examples) -> Measure:
     """Measure rates by the weighted sums of the predictions in every cell."""
-    known: dict[Any, float] = {}
+    known = rates_by_key(cells, rates, sums)
 
     def measure(rate: Any) -> float:
         if rate.key not in known:
-            if not _inside(cells, rate).any():
-                raise DataError(empty_message(rate.kind, rate.slice, examples))
-            slope, offset, _ = column(cells, rate)
-            known[rate.key] = min(max(float(slope @ sums + offset @ cells.totals), 0.0), 1.0)
+            raise DataError(empty_message(rate.kind, rate.slice, examples))
         return known[rate.key]
 
     return measure

@@ -11,7 +11,7 @@ and second moments are multiplied by G / (G - 1) for G clusters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
+_RATES = 256  # rates whose cells are looked at together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -201,6 +202,27 @@ def column(cells: Cells, rate: Rate) -> Array:
         found[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
         found[2, inside] = 1.0
         found[:, inside] *= 1 / total
+    return found
+
+
+def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
+    """Values of rates from the weighted sums of predictions in each cell; rates with nobody in them are left out."""
+    found: dict[tuple[Any, ...], float] = {}
+    alike: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
+    for rate in rates:
+        alike.setdefault((rate.kind, rate.baseline), {})[rate.key] = rate
+    for (kind, baseline), some in alike.items():
+        b = 0 if baseline is None else cells.baselines[baseline]
+        slope, offset = np.array(kind.contributions)[cells.labels, b].T
+        counted = labelled(cells.labels, kind)
+        each = np.where(counted, slope * predicted + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
+        both = np.stack(each, axis=1)
+        for first in range(0, len(some), _RATES):
+            part = list(some.values())[first : first + _RATES]
+            sums = np.array([cells.members[rate.slice] for rate in part], dtype=float) @ both
+            for rate, (value, total) in zip(part, sums.tolist(), strict=True):
+                if total > 0:
+                    found[rate.key] = min(max(value / total, 0.0), 1.0)
     return found
 
 
