@@ -220,8 +220,8 @@ class Bounds:
         self.first = np.unique(self.group, return_index=True)[1]
         """The first rate of each denominator."""
         self.outcomes = np.array([np.resize(rate.outcomes[1], _SORTS) for rate in rates])
-        self.one_ratio = cleared(expr) is not None
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
+        self.one_ratio = not self.affine and cleared(expr) is not None
         index = {rate.key: k for k, rate in enumerate(rates)}
 
         def at(points: Array) -> Array:

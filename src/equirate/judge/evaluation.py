@@ -156,13 +156,12 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     slices: dict[Slice, None] = {EVERYBODY: None}
     slices.update((rate.slice, None) for rate in problem.rates())
     numbers = peers().total(np.bincount(cells.of, minlength=len(cells)))
+    ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
+    parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
     found = []
     for slice_ in slices:
-        inside = cells.members.get(slice_, np.ones(len(cells), dtype=bool))
-        positive = inside & (cells.labels == 1)
-        total = cells.totals[inside].sum()
-        with np.errstate(invalid="ignore", divide="ignore"):  # nobody inside: NaN
-            predicted, labels = (float(part / total) for part in (sums[inside].sum(), cells.totals[positive].sum()))
-        size = int(numbers[inside].sum()), int(numbers[positive].sum())
-        found.append(SliceSize(repr(slice_), *size, predicted, labels))
+        inside = cells.members.get(slice_, everybody)
+        size, positives, total, predicted, labels = (inside @ parts).tolist()
+        shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # nobody inside
+        found.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
     return tuple(found)
