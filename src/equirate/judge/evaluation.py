@@ -161,7 +161,7 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     found = []
     for slice_ in slices:
         inside = cells.members.get(slice_, everybody)
-        size, positives, total, predicted, labels = (inside @ parts).tolist()
+        size, positives, total, predicted, labels = (inside.astype(float) @ parts).tolist()
         shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # nobody inside
         found.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
     return tuple(found)
