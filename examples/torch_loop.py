@@ -14,7 +14,7 @@ y = (X[:, 0] ** 2 + X[:, 1] + torch.from_numpy(0.7 * (sex == "Male") + rng.norma
 
 women = eq.attr("sex") == "Female"
 problem = eq.Problem(eq.maximize(eq.f1()), [eq.recall(women) >= eq.recall(~women) - 0.02])
-game = RateGame(problem, y, {"sex": sex})  # rates have the denominators of all rows, whatever a batch has
+game = RateGame(problem, y, attributes={"sex": sex})  # rates have the denominators of all rows, whatever a batch has
 
 module = torch.nn.Sequential(torch.nn.Linear(5, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
 optimizer = torch.optim.Adam(module.parameters(), lr=3e-3)
@@ -29,4 +29,4 @@ for _ in range(10):
 
 classifier = game.finish(module, X)  # the best mixture of the snapshots, by exact rates
 print(game.status)
-print(classifier.evaluate(problem, X, y, {"sex": sex}))
+print(classifier.evaluate(problem, X, y, attributes={"sex": sex}))

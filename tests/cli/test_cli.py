@@ -169,9 +169,9 @@ def test_evaluate_says_what_fit_said(
     y = np.array(column(people, "hired")) == "yes"
     people_ = {"sex": np.array(column(people, "sex"))}
     p = np.array(column(decided, "probability"))
-    assert found["test"]["objective"] == pytest.approx(eq.f1().evaluate(y, p, people_), abs=1e-12)
+    assert found["test"]["objective"] == pytest.approx(eq.f1().evaluate(y, p, attributes=people_), abs=1e-12)
     assert found["test"]["constraints"][0]["violation"] == pytest.approx(
-        clf.problem_.constraints[0].evaluate(y, p, people_), abs=1e-12
+        clf.problem_.constraints[0].evaluate(y, p, attributes=people_), abs=1e-12
     )
     assert list((tmp_path / "report").iterdir())
 

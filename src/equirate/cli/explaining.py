@@ -15,7 +15,7 @@ def explain(text: str, json: bool) -> int:
     from ..runs.jsons import as_json
 
     found = explained(text)
-    streams.write(streams.as_text(found.as_dict(), as_json) if json else f"{found}\n")
+    streams.write(streams.as_text(found.to_dict(), as_json) if json else f"{found}\n")
     return 0 if found.possible else BAD_INPUT
 
 

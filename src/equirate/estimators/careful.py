@@ -115,6 +115,9 @@ class Part:
         self._gather(inside)
         plain = polish_weights(self.judge, self.rows, self.start, rounds=30, tolerance=1e-5)
         self.plain = self.last = _lightened(self.start if plain is None else plain.weights)
+        self.wider = np.ones(len(trial.residuals))
+        if trial.cells.clusters is not None:
+            self.wider = trial.wider(inside, Part.probability(self, self.plain, inside))
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -160,7 +163,7 @@ class Part:
         self.larger *= peers().total(len(used)) / peers().total(len(inside))
         self.cells = trial.cells.only(used)
         X, examples = trial.sample.take(used).X, trial.sample.examples.take(used)
-        decided = self.members.decide(X, examples.columns)
+        decided = self.members.decide(X, attributes=examples.columns)
         order = np.argsort(self.cells.of, kind="stable")
         ends = np.searchsorted(self.cells.of[order], np.arange(len(self.cells) + 1))
         count = decided.shape[1]
@@ -218,7 +221,7 @@ class Part:
             of.append(len(forms) - 1)  # the other side of an abs has the same form
             before = keys, gradient
         fixed = share * self.beyond + more
-        factor = np.full(len(of), share * self.trial.z)
+        factor = share * self.trial.z * self.wider
         return Margins(np.stack(forms), np.array(of), fixed, factor, tuple(self.near))
 
     # -- mixtures --------------------------------------------------------------------------------
@@ -255,7 +258,7 @@ class Part:
         """Probability of predicting 1 on the rows of the test (or others)."""
         rows = self.test if rows is None else rows
         sample, support = self.trial.sample.take(rows), np.flatnonzero(mu)
-        decided = self.members.take(support.tolist()).decide(sample.X, sample.examples.columns)
+        decided = self.members.take(support.tolist()).decide(sample.X, attributes=sample.examples.columns)
         return np.asarray(decided @ mu[support])
 
 

@@ -11,15 +11,19 @@ import inspect
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.choices import CertificateMethod, Correction, Missing
 from .._core.errors import DataError, EquirateError, FileError
+from .._core.hashing import Hashes
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
@@ -32,13 +36,16 @@ from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem
 from ..reports.report import Report
 from . import explaining, exporting, files, reporting, state
 from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .keys import warn_few_keys
 from .scores import refuse_unknown
+from .serving import hashes_of, rows_repeat
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -54,11 +61,12 @@ class Judged(ClassifierMixin, BaseEstimator):
     objective: Objective
     constraints: Any
     pos_label: Any
-    missing: str
+    missing: Missing
     random_state: Any
     classes_: NDArray[Any]
     problem_: Problem
     notes_: Sequence[str]
+    salt_: int
 
     @property
     def classifier_(self) -> Classifier:
@@ -96,13 +104,37 @@ class Judged(ClassifierMixin, BaseEstimator):
         status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
         return written if status is None else "\n  # ".join([written, *status.summary()])
 
+    def _mixture(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.classifier_
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
-        classifier = self.classifier_
-        decided = classifier.members.decide(X, attributes)
+        """Decisions, 0 and 1, as the hashes of the rows draw them, or from the mixture those of their keys."""
+        classifier = self.classifier_ if key is None else self._mixture()
+        decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
             return decided[:, 0].astype(int)
-        return classifier._pick(decided, self._uniform(X, key))
+        warn_few_keys(key)
+        return classifier.pick(decided, self._uniform(X, key))
+
+    def _row_hashes(self, X: Any) -> Hashes | None:
+        """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
+        return hashes_of(X)
+
+    def _repeat(self, X: Any) -> bool:
+        """Whether rows repeat, in training or here, so that the hashed output is judged by its decisions."""
+        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic or peers().size > 1:
+            return False
+        if getattr(self, "repeats_", False):
+            return True
+        hashes = self._row_hashes(X)
+        return hashes is not None and rows_repeat(hashes)
+
+    def _served(self, X: Any, attributes: Any) -> Array:
+        """What is judged: the decisions that are served where rows repeat, else the mixture's probabilities."""
+        if self._repeat(X):
+            return self._hashed(X, None, attributes).astype(float)
+        return self.classifier_.positive_probability(X, attributes=attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up."""
@@ -211,12 +243,18 @@ class Judged(ClassifierMixin, BaseEstimator):
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
     def _judged(
-        self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
     ) -> Sample:
         """Features and examples to judge on."""
         compare_indexes(X, y, sensitive_features, sample_weight)
         features, asked = self._features(X), Problem(self.objective, self.constraints)
-        return Sample(features, self._examples(asked, self._labels(y), X, sensitive_features, sample_weight))
+        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples))))
 
     def _named(self, decided: NDArray[np.int_]) -> NDArray[Any]:
         """Decisions, 0 and 1, as labels."""
@@ -235,49 +273,71 @@ class Judged(ClassifierMixin, BaseEstimator):
         classifier: Classifier | None = None,
         cells: Cells | None = None,
     ) -> Evaluation:
-        """What a classifier achieves.
+        """What a classifier achieves; without one, what is served.
 
         ``cells`` are those of the problem on the sample, where they are known already.
         """
-        classifier = self.classifier_ if classifier is None else classifier
-        predictions = classifier.positive_probability(sample.X, sample.examples.columns)
+        if classifier is None:
+            predictions = self._served(sample.X, sample.examples.columns)
+        else:
+            predictions = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
         return Evaluation.of(self.problem_, sample.examples, predictions, confidence, cells)
 
     def evaluate(
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-    ) -> dict[str, Any]:
-        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes."""
+        clusters: Any = None,
+    ) -> Evaluation:
+        """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
+
+        Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
+        `to_frame` a data frame. `report` is the same for a person. ``clusters`` are those of `equirate.certify`.
+        """
         check_is_fitted(self, "classifier_")
         with joined():
-            return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence).as_dict()
+            sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
+            return self._evaluation(sample, confidence)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy of `predict`, as scikit-learn's classifiers do; `equirate.scorer` scores by a problem."""
+        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        return float(accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
 
     def certify(
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
-        method: str = "approximate",
+        method: CertificateMethod = "approximate",
         clusters: Any = None,
-        correction: str | None = None,
+        correction: Correction | None = None,
     ) -> Certificates:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
 
-        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. The approximate method judges the
-        mixture's expected rates, the exact one decisions that are drawn from it, once, with ``random_state``.
+        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. Where rows repeat, the decisions
+        that a hashed output returns are judged. Else the approximate method judges the mixture's expected rates, the
+        exact one decisions that are drawn from it, once, with ``random_state``.
         """
         check_is_fitted(self, "classifier_")
         with joined():
             sample = self._judged(X, y, sensitive_features, sample_weight)
             constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-            predictions = self.classifier_.positive_probability(sample.X, sample.examples.columns)
+            predictions = self._served(sample.X, sample.examples.columns)
             return certify(
                 constraints,
                 sample.examples,
@@ -293,12 +353,13 @@ class Judged(ClassifierMixin, BaseEstimator):
         self,
         X: Any = None,
         y: ArrayLike | None = None,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
         baseline: Any = None,
         frontier: Any = None,
+        clusters: Any = None,
     ) -> Report:
         """Return the same for a person: asked, and achieved on the training data and the data given.
 
@@ -315,6 +376,8 @@ class Judged(ClassifierMixin, BaseEstimator):
             whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
+        clusters
+            As in `equirate.certify`.
         """
         check_is_fitted(self, "classifier_")
         if X is None:
@@ -324,7 +387,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             return reporting.of_training(self)
         if y is None:
             raise DataError("report needs y with X")
-        sample = self._judged(X, y, sensitive_features, sample_weight)
+        sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
         return reporting.of_data(self, X, sample, confidence, baseline, frontier, sensitive_features)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
@@ -367,8 +430,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "classifier_")
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
-        hashed = getattr(self, "output", "") == "hashed" and not self.classifier_.is_deterministic
-        return explaining.explained(self, X, features, attributes, self._uniform(features, key) if hashed else None)
+        classifier = self.classifier_ if key is None else self._mixture()
+        hashed = getattr(self, "output", "") == "hashed" and not classifier.is_deterministic
+        draws = self._uniform(features, key) if hashed else None
+        return explaining.explained(self, classifier, X, features, attributes, draws)
 
     def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
         """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.

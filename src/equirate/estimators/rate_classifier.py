@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
 from .._core.peers import joined
 from .._core.seeds import stream
@@ -25,10 +26,12 @@ from .._core.threads import undisturbed
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..export.model import Export
+from ..game.algorithms import Algorithm
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..models import make_model
 from ..models.derandomised import moved_across
 from ..models.linear import LinearLearner, LinearMembers
@@ -40,6 +43,7 @@ from .categories import Categories, dates_as_numbers, few_rows_each
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
+from .group_notes import costly, left_out, with_notes
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
 from .promises import chosen, promised
@@ -201,23 +205,23 @@ class RateClassifier(Judged):
         objective: Objective,
         constraints: Any = (),
         *,
-        algorithm: Any = "auto",
+        algorithm: AlgorithmName | Algorithm = "auto",
         model: Any = "linear",
         groups: Any = None,
-        output: str = "hashed",
+        output: Output = "hashed",
         n_rounds: int | None = None,
         theta_step: float | Sequence[float] | None = None,
         lambda_step: float | Sequence[float] | None = None,
         validation: float = 0.25,
         two_sets: bool = False,
         confidence: float | None = None,
-        confidence_method: str = "cross",
+        confidence_method: ConfidenceMethod = "cross",
         scale: bool = True,
         pos_label: Any = None,
-        missing: str = "refuse",
+        missing: Missing = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
-        on_interrupt: str = "raise",
+        on_interrupt: OnInterrupt = "raise",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -259,8 +263,10 @@ class RateClassifier(Judged):
         self,
         X: Any,
         y: ArrayLike | None = None,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
     ) -> Self:
         """Fit the classifier.
 
@@ -276,10 +282,13 @@ class RateClassifier(Judged):
             examples in the same places as in X. Not needed to predict.
         sample_weight
             Non-negative weights.
+        clusters
+            A name for each example: examples of one name, such as several rows of a person, stay together wherever
+            rows are split, and intervals and tests count clusters.
         """
         with all_or_nothing(self), joined():
             *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything)
+            training = self._training(*everything, clusters)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
@@ -289,13 +298,19 @@ class RateClassifier(Judged):
                 outcome = chosen(played, chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
+                asked = Problem(self.objective, self.constraints)
+                uncovered = left_out(asked, training.sample.examples)
+                outcome = with_notes(outcome, uncovered, costly(asked, chooser))
+                self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, tuple(everything))
             if self.status_.interrupted:
                 end_interrupted(self)
         return self
 
-    def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
+    def _training(
+        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any = None
+    ) -> Training:
         """Check everything once, map the labels to 0 and 1, and split."""
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
@@ -310,11 +325,13 @@ class RateClassifier(Judged):
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
+        examples = replace(examples, clusters=clusters_of(clusters, len(examples)))
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples)
-        return Training.of(settings, problem, Sample(features, examples), self.seed_)
+        hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
+        return Training.of(settings, problem, Sample(features, examples), self.seed_, hashes)
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Codes in the place of categories, for a model that splits them, and the model that is told."""
@@ -350,15 +367,17 @@ class RateClassifier(Judged):
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
-        self.salt_: int | None = int(stream("salt", self.seed_).integers(2**63))
+        self.repeats_ = training.draws is not None
+        self.salt_: int = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
         self._end = _end_of(solution, outcome) if is_linear(self.model) else None
         held = training.held()
         self._evaluations = {
             name: {
-                part: self._evaluation(sample, classifier=classifier, cells=cells)
-                for part, (sample, cells) in held.items()
+                part: Evaluation.of(self.problem_, one.sample.examples, one.decided(each, salt), cells=one.cells)
+                for part, one in held.items()
             }
-            for name, classifier in outcome.outputs.items()
+            for name, each in outcome.outputs.items()
+            for salt in [outcome.salt if name == "served" else None]
         }
         self._tell()
 
@@ -393,7 +412,13 @@ class RateClassifier(Judged):
     def _kind(self) -> str:
         if "_outputs" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
             check_is_fitted(self, "_outputs")
+        if self.output == "hashed" and "served" in self._outputs:  # rows repeat
+            return "served"
         return "deterministic" if self.output == "deterministic" else "stochastic"
+
+    def _mixture(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.classifier_ if self.output == "deterministic" else self._outputs["stochastic"]
 
     @property
     def status_(self) -> Status:
@@ -417,7 +442,7 @@ class RateClassifier(Judged):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -443,13 +468,13 @@ class RateClassifier(Judged):
                 EquirateWarning,
                 stacklevel=2,
             )
-        return self._named(classifier.predict(X, attributes, random_state=self._draws))
+        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
             # the bits of NaN differ: it is hashed as a number that nothing else is
             X = np.where(np.isnan(X), np.float32(-3.4e38), X)
-        return hashed_uniform(X, getattr(self, "salt_", None), key)
+        return hashed_uniform(X, self.salt_, key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""
@@ -459,17 +484,17 @@ class RateClassifier(Judged):
         columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
         return columns if self.missing == "refuse" else fill_missing(columns)
 
-    def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
         attributes = self._attributes(X, sensitive_features)
-        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes))
+        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes=attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
     predict_log_proba = Absent(NO_LOG_PROBABILITY)
     partial_fit = Absent(NO_PARTIAL_FIT)
 
     @told_if_absent(_has_score, NO_SCORE)
-    def decision_function(self, X: Any, sensitive_features: Any = None) -> Array:
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
 
         A mixture made deterministic has the mean score of its members, moved just across 0 where the member that
@@ -523,7 +548,7 @@ class RateClassifier(Judged):
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         free = self._outputs.get("unconstrained")
-        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes))
+        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes=attributes))
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
@@ -534,17 +559,18 @@ class RateClassifier(Judged):
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         levels: Sequence[float],
         test: tuple[Any, ...] | None = None,
+        clusters: Any = None,
     ) -> Frontier:
         """Train once for many levels of the constraints and return the whole trade-off curve.
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight
+        X, y, sensitive_features, sample_weight, clusters
             As in `fit`. The estimator itself is not changed.
         levels
             How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
@@ -553,7 +579,7 @@ class RateClassifier(Judged):
         """
         worker = clone(self)
         with joined():
-            training = worker._training(X, y, sensitive_features, sample_weight)
+            training = worker._training(X, y, sensitive_features, sample_weight, clusters)
             return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

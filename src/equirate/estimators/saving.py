@@ -155,6 +155,9 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
     manifest, arrays = _plain_head(estimator), Arrays()
     on_scores = _scored_by(estimator.classifier_, Given(estimator._sign))
     manifest["outputs"] = {"stochastic": _plain_output("stochastic", on_scores, 1, arrays)}
+    if estimator._drawn is not estimator.classifier_:  # what keys draw from, where rows repeat
+        drawn = _scored_by(estimator._drawn, Given(estimator._sign))
+        manifest["outputs"]["drawn"] = _plain_output("drawn", drawn, 1, arrays)
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
     if line is not None:
         arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
@@ -170,19 +173,24 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     estimator = _read_head(kind, manifest)
     estimator.notes_ = tuple(manifest["notes"])
     left = dict(arrays)
-    if "output" not in manifest["settings"]:  # files of before there were others
-        estimator.output = "stochastic"
-    estimator.salt_ = manifest.get("salt", 0)
     estimator.estimator_ = _read_line(estimator, manifest, left)
     classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
-    setting = getattr(classifier.members, "setting", None)
-    if setting is None or setting.scorer != Given(estimator._sign):
-        raise FileError("the thresholds are not on scores for the positive label")
-    estimator._classifier = _scored_by(classifier, estimator._scorer())
+    estimator._classifier = estimator._drawn = _on_its_scores(estimator, classifier)
+    if "drawn" in manifest["outputs"]:
+        drawn = _read_output("drawn", manifest["outputs"]["drawn"], left, estimator.problem_)
+        estimator._drawn = _on_its_scores(estimator, drawn)
     estimator.status_ = build(Status, manifest["status"])
     estimator.train_ = _evaluation(manifest["evaluation"], estimator.problem_)
     _refuse_left(left)
     return estimator
+
+
+def _on_its_scores(estimator: Any, classifier: Classifier) -> Classifier:
+    """Thresholds on the scores of the estimator; refuses those on any others."""
+    setting = getattr(classifier.members, "setting", None)
+    if setting is None or setting.scorer != Given(estimator._sign):
+        raise FileError("the thresholds are not on scores for the positive label")
+    return _scored_by(classifier, estimator._scorer())
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
@@ -257,6 +265,7 @@ def _plain_head(estimator: Any) -> Plain:
         "problem": _plain_problem(estimator.problem_),
         "classes": _plain_labels(estimator.classes_),
         "notes": list(estimator.notes_),
+        "salt": estimator.salt_,
     }
     more = {name: getattr(estimator, attribute, None) for name, (attribute, _) in OPTIONAL.items()}
     return head | {name: value for name, value in more.items() if value is not None}
@@ -272,6 +281,7 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     estimator.problem_ = _read_problem(problem)
     estimator.classes_ = _labels(manifest["classes"])
     estimator._positive()  # refuses a positive label that is not among them
+    estimator.salt_ = manifest["salt"]
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
             setattr(estimator, attribute, manifest[name])

@@ -152,7 +152,7 @@ class Pool:
         rows = np.flatnonzero(trained.weights > 0)
         labels = trained.labels[trained.of[rows]]
         count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
-        parts = [rows[part] for part in make_folds(trained.of[rows], count, seed)]
+        parts = make_folds(trained, rows, count, seed)
         rest = np.flatnonzero(trained.weights <= 0)
         self.trainer = Trainer.of(setting.estimator, X, parts, rest)
         self.fitted: list[Fitted] = []
@@ -395,11 +395,11 @@ class ScoredMembers(Members):
         """Count the thresholds."""
         return len(self.place)
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Score with each classifier, and compare."""
         return np.asarray(self.scores(X) > 0)
 
-    def scores(self, X: Any, attributes: Any = None) -> Array:
+    def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """How far the log-odds are above the threshold."""
         if self.remembered:
             rows = np.asarray(X)[:, 0].astype(np.intp)

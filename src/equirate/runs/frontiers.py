@@ -59,9 +59,10 @@ def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Out
     found = estimator_of(prepared, tell).frontier(
         train.X,
         named(train.positive),
-        train.attributes,
-        train.weights,
+        sensitive_features=train.attributes,
+        sample_weight=train.weights,
         levels=levels,
+        clusters=train.clusters,
         test=(test.X, named(test.positive), test.attributes, test.weights),
     )
     digest = model_digest(found.classifiers[_as_written(found)])
@@ -90,7 +91,7 @@ def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Repo
     chosen = _as_written(found)
 
     def rates(k: int) -> Any:
-        decided = found.classifiers[k].positive_probability(prepared.test.X, examples.columns)
+        decided = found.decided(k, prepared.test.X, examples.columns)
         return rates_by_slice(problem, examples, decided, found.parts["test"][k].confidence)
 
     every = [rates(k) for k in range(len(found.levels))]
@@ -99,7 +100,7 @@ def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Repo
         for k in np.argsort(found.levels, kind="stable").tolist()
     ]
     classifier = found.classifiers[chosen]
-    decided = classifier.members.decide(prepared.test.X, examples.columns)
+    decided = classifier.members.decide(prepared.test.X, attributes=examples.columns)
     members = [Member(float(w), float(s)) for w, s in zip(classifier.weights, decided.mean(axis=0), strict=True)]
     facts = {
         "trained": provenance.date,
