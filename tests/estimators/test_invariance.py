@@ -54,8 +54,9 @@ def assert_alike(one, other):
     assert one[1] == pytest.approx(other[1], abs=0.005)
 
 
-def test_scales_of_columns(problem, plain):
-    scale = np.array([1e6, 1e-6, 1.0, 1e6, 1e-6, 1.0])
+@pytest.mark.parametrize("scale", [[1e6, 1e-6, 1.0, 1e6, 1e-6, 1.0], [1e6], [1e-6]], ids=["mixed", "1e6", "1e-6"])
+def test_scales_of_columns(problem, plain, scale):
+    scale = np.resize(scale, 6)
     assert_alike(achieved(problem, X * scale, Y, G, new=(NEW[0] * scale, *NEW[1:])), plain)
 
 
@@ -84,3 +85,12 @@ def test_rows_that_are_there_twice_weigh_2(problem):
 
 def test_dense_or_sparse(problem, plain):
     assert_alike(achieved(problem, sp.csr_array(X), Y, G, new=(sp.csr_array(NEW[0]), *NEW[1:])), plain)
+
+
+def test_with_or_without_a_compiler(problem, monkeypatch):
+    pytest.importorskip("numba")
+    found = []
+    for wish in ("0", "1"):
+        monkeypatch.setenv("EQUIRATE_KERNELS", wish)
+        found.append(achieved(problem, X, Y, G))
+    assert_alike(*found)

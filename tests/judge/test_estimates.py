@@ -10,7 +10,7 @@ from scipy.stats import beta, norm
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.judge.estimates import estimate
+from equirate.judge.estimates import Bounds, Sample, estimate
 from equirate.judge.spread import clusters_of
 
 Array = NDArray[np.float64]
@@ -138,3 +138,37 @@ def test_clusters_that_cannot_be_are_refused() -> None:
     ):
         with pytest.raises(eq.DataError, match=message):
             clusters_of(values, 3)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_that_a_constraint_does_not_tell_apart_are_put_together(clustered: bool, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    n = 3000
+    group, labels, predictions = rng.integers(0, 60, n), rng.integers(0, 2, n), rng.random(n)
+    weights = rng.uniform(0.5, 2, n) if weighted else None
+    clusters = clusters_of(rng.integers(0, 200, n), n) if clustered else None
+    examples = Examples.of(labels, {"g": group, "old": rng.integers(0, 2, n)}, weights)
+    many = [eq.tpr(eq.attr("g") == k) for k in range(60)]
+    one = many[0]
+    for expr in (one - eq.positive_rate(), one / (eq.positive_rate() + 1), one - eq.tnr(eq.attr("g") == 7)):
+        sample = Sample.of(many + list(expr.rates()), examples, predictions, clusters)
+        merged = sample.merged(list(expr.rates()))
+        assert len(sample.cells) == 120
+        assert len(merged.cells) <= 8
+        small, whole = sample.estimate(expr), Bounds(sample, expr, sample.estimate(expr).value, list(expr.rates()))
+        assert small.error == pytest.approx(whole.error, rel=1e-9)
+        for side, reached in ((1, small.upper(0.95)), (-1, small.lower(0.95))):
+            assert reached == pytest.approx(whole(0.95, side), rel=1e-9)
+
+
+def test_the_two_sides_of_an_abs_have_opposite_bounds() -> None:
+    rng = np.random.default_rng(0)
+    examples = Examples.of(rng.integers(0, 2, 500), {"g": rng.integers(0, 2, 500)})
+    sample = Sample.of([eq.tpr(), eq.tnr()], examples, rng.random(500))
+    gap = eq.tpr() - eq.tnr()
+    one, other = sample.estimate(gap - 0.1), sample.estimate(-gap - 0.1)
+    mirrored = one.opposite(-0.2 - one.value, (-gap - 0.1).interval)
+    assert mirrored.value == pytest.approx(other.value, abs=1e-12)
+    assert mirrored.error == pytest.approx(other.error, rel=1e-12)
+    assert mirrored.interval(0.9) == pytest.approx(other.interval(0.9), abs=1e-9)

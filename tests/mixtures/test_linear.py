@@ -82,3 +82,40 @@ def test_equations_hold():
 
 def test_no_distribution_where_none_keeps_the_limits():
     assert best_distribution(np.zeros(2), np.array([[0.1, 0.2]]), np.zeros(1)) is None
+
+
+@pytest.mark.parametrize("rows", [10, 400])
+@pytest.mark.parametrize("seed", range(4))
+def test_deferred_rows_give_what_all_rows_give(rows, seed):
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(rows, 30)) - 0.2
+    others, bounds = -np.ones((rows, 1)), np.array([[0.0, np.inf]])
+    programme = Programme(columns, others, np.zeros(rows), bounds, np.array([0]), deferred=rows)
+    for change in range(4):
+        if change == 2:
+            more = rng.normal(size=(rows, 20)) - 0.2
+            programme.extend(more)
+            columns = np.concatenate([columns, more], axis=1)
+        if change == 3:
+            programme.add(np.array([[1.0]]), np.array([2.0]))
+        objective, cost = rng.normal(size=columns.shape[1]) * (change > 0), np.array([1.0 + change])
+        programme.aim(objective, cost)
+        solved = programme.solve()
+        exact = truth(objective, cost, columns, others, np.zeros(rows), bounds)
+        assert solved.value == pytest.approx(exact.fun, abs=1e-7)
+        assert (columns @ solved.weights - solved.others[0]).max() <= 1e-7
+        assert len(solved.duals) == rows + (change == 3)
+        reduced = objective - solved.duals[:rows] @ columns
+        assert reduced.min() == pytest.approx(exact.fun, abs=1e-6)  # strong duality over the simplex
+
+
+def test_few_of_many_rows_join():
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(2000, 40))
+    programme = Programme(
+        columns, -np.ones((2000, 1)), np.zeros(2000), np.array([[0.0, np.inf]]), np.array([0]), None, 2000
+    )
+    programme.aim(np.zeros(40), np.ones(1))
+    assert programme.solve() is not None
+    assert programme._rows < 400
+    assert best_distribution(np.arange(3.0), np.ones((300, 3)), np.full(300, 0.5)) is None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
-from .estimates import Estimate, Sample, check_confidence, estimate
+from .estimates import Bounds, Estimate, Sample, check_confidence, estimate
 from .exact import Decisions
 from .spread import clusters_of, measurable
 
@@ -190,8 +191,16 @@ class _Judged:
     @classmethod
     def of(cls, constraint: Constraint, estimator: Estimator) -> _Judged:
         parts = [part.residual for part in constraint.split()]
-        pairs = sum(opposed(*parts[k : k + 2]) for k in range(0, len(parts) - 1, 2))
-        return cls([estimator(part) for part in parts], len(parts) - pairs)
+        found: list[Estimate] = []
+        pairs = 0
+        for k, part in enumerate(parts):
+            total = _constant_total(parts[k - 1], part) if k % 2 else None
+            pairs += total is not None
+            if total is not None and isinstance(found[-1].bound, Bounds) and found[-1].bound.affine:
+                found.append(found[-1].opposite(total - found[-1].value, part.interval))
+            else:
+                found.append(estimator(part))
+        return cls(found, len(parts) - pairs)
 
     def high(self, level: float) -> float:
         return max(part.upper(level) for part in self.parts)
@@ -208,8 +217,20 @@ class _Judged:
 
 def opposed(left: Expression, right: Expression) -> bool:
     """Whether two residuals are the two sides of an ``abs``: their sum does not depend on any rate."""
+    return _constant_total(left, right) is not None
+
+
+def _constant_total(left: Expression, right: Expression) -> float | None:
+    """The sum of two expressions where it does not depend on any rate, and None elsewhere."""
     keys = dict.fromkeys(rate.key for side in (left, right) for rate in side.rates())
-    points = dict(zip(keys, np.random.default_rng(0).uniform(0.2, 0.8, (len(keys), 4)), strict=True))
+    points = dict(zip(keys, _points(len(keys)), strict=True))
     with np.errstate(all="ignore"):
         total = left.value(lambda part: points[part.key]) + right.value(lambda part: points[part.key])
-    return bool(np.ptp(np.asarray(total, dtype=float)) < 1e-9)
+    values = np.broadcast_to(np.asarray(total, dtype=float), 4)
+    return float(values[0]) if np.ptp(values) < 1e-9 else None
+
+
+@lru_cache(64)
+def _points(number: int) -> Array:
+    """Some points in the space of rates, the same in every call."""
+    return np.random.default_rng(0).uniform(0.2, 0.8, (number, 4))

@@ -48,7 +48,7 @@ from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
-from .spread import CellSums, Clusters, ClusterSums, Sums, column
+from .spread import CellSums, Clusters, ClusterSums, Sums, column, rates_by_key
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
@@ -56,6 +56,7 @@ Values = Callable[[Array], Array]
 
 _AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 _STEPS = 5  # of the search for the largest value
+_FEWER = 4  # cells are put together where that leaves a quarter of them at most
 _SORTS = 8  # of examples: label, baseline and prediction
 
 
@@ -84,6 +85,13 @@ class Estimate:
         """Two-sided interval at a confidence level: the one-sided bounds at half of what is left."""
         one_sided = 0.5 + confidence / 2
         return self.lower(one_sided), self.upper(one_sided)
+
+    def opposite(self, value: float, within: Interval) -> Estimate:
+        """The estimate of an expression that differs from the negative of this one by a constant only."""
+        if self.bound is None:
+            return Estimate(value, self.error, within)
+        bound, total = self.bound, self.value + value
+        return Estimate(value, self.error, within, lambda confidence, side: total - bound(confidence, -side))
 
     def _reached(self, confidence: float, side: int) -> float:
         if self.bound is not None:
@@ -148,11 +156,8 @@ class Sample:
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        predicted, known = cells.sums_of_all(predictions[:, None])[:, 0], {}
-        for rate in rates:
-            slope, offset, share = column(cells, rate)
-            if share.any():  # otherwise `measurer` says what is missing
-                known[rate.key] = min(max(float(slope @ predicted + offset @ cells.totals), 0.0), 1.0)
+        # Rates that are left out are missed by `measurer`, which says what is missing.
+        known = rates_by_key(cells, rates, cells.sums_of_all(predictions[:, None])[:, 0])
         weights = examples.weights
         sums: Sums = (
             CellSums.of(cells, weights, predictions, drawn)
@@ -168,13 +173,39 @@ class Sample:
         """The sample as it would be with ``factor`` times as many such examples."""
         return replace(self, sums=self.sums.times(factor))
 
+    def merged(self, rates: Sequence[Rate]) -> Sample:
+        """The same sample with the cells put together that these rates do not tell apart.
+
+        An expression about one group of many then costs as much as with two groups.
+        """
+        slices = list(dict.fromkeys(rate.slice for rate in rates))
+        baselines = list(dict.fromkeys(rate.baseline for rate in rates if rate.baseline is not None))
+        bits = [self.cells.labels, *map(self.cells.members.get, slices), *map(self.cells.baselines.get, baselines)]
+        if 2 ** len(bits) * _FEWER > len(self.cells):
+            return self
+        into = np.zeros(len(self.cells), dtype=np.intp)
+        for k, bit in enumerate(bits):
+            into += np.asarray(bit, dtype=np.intp) << k
+        number = 2 ** len(bits)
+        of = [np.arange(number) >> k & 1 for k in range(len(bits))]
+        cells = replace(
+            self.cells,
+            of=np.zeros(0, np.int32),  # no examples: their sums are known
+            weights=np.zeros(0),
+            totals=np.bincount(into, weights=self.cells.totals, minlength=number).astype(float, copy=False),
+            labels=of[0].astype(np.int8),
+            members={slice_: bit.astype(bool) for slice_, bit in zip(slices, of[1:], strict=False)},
+            baselines={name: bit.astype(np.int8) for name, bit in zip(baselines, of[1 + len(slices) :], strict=True)},
+        )
+        return replace(self, cells=cells, sums=self.sums.merged(number, into))
+
     def estimate(self, expr: Expression) -> Estimate:
         """Estimate an expression of these rates."""
         value = float(expr.value(self.measure))
         rates = list({rate.key: rate for rate in expr.rates()}.values())
         if not rates or not np.isfinite(value):
             return Estimate(value, 0.0 if np.isfinite(value) else np.inf, expr.interval)
-        bounds = Bounds(self, expr, value, rates)
+        bounds = Bounds(self.merged(rates), expr, value, rates)
         return Estimate(value, bounds.error, expr.interval, bounds)
 
 
@@ -183,6 +214,7 @@ class Bounds:
 
     def __init__(self, sample: Sample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
+        self._known: dict[tuple[float, int], float] = {}
         self.here = np.array([sample.measure(rate) for rate in rates])
         self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
         self.sizes = 1 / sample.sums.concentration(self.inside)
@@ -192,8 +224,8 @@ class Bounds:
         self.first = np.unique(self.group, return_index=True)[1]
         """The first rate of each denominator."""
         self.outcomes = np.array([np.resize(rate.outcomes[1], _SORTS) for rate in rates])
-        self.one_ratio = cleared(expr) is not None
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
+        self.one_ratio = not self.affine and cleared(expr) is not None
         index = {rate.key: k for k, rate in enumerate(rates)}
 
         def at(points: Array) -> Array:
@@ -259,6 +291,11 @@ class Bounds:
 
     def __call__(self, confidence: float, side: int) -> float:
         """One-sided bound: the largest (smallest) value that the data do not speak against."""
+        if (confidence, side) not in self._known:
+            self._known[confidence, side] = self._bound(confidence, side)
+        return self._known[confidence, side]
+
+    def _bound(self, confidence: float, side: int) -> float:
         if self.affine:
             return self.value + self.linear(self.gradient, side, confidence)[0]
         secants, bends = self._along_axes

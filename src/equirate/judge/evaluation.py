@@ -23,7 +23,7 @@ from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify, estimate
-from .spread import column, labelled
+from .spread import labelled, rates_by_key
 
 Array = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ class Evaluation:
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         sums = cells.sums_of_all(np.asarray(predictions, dtype=float)[:, None])[:, 0]
-        measure = _measurer(cells, sums, examples)
+        measure = _measurer(cells, sums, problem.rates(), examples)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
         for constraint, certificate in zip(
@@ -132,13 +132,15 @@ class Evaluation:
             certify(constraints, examples, predictions, confidence, cells=cells),
             strict=True,
         ):
+            left, right = _value(constraint.left, measure), _value(constraint.right, measure)
+            violation = left - right if constraint.symbol == "<=" else right - left
             values.append(
                 ConstraintValue(
                     constraint=repr(constraint),
-                    left=_value(constraint.left, measure),
+                    left=left,
                     symbol=constraint.symbol,
-                    right=_value(constraint.right, measure),
-                    violation=_value(constraint.residual, measure),
+                    right=right,
+                    violation=violation if np.isfinite(violation) else _value(constraint.residual, measure),
                     low=certificate.low,
                     high=certificate.high,
                     verdict=certificate.verdict,
@@ -170,14 +172,14 @@ def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
     return np.asarray(cells.members[rate.slice] & labelled(cells.labels, rate.kind) & (cells.totals > 0))
 
 
-def _measurer(cells: Cells, sums: Array, examples: Examples) -> Measure:
+def _measurer(cells: Cells, sums: Array, rates: list[Rate], examples: Examples) -> Measure:
     """Measure rates by the weighted sums of the predictions in every cell."""
+    known = rates_by_key(cells, rates, sums)
 
     def measure(rate: Any) -> float:
-        if not _inside(cells, rate).any():
+        if rate.key not in known:
             raise DataError(empty_message(rate.kind, rate.slice, examples))
-        slope, offset, _ = column(cells, rate)
-        return min(max(float(slope @ sums + offset @ cells.totals), 0.0), 1.0)
+        return known[rate.key]
 
     return measure
 
@@ -187,13 +189,12 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     slices: dict[Slice, None] = {EVERYBODY: None}
     slices.update((rate.slice, None) for rate in problem.rates())
     numbers = peers().total(np.bincount(cells.of, minlength=len(cells)))
+    ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
+    parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
     found = []
     for slice_ in slices:
-        inside = cells.members.get(slice_, np.ones(len(cells), dtype=bool))
-        positive = inside & (cells.labels == 1)
-        total = cells.totals[inside].sum()
-        with np.errstate(invalid="ignore", divide="ignore"):  # nobody inside: NaN
-            predicted, labels = (float(part / total) for part in (sums[inside].sum(), cells.totals[positive].sum()))
-        size = int(numbers[inside].sum()), int(numbers[positive].sum())
-        found.append(SliceSize(repr(slice_), *size, predicted, labels))
+        inside = cells.members.get(slice_, everybody)
+        size, positives, total, predicted, labels = (inside.astype(float) @ parts).tolist()
+        shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # nobody inside
+        found.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
     return tuple(found)

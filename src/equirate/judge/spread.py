@@ -11,7 +11,7 @@ and second moments are multiplied by G / (G - 1) for G clusters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
+_RATES = 256  # rates whose cells are looked at together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -44,6 +45,9 @@ class Sums(Protocol):
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
+
+    def merged(self, number: int, into: NDArray[np.intp]) -> Sums:
+        """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares: 1 over the effective number of independent parts (Kish), for columns of 1 / total."""
@@ -85,7 +89,8 @@ class CellSums:
         """Sums of the squares and of the cubes of u."""
         two, three = self.squares, self.cubes
         second = (a * a) @ two[2] + 2 * (a * b) @ two[1] + (b * b) @ two[0]
-        third = a**3 @ three[3] + 3 * (a * a * b) @ three[2] + 3 * (a * b * b) @ three[1] + b**3 @ three[0]
+        aa, bb = a * a, b * b  # numpy's powers take far longer than products
+        third = (aa * a) @ three[3] + 3 * (aa * b) @ three[2] + 3 * (a * bb) @ three[1] + (bb * b) @ three[0]
         return max(float(second), 0.0), float(third)
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
@@ -93,6 +98,15 @@ class CellSums:
         zero, one, two = (sums.reshape(-1, *(1,) * (a.ndim - 1)) for sums in self.squares)
         found: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
         return found
+
+    def merged(self, number: int, into: NDArray[np.intp]) -> CellSums:
+        """The same with cells put together."""
+
+        def added(sums: Array) -> Array:
+            return np.bincount(into, weights=sums, minlength=number).astype(float, copy=False)
+
+        ones, p, pp = map(added, self.squares)
+        return CellSums((ones, p, pp), tuple(map(added, self.cubes)))  # type: ignore[arg-type]  # four of them
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
@@ -147,6 +161,11 @@ class ClusterSums:
         found: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
         return found * self._correction
 
+    def merged(self, number: int, into: NDArray[np.intp]) -> ClusterSums:
+        """The same with cells put together."""
+        adder = sp.csr_array((np.ones(len(into)), (np.arange(len(into)), into)), shape=(len(into), number))
+        return replace(self, predicted=self.predicted @ adder, totals=self.totals @ adder)
+
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of clusters."""
         shares = self.totals @ inside
@@ -183,6 +202,27 @@ def column(cells: Cells, rate: Rate) -> Array:
         found[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
         found[2, inside] = 1.0
         found[:, inside] *= 1 / total
+    return found
+
+
+def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
+    """Values of rates from the weighted sums of predictions in each cell; rates with nobody in them are left out."""
+    found: dict[tuple[Any, ...], float] = {}
+    alike: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
+    for rate in rates:
+        alike.setdefault((rate.kind, rate.baseline), {})[rate.key] = rate
+    for (kind, baseline), some in alike.items():
+        b = 0 if baseline is None else cells.baselines[baseline]
+        slope, offset = np.array(kind.contributions)[cells.labels, b].T
+        counted = labelled(cells.labels, kind)
+        each = np.where(counted, slope * predicted + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
+        both = np.stack(each, axis=1)
+        for first in range(0, len(some), _RATES):
+            part = list(some.values())[first : first + _RATES]
+            sums = np.array([cells.members[rate.slice] for rate in part], dtype=float) @ both
+            for rate, (value, total) in zip(part, sums.tolist(), strict=True):
+                if total > 0:
+                    found[rate.key] = min(max(value / total, 0.0), 1.0)
     return found
 
 

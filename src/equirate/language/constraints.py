@@ -78,6 +78,10 @@ class Constraint:
         tpr() - tnr() <= 0.1
         -(tpr() - tnr()) <= 0.1
         """
+        return self._parts
+
+    @cached_property
+    def _parts(self) -> tuple[Constraint, ...]:
         lefts, rights = self.left.pieces(self.symbol == "<="), self.right.pieces(self.symbol == ">=")
         if len(lefts) == len(rights) == 1:
             return (self,)

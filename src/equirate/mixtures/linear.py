@@ -220,13 +220,14 @@ class Programme:
         out = np.flatnonzero(self._place[1 : 1 + self._deferred] < 0)
         if not len(out):
             return False
-        columns = self._scaled[:, self.active]
-        over = self._others[out] @ x[: self.k] + columns[out] @ x[self.k :] - self._upper[out]
+        support = np.flatnonzero(x[self.k :])
+        mixed = self._scaled[:, self.active[support]] @ x[self.k :][support]
+        over = self._others[out] @ x[: self.k] + mixed[out] - self._upper[out]
         order = np.argsort(-over, kind="stable")[:_BATCH]
         chosen = out[order[over[order] > FEASIBLE]]
         if not len(chosen):
             return False
-        coefficients = np.concatenate([self._others[chosen], columns[chosen]], axis=1)
+        coefficients = np.concatenate([self._others[chosen], self._scaled[np.ix_(chosen, self.active)]], axis=1)
         self._put(1 + chosen, coefficients, np.full(len(chosen), -highspy.kHighsInf), self._upper[chosen])
         return True
 
