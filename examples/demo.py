@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     with step("\n1. A plain classifier: logistic regression ..."):
         plain = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X, y)
-    before = {name: rate.evaluate(y_test, plain.predict(X_test), who_test) for name, rate in RATES.items()}
+    before = {name: rate.evaluate(y_test, plain.predict(X_test), attributes=who_test) for name, rate in RATES.items()}
     print(f"   {_shown(before)}")
 
     print("\n2. The promise that it breaks: the four-fifths rule")
@@ -127,7 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clf = kept(X, y, who, level, options.rounds, options.seed)
     print(textwrap.indent(repr(clf.problem_), "   "))
     report = clf.report(X_test, y_test, sensitive_features=who_test, baseline={"logistic regression": plain})
-    after = {name: rate.evaluate(y_test, clf.predict_pmf(X_test)[:, 1], who_test) for name, rate in RATES.items()}
+    after = {
+        name: rate.evaluate(y_test, clf.predict_pmf(X_test)[:, 1], attributes=who_test) for name, rate in RATES.items()
+    }
     print(f"   {_shown(after)}")
 
     print("\n5. What it costs")

@@ -35,9 +35,9 @@ moved = []
 for level in LEVELS:
     post = eq.RatePostprocessor(plain, eq.minimize(eq.error_rate()), [gap <= level])
     p = post.fit(X, y, sensitive_features=people).predict_pmf(X_test)[:, 1]
-    moved.append((gap.evaluate(y_test, p, people_test), eq.error_rate().evaluate(y_test, p)))
+    moved.append((gap.evaluate(y_test, p, attributes=people_test), eq.error_rate().evaluate(y_test, p)))
 start = plain.predict(X_test)
-alone = gap.evaluate(y_test, start, people_test), eq.error_rate().evaluate(y_test, start)
+alone = gap.evaluate(y_test, start, attributes=people_test), eq.error_rate().evaluate(y_test, start)
 print("thresholds:", moved, "as trained:", alone)
 
 plt.rcParams.update({"svg.fonttype": "none", "font.size": 11})

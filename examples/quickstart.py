@@ -16,9 +16,9 @@ problem = eq.Problem(
     eq.maximize(eq.f1()),
     [eq.recall(women) >= eq.recall(~women) - 0.02, eq.positive_rate() <= 0.25],  # each costs something
 )
-solution = eq.solve(problem, X[train], y[train], {"sex": sex[train]})
+solution = eq.solve(problem, X[train], y[train], attributes={"sex": sex[train]})
 print(solution.status)
 
 classifier = solution.polish()  # the best mixture of what was found
 print(classifier.predict(X[test])[:10])  # needs no attributes
-print(classifier.evaluate(problem, X[test], y[test], {"sex": sex[test]}))
+print(classifier.evaluate(problem, X[test], y[test], attributes={"sex": sex[test]}))

@@ -39,7 +39,7 @@ class Part:
 
     def judge(self, classifier: eq.Classifier, problem: eq.Problem) -> tuple[float, float]:
         """Objective and largest violation (0 if there is none) of a classifier on these rows."""
-        found = classifier.evaluate(problem, self.X, self.y, self.people)
+        found = classifier.evaluate(problem, self.X, self.y, attributes=self.people)
         return found["objective"], max(0.0, *found["violations"])
 
 
@@ -100,13 +100,13 @@ def solve(task: Task, train: Part, validation: Part, n_rounds: int) -> dict[str,
         task.problem,
         train.X,
         train.y,
-        train.people,
+        attributes=train.people,
         n_rounds=n_rounds,
         theta_step=STEPS,
         lambda_step=STEPS,
         progress=sys.stderr.isatty() or None,
     )
-    judged = solution.on(validation.X, validation.y, validation.people)
+    judged = solution.on(validation.X, validation.y, attributes=validation.people)
     return {
         f"{solution.algorithm.name}: uniform mixture": judged.uniform(),
         f"{solution.algorithm.name}: best iterate": judged.best(),

@@ -16,7 +16,7 @@ y = (X[:, 0].numpy() + 0.5 * (group == "rare") + 0.5 * rng.normal(size=1000) > 0
 
 rare = eq.attr("group") == "rare"
 problem = eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate(rare) <= eq.positive_rate(~rare) + 0.1])
-game = RateGame(problem, y, {"group": group})
+game = RateGame(problem, y, attributes={"group": group})
 
 
 class Network(lightning.LightningModule):
@@ -58,4 +58,4 @@ trainer = lightning.Trainer(
 trainer.fit(network, loader)
 classifier = game.finish(network.layers, X)
 print(game.status)
-print(classifier.evaluate(problem, X, y, {"group": group}))
+print(classifier.evaluate(problem, X, y, attributes={"group": group}))

@@ -15,7 +15,7 @@ y = (X[:, 0] + X[:, 1] + 0.5 * (group == "a") + 0.5 * rng.normal(size=1000) > 0.
 
 a = eq.attr("group") == "a"
 problem = eq.Problem(eq.minimize(eq.error_rate()), [abs(eq.positive_rate(a) - eq.positive_rate(~a)) <= 0.03])
-game = RateGame(problem, y, {"group": group}, held_out=0.25)  # judged on rows that it is not trained on
+game = RateGame(problem, y, attributes={"group": group}, held_out=0.25)  # judged on rows that it is not trained on
 
 
 class Rates(torch.nn.Module):
@@ -54,4 +54,4 @@ net = skorch.NeuralNet(
 net.fit(X, np.arange(len(X)))  # row numbers in the place of labels
 classifier = game.finish(net.module_, X)
 print(game.status)
-print(classifier.evaluate(problem, X, y, {"group": group}))
+print(classifier.evaluate(problem, X, y, attributes={"group": group}))

@@ -28,7 +28,7 @@ def test_fresh_rows_judge_as_an_evaluation_does() -> None:
     data = runner.drawn(EASY.population, 1, 5000)
     classifier = runner.fit(EASY, runner.drawn(EASY.population, 2, 400), "plain", 0)
     objective, violation = runner.Fresh(data).judged(EASY, classifier)
-    told = classifier.evaluate(data.X, data.y, {"g": data.g})
+    told = classifier.evaluate(data.X, data.y, sensitive_features={"g": data.g})
     assert objective == pytest.approx(told["objective"])
     assert violation == pytest.approx(max(row["violation"] for row in told["constraints"]))
 

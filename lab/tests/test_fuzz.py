@@ -12,7 +12,7 @@ from equirate_lab import forging, fuzz
 
 import equirate as eq
 
-COUNT = 20_000
+COUNT = 5_000
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,6 @@ def test_the_layout_written_a_second_time_is_the_same(sources, tmp_path: Path) -
         path.write_bytes(forging.packed(manifest, arrays))
         loaded = eq.load(path)
         assert fuzz.judge(loaded, path.read_bytes()) is None
-        if forging._was_saved(manifest):
-            path.write_bytes(forging.zipped(*forging.old(manifest, arrays)))
-            assert fuzz.judge(eq.load(path), path.read_bytes()) is None
 
 
 def test_the_judge_finds_what_is_wrong(sources, tmp_path: Path) -> None:

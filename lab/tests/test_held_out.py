@@ -65,9 +65,12 @@ def test_values_are_those_of_the_problem() -> None:
     rows = made_up()
     predicted = np.random.default_rng(1).random(len(rows))
     found = runner.values({"problem": "F1, F1 parity", "level": 0.02}, predicted, rows)
-    given = (rows.y, predicted, rows.attributes)
-    one, other = (eq.f1(part).evaluate(*given) for part in (eq.attr("protected") == 1, eq.attr("protected") != 1))
-    assert found["objective"] == pytest.approx(eq.f1().evaluate(*given))
+    given = (rows.y, predicted)
+    one, other = (
+        eq.f1(part).evaluate(*given, attributes=rows.attributes)
+        for part in (eq.attr("protected") == 1, eq.attr("protected") != 1)
+    )
+    assert found["objective"] == pytest.approx(eq.f1().evaluate(*given, attributes=rows.attributes))
     assert found["violation"] == pytest.approx(max(0.0, abs(one - other) - 0.02))
 
 

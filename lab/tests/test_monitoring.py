@@ -21,7 +21,7 @@ def test_there_are_six_problems() -> None:
 @pytest.mark.parametrize("violation", [-0.02, 0.0, 0.1])
 def test_the_violation_is_as_it_was_set(problem: Problem, violation: float) -> None:
     rows = problem.draw(np.random.default_rng(0), 200_000, violation)
-    found = problem.constraint.evaluate(rows.label, rows.predicted, {"sex": rows.sex})
+    found = problem.constraint.evaluate(rows.label, rows.predicted, attributes={"sex": rows.sex})
     assert found == pytest.approx(violation, abs=0.012)
 
 

@@ -30,7 +30,7 @@ FILES = sorted(path for path in LAB.rglob("*.py") if path.parent.name != "rivals
 
 
 def public(module: str, name: str) -> bool:
-    return name in MODULES[module].__all__ or f"{module}.{name}" in MODULES
+    return name in dir(MODULES[module]) or f"{module}.{name}" in MODULES
 
 
 def private_names(text: str) -> Iterator[str]:

@@ -140,5 +140,5 @@ def test_what_is_achieved_is_what_the_constraint_bounds() -> None:
             problem = eq.Problem(eq.minimize(eq.error_rate()), [part]).expanded(
                 eq.data.examples.Examples.of(y, {"group": group})
             )
-            wanted += [c.evaluate(y, decided, {"group": group}) for c in problem.constraints]
+            wanted += [c.evaluate(y, decided, attributes={"group": group}) for c in problem.constraints]
         assert gap == pytest.approx(max(wanted))

@@ -23,7 +23,7 @@ from ._core.errors import (
 )
 
 if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, `__getattr__` finds it
-    from . import mixtures as mixtures, models as models
+    from . import datasets as datasets, mixtures as mixtures, models as models
     from .data.slices import Slice as Slice, attr as attr
     from .estimators.any_report import report as report
     from .estimators.displays import FrontierDisplay as FrontierDisplay, RateDisplay as RateDisplay
@@ -43,7 +43,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .language.expressions import Constraint as Constraint, Expression as Expression
     from .monitoring.monitor import Monitor as Monitor
 
-    # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written.
+    # abs, max and min shadow the built-in ones on purpose: eq.max(a, b) reads as written. `import *` leaves them out.
     from .language.functions import (
         abs as abs,
         black_box as black_box,
@@ -124,6 +124,7 @@ _MODULES = {
     "models": "models",
     "baselines": "game.baselines",
     "mixtures": "mixtures",
+    "datasets": "datasets",
 }
 _NAMES = {
     "attr": "data.slices",
@@ -162,6 +163,8 @@ _NAMES = {
 }
 """What is imported when first used, and from where: the command line starts without numpy and scikit-learn."""
 
+_LIKE_BUILTINS = ("abs", "max", "min")
+"""Public names that ``from equirate import *`` leaves out: they would take the place of Python's own."""
 _PUBLIC = [
     # slices
     "attr",
@@ -190,6 +193,7 @@ _PUBLIC = [
     "models",
     "baselines",
     "mixtures",
+    "datasets",
     "solve",
     "Solution",
     "Status",
@@ -233,7 +237,8 @@ def _catalogue() -> dict[str, _Any]:
 def __getattr__(name: str) -> _Any:
     """Import a public name when it is first used."""
     if name == "__all__":
-        found: _Any = [each for public in _PUBLIC for each in (_catalogue() if public == "*" else [public])]
+        names = [each for public in _PUBLIC for each in (_catalogue() if public == "*" else [public])]
+        found: _Any = [name for name in names if name not in _LIKE_BUILTINS]
     elif name in _MODULES:
         found = _import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _NAMES:
@@ -248,4 +253,4 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     """The public surface."""
-    return [*__getattr__("__all__"), "__doc__", "__file__", "__name__", "__path__"]
+    return [*__getattr__("__all__"), *_LIKE_BUILTINS, "__doc__", "__file__", "__name__", "__path__"]

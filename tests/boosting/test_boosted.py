@@ -70,10 +70,10 @@ def test_a_step_is_the_newton_step_of_the_library(library: str) -> None:
 def test_boosted_trees_meet_constraints_with_few_rounds(library: str, problem: eq.Problem) -> None:
     model = BoostedTrees(library, begin=20, **SMALL)
     options = {"theta_step": 0.3, "lambda_step": (0.01, 0.03), "n_rounds": 60, "record_every": 3}
-    solution = eq.solve(problem, X, Y, PEOPLE, model=model, **options)
+    solution = eq.solve(problem, X, Y, attributes=PEOPLE, model=model, **options)
     mixture = solution.polish()
     assert solution.status.feasible
-    judged = mixture.evaluate(problem, X, Y, PEOPLE)
+    judged = mixture.evaluate(problem, X, Y, attributes=PEOPLE)
     assert judged["objective"] == pytest.approx(solution.status.objective, abs=2e-3)
     # what was recorded while growing is what the prefixes decide
     members = solution.members()
@@ -85,7 +85,7 @@ def test_boosted_trees_meet_constraints_with_few_rounds(library: str, problem: e
 def test_prefixes_share_their_trees() -> None:
     model = BoostedTrees(begin=10, **SMALL)
     solution = eq.solve(
-        PROBLEM, X, Y, PEOPLE, model=model, theta_step=0.3, lambda_step=0.03, n_rounds=30, record_every=1
+        PROBLEM, X, Y, attributes=PEOPLE, model=model, theta_step=0.3, lambda_step=0.03, n_rounds=30, record_every=1
     )
     members: Any = solution.members()
     assert len(members) == 30
@@ -94,7 +94,7 @@ def test_prefixes_share_their_trees() -> None:
 
 def test_settings_of_the_library_are_passed_on() -> None:
     rising = BoostedTrees(begin=15, monotone_constraints=[0, 1, 0, 0], **SMALL)
-    solution = eq.solve(PROBLEM, X, Y, PEOPLE, model=rising, theta_step=0.3, lambda_step=0.01, n_rounds=15)
+    solution = eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=rising, theta_step=0.3, lambda_step=0.01, n_rounds=15)
     members = solution.best().members
     line = np.zeros((50, 4))
     line[:, 1] = np.linspace(-3, 3, 50)
@@ -116,7 +116,7 @@ def test_a_surrogate_that_diverges_is_dropped_and_named() -> None:
     model = BoostedTrees(begin=0, reg_lambda=0.0, min_child_samples=1, **SMALL)
     options = {"theta_step": 1e9, "lambda_step": 0.1, "n_rounds": 6, "record_every": 2}
     with pytest.raises(eq.AlgorithmError, match="every configuration diverged by round 2: take smaller steps"):
-        eq.solve(PROBLEM, X, Y, PEOPLE, model=model, **options)
+        eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=model, **options)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_models_that_make_no_sense_are_refused(make: Any, says: str) -> None:
 )
 def test_settings_that_the_library_or_the_arrays_do_not_know_are_refused(model: Any, says: str) -> None:
     with pytest.raises(eq.AlgorithmError, match=says):
-        eq.solve(PROBLEM, X, Y, PEOPLE, model=model, n_rounds=2)
+        eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=model, n_rounds=2)
 
 
 def test_a_library_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_library_that_is_not_installed_is_named_with_its_extra(monkeypatch: py
     real = importlib.import_module
     monkeypatch.setattr("equirate.boosting.libraries.importlib.import_module", absent)
     with pytest.raises(ImportError, match=r"lightgbm is not installed: pip install 'equirate\[boosting\]'"):
-        eq.solve(PROBLEM, X, Y, PEOPLE, model=BoostedTrees(), n_rounds=2)
+        eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=BoostedTrees(), n_rounds=2)
 
 
 def test_threads_are_as_many_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_categories_in_a_frame(library: str, tmp_path: Path) -> None:
     clf = eq.RateClassifier(ERROR, PARITY, model=model, random_state=0)
     clf.fit(frame, Y, sensitive_features=PEOPLE)
     assert clf.categories_ == {"colour": ["blue", "green", "red"]}
-    assert clf.evaluate(frame, Y, PEOPLE)["objective"] < 0.4
+    assert clf.evaluate(frame, Y, sensitive_features=PEOPLE).objective < 0.4
     if library == "sklearn":
         with pytest.raises(eq.FileError, match="over categories"):
             clf.save(tmp_path / "model")
@@ -282,7 +282,7 @@ def test_a_frontier_of_trees_is_one_training() -> None:
     found = clf.frontier(
         X[:1200],
         Y[:1200],
-        {"group": GROUP[:1200]},
+        sensitive_features={"group": GROUP[:1200]},
         levels=[0.0, 0.1],
         test=(X[1200:], Y[1200:], {"group": GROUP[1200:]}),
     )
@@ -328,7 +328,7 @@ class Deaf(ClassifierMixin, BaseEstimator):
 )
 def test_oracles_that_do_not_listen_are_noticed(estimator: Any, says: str) -> None:
     with pytest.warns(eq.EquirateWarning, match=says):
-        eq.solve(PROBLEM, X, Y, PEOPLE, model=estimator, n_rounds=2)
+        eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=estimator, n_rounds=2)
 
 
 def test_a_classifier_without_weights_is_no_oracle() -> None:
@@ -336,8 +336,8 @@ def test_a_classifier_without_weights_is_no_oracle() -> None:
         eq.RateClassifier(ERROR, PARITY, model=KNeighborsClassifier()).fit(X, Y, sensitive_features=PEOPLE)
     weighted = eq.RateClassifier(ERROR, PARITY, model=PlugIn(KNeighborsClassifier()), random_state=0)
     with pytest.raises(eq.AlgorithmError, match="does not take sample_weight"):
-        weighted.fit(X, Y, PEOPLE, rng.uniform(0.5, 2, N))
-    weighted.fit(X, Y, PEOPLE)
+        weighted.fit(X, Y, sensitive_features=PEOPLE, sample_weight=rng.uniform(0.5, 2, N))
+    weighted.fit(X, Y, sensitive_features=PEOPLE)
 
 
 def lightgbm_classifier() -> Any:
@@ -437,7 +437,7 @@ def test_an_interrupted_oracle_keeps_what_there_is(algorithm: str, said: str) ->
 
     options = {"algorithm": algorithm, "n_rounds": 50, "progress": stop}
     with pytest.warns(eq.NotSolvedWarning, match=said):
-        solution = eq.solve(PROBLEM, X, Y, PEOPLE, model=lightgbm_classifier(), **options)
+        solution = eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=lightgbm_classifier(), **options)
     assert solution.interrupted
     assert solution.rounds == 2
     assert len(solution.members()) == len(solution.columns) >= 2
@@ -457,7 +457,9 @@ def test_a_single_ensemble_is_handed_over_to_lightgbm(begin: int) -> None:
     holes[::5, 0] = np.nan
     holes[:, 2] = np.floor(np.abs(10 * holes[:, 2]))
     model = BoostedTrees(begin=begin, categorical_feature=[2], **SMALL)
-    best = eq.solve(PROBLEM, holes, Y, PEOPLE, model=model, theta_step=0.3, lambda_step=0.01, n_rounds=20).best()
+    best = eq.solve(
+        PROBLEM, holes, Y, attributes=PEOPLE, model=model, theta_step=0.3, lambda_step=0.01, n_rounds=20
+    ).best()
     scores = to_lightgbm(best).predict(holes, raw_score=True)
     np.testing.assert_allclose(scores, best.members.scores(holes)[:, 0], atol=1e-12)
 
@@ -469,7 +471,7 @@ def test_a_single_ensemble_is_handed_over_to_xgboost() -> None:
         PROBLEM,
         X,
         Y,
-        PEOPLE,
+        attributes=PEOPLE,
         model=BoostedTrees("xgboost", begin=8, **SMALL),
         theta_step=0.3,
         lambda_step=0.01,
@@ -482,16 +484,16 @@ def test_a_single_ensemble_is_handed_over_to_xgboost() -> None:
 
 
 def test_an_oracle_is_handed_over_with_its_threshold() -> None:
-    best = eq.solve(PROBLEM, X, Y, PEOPLE, model=lightgbm_classifier(), n_rounds=3).best()
+    best = eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=lightgbm_classifier(), n_rounds=3).best()
     np.testing.assert_array_equal(to_lightgbm(best).predict(X, raw_score=True) > 0, best.members.decide(X)[:, 0])
 
 
 def test_only_a_single_ensemble_is_handed_over() -> None:
-    mixture = eq.solve(PROBLEM, X, Y, PEOPLE, model="trees", n_rounds=10).polish()
+    mixture = eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model="trees", n_rounds=10).polish()
     with pytest.raises(eq.AlgorithmError, match="only a single ensemble"):
         to_lightgbm(mixture)
     with pytest.raises(eq.AlgorithmError, match="not all of these classifiers are trees"):
-        to_lightgbm(eq.solve(PROBLEM, X, Y, PEOPLE, model=RandomForestClassifier(5), n_rounds=2).best())
+        to_lightgbm(eq.solve(PROBLEM, X, Y, attributes=PEOPLE, model=RandomForestClassifier(5), n_rounds=2).best())
 
 
 # -- threads and processes ------------------------------------------------------------------------

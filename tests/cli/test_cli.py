@@ -169,9 +169,9 @@ def test_evaluate_says_what_fit_said(
     y = np.array(column(people, "hired")) == "yes"
     people_ = {"sex": np.array(column(people, "sex"))}
     p = np.array(column(decided, "probability"))
-    assert found["test"]["objective"] == pytest.approx(eq.f1().evaluate(y, p, people_), abs=1e-12)
+    assert found["test"]["objective"] == pytest.approx(eq.f1().evaluate(y, p, attributes=people_), abs=1e-12)
     assert found["test"]["constraints"][0]["violation"] == pytest.approx(
-        clf.problem_.constraints[0].evaluate(y, p, people_), abs=1e-12
+        clf.problem_.constraints[0].evaluate(y, p, attributes=people_), abs=1e-12
     )
     assert list((tmp_path / "report").iterdir())
 
@@ -445,3 +445,24 @@ def test_passes_over_the_data_are_shown(monkeypatch: pytest.MonkeyPatch, termina
     assert said in written.getvalue()
     line.end()  # once more does nothing
     assert written.getvalue().count(said) >= 1
+
+
+@pytest.mark.parametrize("where", ["evaluate", "report"])
+def test_interrupted_while_judging_saves_the_model(
+    where: str, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "model"
+    with monkeypatch.context() as patched:
+        patched.setattr(f"equirate.runs.models.Trained.{where}", interrupt)
+        assert fit(people, out) == 130
+    shown = capsys.readouterr().out
+    assert "interrupted while judging: the model is complete" in shown
+    assert str(out) in shown
+    found = summary(out)
+    assert found["code"] == 130
+    assert (found["test"] is None) == (where == "evaluate")
+    assert not list(out.glob("report.*"))
+    assert main(["evaluate", str(out), str(people), "-q"]) in (0, 3)

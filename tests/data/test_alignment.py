@@ -58,18 +58,20 @@ def test_different_indexes_get_one_warning() -> None:
 
 def test_every_border_looks() -> None:
     base = classifier().fit(X, Y, sensitive_features=PEOPLE)
-    post = eq.RatePostprocessor(None, eq.minimize(eq.error_rate()), groups="sex").fit(X["a"], Y, PEOPLE)
+    post = eq.RatePostprocessor(None, eq.minimize(eq.error_rate()), groups="sex").fit(
+        X["a"], Y, sensitive_features=PEOPLE
+    )
     problem = eq.Problem(eq.minimize(eq.error_rate()), eq.demographic_parity("sex", tolerance=0.2))
     calls = [
         lambda people: classifier().fit(X, Y, sensitive_features=people),
         lambda people: base.evaluate(X, Y, sensitive_features=people),
         lambda people: base.frontier(X, Y, sensitive_features=people, levels=[0.0]),
-        lambda people: post.fit(X["a"], Y, people),
-        lambda people: post.predict(X["a"], people),
-        lambda people: post.set_params(missing="group").predict(X["a"], people),
-        lambda people: post.certify(X["a"], Y, people),
-        lambda people: eq.solve(problem, X, Y, people, n_rounds=10),
-        lambda people: eq.positive_rate(eq.attr("sex") == "F").evaluate(Y, Y, people),
+        lambda people: post.fit(X["a"], Y, sensitive_features=people),
+        lambda people: post.predict(X["a"], sensitive_features=people),
+        lambda people: post.set_params(missing="group").predict(X["a"], sensitive_features=people),
+        lambda people: post.certify(X["a"], Y, sensitive_features=people),
+        lambda people: eq.solve(problem, X, Y, attributes=people, n_rounds=10),
+        lambda people: eq.positive_rate(eq.attr("sex") == "F").evaluate(Y, Y, attributes=people),
     ]
     for call in calls:
         with pytest.raises(eq.DataError, match="the same index in another order"):

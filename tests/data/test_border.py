@@ -54,7 +54,9 @@ def test_only_the_proportions_of_weights_count(scale: float) -> None:
     assert Examples.of(Y, None, weights).weights / Examples.of(Y, None, weights).weights.min() == pytest.approx(plain)
     p = rng.random(N)
     for metric in (eq.error_rate(), eq.f1(), eq.kl_divergence()):
-        assert metric.evaluate(Y, p, None, weights) == pytest.approx(metric.evaluate(Y, p, None, plain), rel=1e-12)
+        assert metric.evaluate(Y, p, attributes=None, sample_weight=weights) == pytest.approx(
+            metric.evaluate(Y, p, attributes=None, sample_weight=plain), rel=1e-12
+        )
     found = eq.RateClassifier(PROBLEM.objective, n_rounds=100, random_state=0).fit(X, Y, sample_weight=weights)
     same = eq.RateClassifier(PROBLEM.objective, n_rounds=100, random_state=0).fit(X, Y, sample_weight=plain)
     difference = np.abs(found.predict_pmf(X) - same.predict_pmf(X)).mean()
@@ -156,7 +158,7 @@ def test_features_that_share_a_name() -> None:
     shared = eq.Problem(PROBLEM.objective, [eq.tpr(eq.attr("a") > 0) >= 0.1])
     with pytest.raises(eq.DataError, match="several columns of X are called 'a': rename them"):
         eq.solve(shared, frame, Y)
-    eq.solve(shared, frame, Y, {"a": X[:, 0]}, n_rounds=30)
+    eq.solve(shared, frame, Y, attributes={"a": X[:, 0]}, n_rounds=30)
     with pytest.raises(eq.DataError, match="X has several columns called 'a': rename them"):
         eq.RateClassifier(PROBLEM.objective).fit(frame, Y)
 
@@ -183,11 +185,14 @@ def test_features_that_share_a_name() -> None:
 def test_forgotten_attributes_are_named_first(columns, given, said: str) -> None:
     table = X if columns is None else pd.DataFrame(X, columns=columns)
     clf = eq.RateClassifier(SLICED.objective, SLICED.constraints)
-    for refused in (lambda: eq.solve(SLICED, table, Y, given), lambda: clf.fit(table, Y, sensitive_features=given)):
+    for refused in (
+        lambda: eq.solve(SLICED, table, Y, attributes=given),
+        lambda: clf.fit(table, Y, sensitive_features=given),
+    ):
         with pytest.raises(eq.DataError, match=said):
             refused()
 
 
 def test_an_array_without_a_name_is_called_group_where_there_is_no_estimator() -> None:
     with pytest.raises(eq.DataError, match="the attributes given are 'group'; an array without a name is called 'gr"):
-        eq.solve(SLICED, X, Y, GROUP)
+        eq.solve(SLICED, X, Y, attributes=GROUP)

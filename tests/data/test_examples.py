@@ -131,13 +131,13 @@ def test_lists_of_attributes_come_in_any_container() -> None:
         columns = attribute_columns(container)
         assert list(columns) == ["sex", "age"]
         value = eq.positive_rate((eq.attr("sex") == "F") & (eq.attr("age") > 20)).evaluate(
-            Y, [0, 1, 0.25, 1], container
+            Y, [0, 1, 0.25, 1], attributes=container
         )
         assert value == 0.25
     for container in (pd.Series(sex, name="sex"), pl.Series("sex", sex)):
-        assert eq.tpr(eq.attr("sex") == "F").evaluate(Y, Y, container) == 1
+        assert eq.tpr(eq.attr("sex") == "F").evaluate(Y, Y, attributes=container) == 1
     for container in (sex, np.array(sex), pd.Series(sex), pl.Series(sex), np.array(sex)[:, None]):
-        assert eq.tpr(eq.attr("group") == "F").evaluate(Y, Y, container) == 1
+        assert eq.tpr(eq.attr("group") == "F").evaluate(Y, Y, attributes=container) == 1
     assert list(attribute_columns(np.zeros((4, 2)))) == ["group_0", "group_1"]
     assert attribute_columns(None) == {}
 
@@ -156,7 +156,7 @@ def test_lists_of_attributes_come_in_any_container() -> None:
 )
 def test_attributes_refused(attributes, message: str) -> None:
     with pytest.raises(eq.DataError, match=message):
-        eq.tpr().evaluate(Y, Y, attributes)
+        eq.tpr().evaluate(Y, Y, attributes=attributes)
 
 
 @pytest.mark.parametrize(
@@ -177,32 +177,32 @@ def test_attributes_refused(attributes, message: str) -> None:
 )
 def test_missing_values_are_refused_by_name_and_only_where_they_are_used(column) -> None:
     attributes = {"group": column, "sex": ["F", "M", "F", "M"]}
-    assert eq.tpr(eq.attr("sex") == "F").evaluate(Y, Y, attributes) == 1
+    assert eq.tpr(eq.attr("sex") == "F").evaluate(Y, Y, attributes=attributes) == 1
     with pytest.raises(eq.DataError, match="attribute 'group' has 2 missing values: fill them"):
-        eq.tpr(eq.attr("group") == "F").evaluate(Y, Y, attributes)
+        eq.tpr(eq.attr("group") == "F").evaluate(Y, Y, attributes=attributes)
     with pytest.raises(eq.DataError, match="attribute 'group' has 2 missing values"):
-        eq.churn("group").evaluate(Y, Y, attributes)
+        eq.churn("group").evaluate(Y, Y, attributes=attributes)
 
 
 def test_unknown_attribute_lists_the_known_ones() -> None:
     with pytest.raises(eq.DataError, match="unknown attribute 'race': the attributes given are 'sex', 'age'"):
-        eq.tpr(eq.attr("race") == 1).evaluate(Y, Y, {"sex": Y, "age": Y})
+        eq.tpr(eq.attr("race") == 1).evaluate(Y, Y, attributes={"sex": Y, "age": Y})
     with pytest.raises(eq.DataError, match="unknown attribute 'race': no sensitive_features were given"):
         eq.tpr(eq.attr("race") == 1).evaluate(Y, Y)
     with pytest.raises(eq.DataError, match=r"^unknown attribute 'old': the attributes given are 'sex'$"):
-        eq.churn("old").evaluate(Y, Y, {"sex": Y})
+        eq.churn("old").evaluate(Y, Y, attributes={"sex": Y})
 
 
 @pytest.mark.parametrize("column", [[0, 1, 2, 0], [-1, 1, 1, -1], [0.5, 1, 0, 0], ["0", "1", "0", "1"]])
 def test_baseline_must_hold_0_and_1(column) -> None:
     with pytest.raises(eq.DataError, match=r"the baseline 'old' must hold 0 and 1; .*0/1 predictions in that"):
-        eq.wins("old").evaluate(Y, Y, {"old": column})
+        eq.wins("old").evaluate(Y, Y, attributes={"old": column})
 
 
 @pytest.mark.parametrize("column", [[0, 1, 0, 1], [False, True, False, True], [0.0, 1.0, 0.0, 1.0]])
 def test_baseline_of_any_kind(column) -> None:
     for values in (column, np.array(column, dtype=object), pd.Series(column), pl.Series(column)):
-        assert eq.churn("old").evaluate(Y, Y, {"old": values}) == 0.5
+        assert eq.churn("old").evaluate(Y, Y, attributes={"old": values}) == 0.5
 
 
 def test_an_empty_slice_is_named() -> None:
@@ -210,27 +210,27 @@ def test_an_empty_slice_is_named() -> None:
     with pytest.raises(
         eq.DataError, match="tpr cannot be measured: the slice sex == 'X' holds no example with label 1"
     ):
-        eq.tpr(eq.attr("sex") == "X").evaluate(Y, Y, attributes)
+        eq.tpr(eq.attr("sex") == "X").evaluate(Y, Y, attributes=attributes)
     with pytest.raises(eq.DataError, match="fpr cannot be measured: the data holds no example with label 0"):
         eq.fpr().evaluate([1, 1], [1, 0])
     with pytest.raises(eq.DataError, match=r"accuracy .* the slice sex == 'F' holds no example with positive weight"):
-        eq.accuracy(eq.attr("sex") == "F").evaluate(Y, Y, attributes, sample_weight=[0, 1, 0, 1])
+        eq.accuracy(eq.attr("sex") == "F").evaluate(Y, Y, attributes=attributes, sample_weight=[0, 1, 0, 1])
 
 
 def test_a_value_that_nobody_has_is_told_with_those_that_there_are() -> None:
     race = np.array(["Asian", "African", "European", "african american"])
     with pytest.raises(eq.DataError, match=r"has no value 'Afican', but 'African', 'Asian', 'african american', 'Euro"):
-        eq.tpr(eq.attr("race") == "Afican").evaluate(Y, Y, {"race": race})
+        eq.tpr(eq.attr("race") == "Afican").evaluate(Y, Y, attributes={"race": race})
     with pytest.raises(eq.DataError, match=r"no value 31, but 30, 40, 20, 50\)$"):
-        eq.accuracy(eq.attr("age") == 31).evaluate(Y, Y, {"age": [20, 30, 40, 50]})
+        eq.accuracy(eq.attr("age") == 31).evaluate(Y, Y, attributes={"age": [20, 30, 40, 50]})
     with pytest.raises(eq.DataError, match=r"no value 'x'.*; the attribute 'race' has no value 'y', but"):
-        eq.accuracy(eq.attr("race").isin(["x", "y"])).evaluate(Y, Y, {"race": race})
+        eq.accuracy(eq.attr("race").isin(["x", "y"])).evaluate(Y, Y, attributes={"race": race})
     many = np.array([f"town {k:02}" for k in range(20)])
     with pytest.raises(eq.DataError, match=r"but 'town 07', 'town 0.*' and 12 more\)") as caught:
-        eq.accuracy(eq.attr("town") == "twn 07").evaluate([0, 1] * 10, [0, 1] * 10, {"town": many})
+        eq.accuracy(eq.attr("town") == "twn 07").evaluate([0, 1] * 10, [0, 1] * 10, attributes={"town": many})
     assert str(caught.value).count("'town ") == 8
     with pytest.raises(eq.DataError, match=r"label 1 with positive weight$"):  # the value is there, the label is not
-        eq.tpr(eq.attr("age") == 20).evaluate(Y, Y, {"age": [20, 30, 40, 50]})
+        eq.tpr(eq.attr("age") == 20).evaluate(Y, Y, attributes={"age": [20, 30, 40, 50]})
 
 
 def test_features_serve_as_attributes_unless_given_otherwise() -> None:
@@ -247,7 +247,7 @@ def test_unhashable_values_are_refused_by_name() -> None:
     column = np.empty(4, dtype=object)
     column[:] = [[1], [2], [1], [2]]
     with pytest.raises(eq.DataError, match="attribute 'g' holds values that are no numbers, text or dates"):
-        eq.tpr(eq.attr("g") == 1).evaluate(Y, Y, {"g": column})
+        eq.tpr(eq.attr("g") == 1).evaluate(Y, Y, attributes={"g": column})
 
 
 def test_rates_never_leave_the_unit_interval_by_rounding() -> None:

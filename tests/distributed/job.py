@@ -30,7 +30,7 @@ def estimator():
 
 def fitted(rank, size):
     part = slice(rank * N // size, (rank + 1) * N // size)
-    return estimator().fit(X[part], Y[part], {"group": GROUP[part]})
+    return estimator().fit(X[part], Y[part], sensitive_features={"group": GROUP[part]})
 
 
 def digest(own):

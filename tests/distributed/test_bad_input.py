@@ -92,9 +92,11 @@ def test_what_is_wrong_on_one_process_is_told_on_all(together, spoil, way):
             spoil(data)
         problem = eq.Problem(eq.minimize(eq.error_rate()), data["constraints"])
         if way == "solve":
-            return eq.solve(problem, data["X"], data["y"], {"group": data["group"]}, n_rounds=data["n_rounds"])
+            return eq.solve(
+                problem, data["X"], data["y"], attributes={"group": data["group"]}, n_rounds=data["n_rounds"]
+            )
         estimator = eq.RateClassifier(problem.objective, problem.constraints, n_rounds=data["n_rounds"])
-        return estimator.fit(data["X"], data["y"], {"group": data["group"]})
+        return estimator.fit(data["X"], data["y"], sensitive_features={"group": data["group"]})
 
     for rank, error in enumerate(together(3, work)):
         assert isinstance(error, ValueError), (rank, error)
@@ -113,7 +115,7 @@ def test_what_is_nowhere_is_told_everywhere(together, constraints, message):
     def work(rank):
         data = given(rank)
         return eq.RateClassifier(eq.minimize(eq.error_rate()), constraints).fit(
-            data["X"], data["y"], {"group": data["group"]}
+            data["X"], data["y"], sensitive_features={"group": data["group"]}
         )
 
     for error in together(2, work):
@@ -253,7 +255,9 @@ def test_a_fit_that_is_given_up_ends(together):
         shared = _known.get()
         threading.Timer(2.0, shared.abandon).start()
         endless = {"algorithm": "surrogate", "n_rounds": 10**6, "patience": None}
-        return eq.RateClassifier(eq.minimize(eq.error_rate()), LIMIT, **endless).fit(X, Y, {"group": GROUP})
+        return eq.RateClassifier(eq.minimize(eq.error_rate()), LIMIT, **endless).fit(
+            X, Y, sensitive_features={"group": GROUP}
+        )
 
     for error in together(2, work):
         with pytest.raises(eq.ProcessError, match="given up"):

@@ -32,9 +32,8 @@ def solved(together, size=2, stop=None, problem=PROBLEM, levels=None, **settings
             if len(seen) == stop:
                 raise StopError
 
-        given = X[part], Y[part], {"group": GROUP[part]}
-        options = {"algorithm": "slack_ratios", "n_rounds": 60, "record_every": 5}
-        solution = eq.solve(problem, *given, progress=progress, levels=levels, **options)
+        options = {"attributes": {"group": GROUP[part]}, "algorithm": "slack_ratios", "n_rounds": 60, "record_every": 5}
+        solution = eq.solve(problem, X[part], Y[part], progress=progress, levels=levels, **options)
         return seen, solution.members().W, solution.record.stacked("multipliers")
 
     return together(size, work, **settings)

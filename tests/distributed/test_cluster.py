@@ -62,7 +62,7 @@ def test_a_frame_is_fitted_as_if_it_were_here(client, together):
 
     def work(rank):
         part = FRAME[rank * N // 2 : (rank + 1) * N // 2]
-        return estimator().fit(part[FEATURES], part["y"], part[["group"]])
+        return estimator().fit(part[FEATURES], part["y"], sensitive_features=part[["group"]])
 
     for other in together(2, work):
         np.testing.assert_array_equal(own.members_.W, other.members_.W)
@@ -173,7 +173,7 @@ def test_a_worker_that_is_killed(together, monkeypatch):
 
     def work(rank):
         part = FRAME[rank * N // 2 : (rank + 1) * N // 2]
-        return estimator(**long).fit(part[FEATURES], part["y"], part[["group"]])
+        return estimator(**long).fit(part[FEATURES], part["y"], sensitive_features=part[["group"]])
 
     expected, _ = together(2, work)
     with (

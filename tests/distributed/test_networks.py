@@ -38,7 +38,7 @@ def test_networks_come_to_the_same_scores(together, referee):
             model = TorchModel(made[rank], learning_rate=0.01, batch_size=16, epochs=3)
             given = X[part], Y[part], {"group": GROUP[part]}
             options = {"referee": given} if referee else {}
-            solution = eq.solve(PROBLEM, *given, model=model, **options)
+            solution = eq.solve(PROBLEM, *given[:2], attributes=given[2], model=model, **options)
             return solution, solution.members().scores(X)
 
         found = together(size, work)
@@ -73,7 +73,7 @@ def kept(together, folder, stop=None):
 
         model = TorchModel(made[rank], learning_rate=0.01, batch_size=16, epochs=3, checkpoint=folder)
         given = X[part], Y[part], {"group": GROUP[part]}
-        solution = eq.solve(PROBLEM, *given, model=model, record_every=4, progress=progress)
+        solution = eq.solve(PROBLEM, *given[:2], attributes=given[2], model=model, record_every=4, progress=progress)
         return seen, solution.columns.rates, solution.members().scores(X)
 
     return together(2, work)
@@ -101,4 +101,4 @@ def test_a_network_has_a_folder_of_its_own(tmp_path):
         processes(checkpoints=tmp_path),
         pytest.raises(eq.AlgorithmError, match=r"a network keeps itself: .*TorchModel\(checkpoint="),
     ):
-        eq.solve(PROBLEM, X, Y, {"group": GROUP}, model=TorchModel(networks(1)[0], epochs=1))
+        eq.solve(PROBLEM, X, Y, attributes={"group": GROUP}, model=TorchModel(networks(1)[0], epochs=1))

@@ -53,7 +53,10 @@ def test_the_same_as_from_memory(folder, engine):
     np.testing.assert_array_equal(given.y, Y)
     np.testing.assert_array_equal(given.attributes["group"], GROUP)
     np.testing.assert_array_equal(given.sample_weight, WEIGHT)
-    own, other = estimator(**engine).fit(rows), estimator(**engine).fit(X, Y, {"group": GROUP}, WEIGHT)
+    own, other = (
+        estimator(**engine).fit(rows),
+        estimator(**engine).fit(X, Y, sensitive_features={"group": GROUP}, sample_weight=WEIGHT),
+    )
     np.testing.assert_array_equal(own.members_.W, other.members_.W)
     np.testing.assert_array_equal(own.weights_, other.weights_)
     np.testing.assert_array_equal(own.feature_names_in_, ["one", "two", "three"])

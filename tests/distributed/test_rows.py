@@ -48,16 +48,16 @@ def fitted(together, size, features=X, unequal=False, **settings):
     def work(rank):
         part = parts[rank]
         own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, **{"random_state": 0, **settings})
-        own.fit(features[part], Y[part], {"group": GROUP[part]})
-        return own, own.evaluate(features[part], Y[part], {"group": GROUP[part]})
+        own.fit(features[part], Y[part], sensitive_features={"group": GROUP[part]})
+        return own, own.evaluate(features[part], Y[part], sensitive_features={"group": GROUP[part]})
 
     return raised(together(size, work))
 
 
 def numbers(evaluation):
-    flat = [evaluation["objective"], evaluation["positive_rate"], evaluation["low"], evaluation["high"]]
-    flat += [value for c in evaluation["constraints"] for value in (c["left"], c["violation"], c["low"], c["high"])]
-    return np.array(flat + [s["predicted"] for s in evaluation["slices"]])
+    flat = [evaluation.objective, evaluation.positive_rate, evaluation.low, evaluation.high]
+    flat += [value for c in evaluation.constraints for value in (c.left, c.violation, c.low, c.high)]
+    return np.array(flat + [s.predicted for s in evaluation.slices])
 
 
 def differing(own, other, features=X):
@@ -78,9 +78,7 @@ def test_any_number_of_processes_comes_to_the_same_classifier(together, kind, en
             np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
             assert own.status_.objective == pytest.approx(reference.status_.objective, abs=1e-6)
             for part, evaluation in own.parts_.items():
-                np.testing.assert_allclose(
-                    numbers(evaluation.as_dict()), numbers(reference.parts_[part].as_dict()), atol=1e-6
-                )
+                np.testing.assert_allclose(numbers(evaluation), numbers(reference.parts_[part]), atol=1e-6)
 
 
 @pytest.mark.parametrize("width", [1, 160], ids=["one feature", "few rows for each feature"])
@@ -102,9 +100,11 @@ def test_one_process_among_others_is_a_process_by_itself(together, engine):
     settings = {"scale": False, "output": "deterministic", **engine}
     (shared, value), *_ = fitted(together, 3, **settings)
     single = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, random_state=0, **settings)
-    single.fit(X, Y, {"group": GROUP})
+    single.fit(X, Y, sensitive_features={"group": GROUP})
     np.testing.assert_array_equal(shared.predict(X), single.predict(X))
-    np.testing.assert_allclose(numbers(value), numbers(single.evaluate(X, Y, {"group": GROUP})), atol=1e-9)
+    np.testing.assert_allclose(
+        numbers(value), numbers(single.evaluate(X, Y, sensitive_features={"group": GROUP})), atol=1e-9
+    )
     assert shared.salt_ == single.salt_
 
 
@@ -151,10 +151,14 @@ def test_solve_with_weights_baselines_constants_losses_and_other_data(together):
 
         def work(rank):
             part = parts[rank]
-            given = X[part], Y[part], {"group": GROUP[part], "old": OLD[part]}, WEIGHTS[part]
-            solution = eq.solve(problem, *given, n_rounds=60, surrogate="logistic")
-            mixture = solution.on(*given[:3]).polish()
-            return solution, mixture.evaluate(problem, *given), solution.status, mixture
+            given = X[part], Y[part]
+            people = {"group": GROUP[part], "old": OLD[part]}
+            solution = eq.solve(
+                problem, *given, attributes=people, sample_weight=WEIGHTS[part], n_rounds=60, surrogate="logistic"
+            )
+            mixture = solution.on(*given, attributes=people).polish()
+            values = mixture.evaluate(problem, *given, attributes=people, sample_weight=WEIGHTS[part])
+            return solution, values, solution.status, mixture
 
         return raised(together(size, work))
 
@@ -179,8 +183,10 @@ def test_weights_that_differ_between_processes_alone(together, engine):
         def work(rank):
             part = parts[rank]
             own = eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, random_state=1, **engine)
-            own.fit(X[part], Y[part], {"group": GROUP[part]}, weights[part])
-            return own.evaluate(X[part], Y[part], {"group": GROUP[part]}, weights[part])
+            own.fit(X[part], Y[part], sensitive_features={"group": GROUP[part]}, sample_weight=weights[part])
+            return own.evaluate(
+                X[part], Y[part], sensitive_features={"group": GROUP[part]}, sample_weight=weights[part]
+            )
 
         return raised(together(size, work))
 
@@ -244,6 +250,6 @@ def test_alone_a_process_counts_its_own_rows(together):
         with alone():
             own = eq.RateClassifier(eq.minimize(eq.error_rate()), random_state=rank)
             part = cut(2)[rank]
-            return own.fit(X[part], Y[part]).evaluate(X[part], Y[part])["slices"][0]["examples"]
+            return own.fit(X[part], Y[part]).evaluate(X[part], Y[part]).slices[0].examples
 
     assert raised(together(2, work)) == [N // 2, N // 2]

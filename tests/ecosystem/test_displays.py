@@ -40,7 +40,7 @@ def test_rates_of_an_estimator_by_group() -> None:
     for rate in shown.rates:
         name, _, value = rate.slice.partition(" == ")
         expression = getattr(eq, rate.rate)(*([eq.attr(name) == value.strip("'")] if value else []))
-        assert rate.value == pytest.approx(expression.evaluate(Y, bad, PEOPLE))
+        assert rate.value == pytest.approx(expression.evaluate(Y, bad, attributes=PEOPLE))
         assert rate.low <= rate.value <= rate.high
     assert shown.figure_ is shown.ax_.figure
     assert [tick.get_text() for tick in shown.ax_.get_yticklabels()][1] == "sex == 'F'"

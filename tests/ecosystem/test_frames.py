@@ -47,7 +47,7 @@ def test_lazy_frames_say_what_to_call() -> None:
     with pytest.raises(eq.DataError, match=r"X is a LazyFrame, whose rows are not there yet: call \.collect\(\)"):
         clf.fit(lazy, Y)
     with pytest.raises(eq.DataError, match=r"sensitive_features .*is a LazyFrame.*\.collect\(\)"):
-        clf.set_params(constraints=[eq.tpr(eq.attr("a") > 0) >= 0.1]).fit(NUMBER[:, None], Y, lazy)
+        clf.set_params(constraints=[eq.tpr(eq.attr("a") > 0) >= 0.1]).fit(NUMBER[:, None], Y, sensitive_features=lazy)
     with pytest.raises(eq.DataError, match=r"LazyFrame.*\.collect\(\)"):
         eq.solve(eq.Problem(ERROR), lazy, Y)
     with pytest.raises(eq.DataError, match=r"LazyFrame.*\.collect\(\)"):

@@ -75,10 +75,12 @@ def test_a_table_of_skrub() -> None:
 
 def test_metrics_of_fairlearn_agree() -> None:
     gap = abs(eq.positive_rate(eq.attr("sex") == "F") - eq.positive_rate(eq.attr("sex") == "M"))
-    clf = eq.RateClassifier(ERROR, [gap <= 0.05], output="deterministic", **SMALL).fit(X, Y, {"sex": SEX})
+    clf = eq.RateClassifier(ERROR, [gap <= 0.05], output="deterministic", **SMALL).fit(
+        X, Y, sensitive_features={"sex": SEX}
+    )
     decided = clf.predict(X)
     rates = MetricFrame(metrics=selection_rate, y_true=Y, y_pred=decided, sensitive_features=SEX).by_group
-    found = clf.report(X, Y, {"sex": SEX})
+    found = clf.report(X, Y, sensitive_features={"sex": SEX})
     ours = {rate.slice: rate.value for rate in found.rates if rate.rate == "positive_rate"}
     assert ours["sex == 'F'"] == pytest.approx(rates["F"])
     assert found.last.constraints[0].left == pytest.approx(

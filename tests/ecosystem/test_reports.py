@@ -41,11 +41,11 @@ def _quiet() -> Any:
 def clf() -> eq.RateClassifier:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
-        return eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, PEOPLE)
+        return eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, sensitive_features=PEOPLE)
 
 
 def test_an_estimator_of_ours_has_its_own_problem(clf: eq.RateClassifier) -> None:
-    assert str(eq.report(clf, X, Y, sensitive_features=PEOPLE)) == str(clf.report(X, Y, PEOPLE))
+    assert str(eq.report(clf, X, Y, sensitive_features=PEOPLE)) == str(clf.report(X, Y, sensitive_features=PEOPLE))
 
 
 def test_inside_a_pipeline_and_a_search() -> None:
@@ -55,7 +55,7 @@ def test_inside_a_pipeline_and_a_search() -> None:
     p = pipe[-1].predict_pmf(pipe[0].transform(frame))[:, 1]
     assert eq.report(pipe, frame, Y).last.objective == pytest.approx(eq.f1().evaluate(Y, p))
     judged = eq.report(pipe, frame, Y, problem=PROBLEM)  # sex is a column of X
-    assert judged.last.constraints[0].left == pytest.approx(GAP.evaluate(Y, p, PEOPLE))
+    assert judged.last.constraints[0].left == pytest.approx(GAP.evaluate(Y, p, attributes=PEOPLE))
     search = GridSearchCV(pipe, {"ratepostprocessor__n_rounds": [5, 10]}, cv=2).fit(frame, Y)
     assert str(eq.report(search, frame, Y)) == str(eq.report(search.best_estimator_, frame, Y))
 
@@ -65,7 +65,7 @@ def test_any_classifier_and_any_predictions_with_a_problem() -> None:
     found = eq.report(base, X, NAMES, sensitive_features=PEOPLE, problem=PROBLEM, pos_label="bad")
     bad = (base.predict(X) == "bad").astype(int)
     assert found.last.objective == pytest.approx(eq.f1().evaluate(Y, bad))
-    assert found.last.constraints[0].left == pytest.approx(GAP.evaluate(Y, bad, PEOPLE))
+    assert found.last.constraints[0].left == pytest.approx(GAP.evaluate(Y, bad, attributes=PEOPLE))
     assert found.positive_label == "'bad'"
     said = eq.report(base.predict(X), None, NAMES, sensitive_features=SEX, problem=PROBLEM, pos_label="bad")
     assert said.last == found.last
@@ -109,10 +109,10 @@ def test_a_pipeline_as_an_oracle() -> None:
 
     model = make_pipeline(StandardScaler(), LogisticRegression())
     clf = eq.RateClassifier(F1, [GAP <= 0.1], model=model, n_rounds=10, random_state=0)
-    decided = clf.fit(X * 100, Y, PEOPLE).predict_pmf(X * 100)
+    decided = clf.fit(X * 100, Y, sensitive_features=PEOPLE).predict_pmf(X * 100)
     assert 0.1 < decided[:, 1].mean() < 0.9
     with config_context(enable_metadata_routing=True):
-        np.testing.assert_allclose(clf.fit(X * 100, Y, PEOPLE).predict_pmf(X * 100), decided)
+        np.testing.assert_allclose(clf.fit(X * 100, Y, sensitive_features=PEOPLE).predict_pmf(X * 100), decided)
     numbers = make_pipeline(OneHotEncoder(), "passthrough", LogisticRegression())
     assert eq.models.Oracle(numbers).estimator is numbers
     from sklearn.neighbors import KNeighborsClassifier
@@ -122,11 +122,11 @@ def test_a_pipeline_as_an_oracle() -> None:
 
 
 def test_audit_of_plain_arrays() -> None:
-    found = eq.audit(NAMES, np.where(SEX == "M", "bad", "good"), PEOPLE, pos_label="bad")
+    found = eq.audit(NAMES, np.where(SEX == "M", "bad", "good"), attributes=PEOPLE, pos_label="bad")
     assert found.findings[0].rate == "positive_rate"
     assert found.findings[0].difference == pytest.approx(1.0) or found.findings[0].difference == pytest.approx(-1.0)
     with pytest.raises(eq.DataError, match="y_pred has 3 values"):
-        eq.audit(Y, Y[:3], PEOPLE)
+        eq.audit(Y, Y[:3], attributes=PEOPLE)
 
 
 # -- several attributes ------------------------------------------------------------------------------
@@ -164,5 +164,5 @@ def test_the_report_of_an_estimator_names_it_too() -> None:
     )
     people, score = crossed()
     y = (score + RNG.random(200) > 0.8).astype(int)
-    post.fit(score + RNG.random(200), y, people)
-    assert any("intersect=True" in note for note in post.report(score, y, people).notes)
+    post.fit(score + RNG.random(200), y, sensitive_features=people)
+    assert any("intersect=True" in note for note in post.report(score, y, sensitive_features=people).notes)

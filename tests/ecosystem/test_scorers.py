@@ -130,7 +130,7 @@ def test_attributes_looked_up_by_the_index_of_x() -> None:
     base = LogisticRegression().fit(FRAME, Y)
     some = FRAME.iloc[::-2]
     assert score(base, some, LABELS[some.index]) == pytest.approx(
-        SLICED(base, some, LABELS[some.index], PEOPLE.loc[some.index])
+        SLICED(base, some, LABELS[some.index], sensitive_features=PEOPLE.loc[some.index])
     )
     assert np.isfinite(cross_val_score(LogisticRegression(), FRAME, LABELS, scoring=score, cv=3)).all()
     found = permutation_importance(base, FRAME, LABELS, scoring=score, n_repeats=2, random_state=0)
@@ -172,7 +172,7 @@ def test_a_dict_of_attributes_in_a_search_is_refused_with_the_way_out() -> None:
             search.fit(X, Y, sensitive_features={"sex": SEX})
     base = LogisticRegression().fit(X, Y)
     with pytest.raises(eq.DataError, match="passes a dict on whole"):
-        SLICED(base, X[:100], Y[:100], {"sex": SEX})
+        SLICED(base, X[:100], Y[:100], sensitive_features={"sex": SEX})
 
 
 # -- without routing ---------------------------------------------------------------------------------

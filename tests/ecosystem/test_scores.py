@@ -115,7 +115,7 @@ def test_the_deterministic_output_has_a_score_that_agrees_with_its_decisions(
         objective, constraints, model=MODELS[model], output="deterministic", pos_label=pos_label, **settings
     )
     assert hasattr(clf, "decision_function")
-    clf.fit(X, NAMES, PEOPLE)
+    clf.fit(X, NAMES, sensitive_features=PEOPLE)
     scores = clf.decision_function(X)
     assert scores.shape == (N,)
     np.testing.assert_array_equal(clf.classes_[(scores > 0).astype(int)], clf.predict(X))
@@ -125,13 +125,13 @@ def test_the_deterministic_output_has_a_score_that_agrees_with_its_decisions(
 
 
 def test_a_mixture_made_deterministic_scores_by_the_mean_where_its_members_agree() -> None:
-    clf = eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, PEOPLE).to_deterministic()
+    clf = eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, sensitive_features=PEOPLE).to_deterministic()
     members = clf.members_
     assert isinstance(members, Derandomised)
     decided = members.base.decide(X)
     agree = decided.all(axis=1) | ~decided.any(axis=1)
     assert 0 < agree.sum() < N
-    mean = members.base.mean_score(X, members.weights)
+    mean = members.base.mean_score(X, weights=members.weights)
     np.testing.assert_array_equal(clf.decision_function(X)[agree], mean[agree])
     moved = (mean > 0) != clf.predict(X).astype(bool)
     assert moved.any()
@@ -151,14 +151,14 @@ def test_coefficients_where_one_linear_member_decides() -> None:
         RFE(eq.RateClassifier(ERROR, output="deterministic", **SMALL), n_features_to_select=2).fit(X, Y).n_features_
         == 2
     )
-    mixed = eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, PEOPLE)
+    mixed = eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, sensitive_features=PEOPLE)
     assert len(mixed.weights_) > 1
     with pytest.raises(AttributeError, match=r"no coef_ and intercept_: .*members_\[k\]\.W"):
         _ = mixed.coef_
 
 
 def test_members_can_be_iterated_and_indexed() -> None:
-    clf = eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, PEOPLE)
+    clf = eq.RateClassifier(F1, [GAP <= 0.05], **SMALL).fit(X, Y, sensitive_features=PEOPLE)
     members = clf.members_
     together = members.decide(X)
     assert len(list(members)) == len(members) > 1
@@ -175,7 +175,9 @@ ORACLE = eq.models.Oracle(HistGradientBoostingClassifier(max_iter=5, random_stat
 
 @pytest.mark.parametrize("model", ["trees", ORACLE], ids=["plug-in", "oracle"])
 def test_trees_have_importances(model: Any) -> None:
-    clf = eq.RateClassifier(ERROR, [GAP <= 0.1], model=model, n_rounds=20, random_state=0).fit(X, Y, PEOPLE)
+    clf = eq.RateClassifier(ERROR, [GAP <= 0.1], model=model, n_rounds=20, random_state=0).fit(
+        X, Y, sensitive_features=PEOPLE
+    )
     assert clf.feature_importances_.shape == (4,)
     assert clf.feature_importances_.sum() == pytest.approx(1.0)
     assert set(np.argsort(clf.feature_importances_)[-2:]) == {0, 2}  # those that the label depends on

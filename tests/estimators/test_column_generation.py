@@ -25,9 +25,9 @@ def test_it_is_no_worse_than_a_game_on_the_data_given():
     problem = (eq.maximize(eq.f1()), [abs(eq.precision(G) - eq.precision(~G)) <= 0.02])
     reached = []
     for game in (GAME, {}):
-        clf = eq.RateClassifier(*problem, random_state=0, **game).fit(X, y, attributes)
+        clf = eq.RateClassifier(*problem, random_state=0, **game).fit(X, y, sensitive_features=attributes)
         assert clf.status_.feasible
-        reached.append(clf.evaluate(X, y, attributes)["objective"])
+        reached.append(clf.evaluate(X, y, sensitive_features=attributes).objective)
     assert reached[1] >= reached[0] - 1e-6
 
 
@@ -44,7 +44,7 @@ def test_a_looser_level_is_never_worse():
     X, y, attributes = people(300, 3)
     clf = eq.RateClassifier(eq.maximize(eq.f1()), [abs(eq.precision(G) - eq.precision(~G)) <= 0.05], validation=0.0)
     levels = [0.05, -0.04, 0.0, 0.2, -0.02]
-    found = clf.frontier(X, y, attributes, levels=levels)
+    found = clf.frontier(X, y, sensitive_features=attributes, levels=levels)
     objective = [found.table()[k]["objective_train"] for k in np.argsort(levels)]
     assert (np.diff(objective) >= -1e-9).all()
 
@@ -52,13 +52,15 @@ def test_a_looser_level_is_never_worse():
 def test_progress_is_shown(capsys):
     X, y, attributes = people(200)
     problem = (eq.minimize(eq.error_rate()), [eq.fpr(G) <= 0.3])
-    eq.RateClassifier(*problem, verbose=True, random_state=0).fit(X, y, attributes)
+    eq.RateClassifier(*problem, verbose=True, random_state=0).fit(X, y, sensitive_features=attributes)
     assert "pass 1" in capsys.readouterr().err
 
 
 def test_one_feature_is_proven_on_the_data_it_was_chosen_on():
     X, y, attributes = people(300, 1)
-    clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.fpr(G) <= 0.3], random_state=0).fit(X, y, attributes)
+    clf = eq.RateClassifier(eq.maximize(eq.f1()), [eq.fpr(G) <= 0.3], random_state=0).fit(
+        X, y, sensitive_features=attributes
+    )
     assert clf.status_.bound_over == "all classifiers of this model"
     assert clf.status_.gap <= 0.002
     assert "of the best that any mixture of all classifiers of this model can do" in str(clf.status_)
@@ -70,7 +72,9 @@ def test_with_twenty_rows_for_each_feature_all_rows_train():
     y = (X[:, :5].sum(axis=1) + 2 * rng.normal(size=1200) > 0).astype(int)
     attributes = {"g": rng.integers(0, 2, 1200)}
     loose = [abs(eq.positive_rate(G) - eq.positive_rate(~G)) <= 0.9]
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), loose, random_state=0).fit(X, y, attributes)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), loose, random_state=0).fit(
+        X, y, sensitive_features=attributes
+    )
     assert list(clf.parts_) == ["train"]
     new = rng.normal(size=(40_000, 60))
     ours, whole = clf.predict(new), LogisticRegression().fit(X, y).predict(new)
@@ -82,7 +86,9 @@ def test_with_twenty_rows_for_each_feature_all_rows_train():
 
 def test_with_few_rows_for_each_feature_the_mixture_is_chosen_on_others():
     X, y, attributes = people(300, 40, seed=2)
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.fpr(G) <= 0.2], random_state=0).fit(X, y, attributes)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.fpr(G) <= 0.2], random_state=0).fit(
+        X, y, sensitive_features=attributes
+    )
     assert list(clf.parts_) == ["train", "validation"]
     assert clf.parts_["validation"].violation <= 1e-3
     assert clf.status_.violation == pytest.approx(clf.parts_["validation"].violation, abs=1e-6)
@@ -92,5 +98,5 @@ def test_levels_beyond_what_is_possible_give_what_violates_least():
     X, y, attributes = people(300, 3)
     gap = abs(eq.positive_rate(G) - eq.positive_rate(~G)) <= 0.05
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], validation=0.0)
-    found = clf.frontier(X, y, attributes, levels=[-0.1, 0.0])
+    found = clf.frontier(X, y, sensitive_features=attributes, levels=[-0.1, 0.0])
     assert found.table()[0]["violation_train"] == pytest.approx(-0.05, abs=1e-3)  # the gap itself is 0

@@ -29,7 +29,9 @@ GAME = {"n_rounds": 150, "theta_step": 0.1, "lambda_step": (0.03, 0.1)}
 
 
 def fitted(*constraints, **options):
-    return eq.RateClassifier(ERROR, list(constraints), confidence=0.95, random_state=2, **options).fit(X, Y, PEOPLE)
+    return eq.RateClassifier(ERROR, list(constraints), confidence=0.95, random_state=2, **options).fit(
+        X, Y, sensitive_features=PEOPLE
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +56,9 @@ def test_what_is_deployed_is_the_uniform_mixture_of_the_folds(cross) -> None:
     assert cross.certification_.examples == N
     assert cross.certification_.method == "cross"
     # Out-of-fold numbers are those of rows that were not seen: near to, and not the same as, the deployed one's here.
-    told = cross.evaluate(X, Y, PEOPLE)
-    assert cross.status_.objective != told["objective"]
-    assert cross.status_.objective == pytest.approx(told["objective"], abs=0.03)
+    told = cross.evaluate(X, Y, sensitive_features=PEOPLE)
+    assert cross.status_.objective != told.objective
+    assert cross.status_.objective == pytest.approx(told.objective, abs=0.03)
 
 
 def test_a_certificate_is_about_every_constraint_and_within_bounds(cross) -> None:
@@ -72,11 +74,11 @@ def test_a_certificate_is_about_every_constraint_and_within_bounds(cross) -> Non
 @pytest.mark.parametrize("name", ["cross", "strict"])
 def test_report_and_file_say_which_method_and_the_price(name, request, tmp_path) -> None:
     estimator = request.getfixturevalue(name)
-    text = " ".join(str(estimator.report(X, Y, PEOPLE)).split())
+    text = " ".join(str(estimator.report(X, Y, sensitive_features=PEOPLE)).split())
     assert f"Certified at 95% ({'cross' if name == 'cross' else 'holdout'}" in text
     assert "The price of the certificate" in text
     assert "what can be certified with so many examples" in text
-    plain = estimator.report(X, Y, PEOPLE).to_dict()
+    plain = estimator.report(X, Y, sensitive_features=PEOPLE).to_dict()
     assert plain["certification"]["objective"] == estimator.certification_.objective
     assert "price of the certificate" in plain["certificate"]
     assert "price of the certificate" in estimator.report()._repr_html_()
@@ -91,7 +93,7 @@ def test_one_classifier_made_of_a_cross_fitted_mixture_is_not_certified(cross) -
     single = cross.to_deterministic()
     assert single.status_.certified is False
     assert any('certifies the mixture (output="hashed")' in note for note in single.notes_)
-    assert "Not certified" in str(single.report(X, Y, PEOPLE))
+    assert "Not certified" in str(single.report(X, Y, sensitive_features=PEOPLE))
 
 
 def test_the_strict_method_tests_rows_of_its_own(strict) -> None:
@@ -109,7 +111,7 @@ def test_the_strict_method_refuses_what_it_has_no_exact_bounds_for() -> None:
         fitted(eq.kl_divergence(IN) <= 0.1, confidence_method="holdout")
     weighted = eq.RateClassifier(ERROR, [PARITY], confidence=0.9, confidence_method="holdout", random_state=2)
     with pytest.raises(eq.EquirateError, match='use confidence_method="cross"'):
-        weighted.fit(X, Y, PEOPLE, sample_weight=1 + G)
+        weighted.fit(X, Y, sensitive_features=PEOPLE, sample_weight=1 + G)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_every_kind_of_constraint_can_be_certified(constraint) -> None:
 @pytest.mark.parametrize("game", [{}, GAME], ids=["column generation", "a game"])
 def test_weights_enter(game) -> None:
     estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.5], confidence=0.9, random_state=2, **game)
-    estimator.fit(X, Y, PEOPLE, sample_weight=np.where(G == 1, 3.0, 1.0))
+    estimator.fit(X, Y, sensitive_features=PEOPLE, sample_weight=np.where(G == 1, 3.0, 1.0))
     assert estimator.status_.certified
 
 
@@ -139,7 +141,7 @@ def test_a_game_certifies_the_same_way(method) -> None:
 def test_many_features_choose_on_another_fold_than_they_train_on() -> None:
     wide = np.hstack([X, rng.normal(size=(N, 117))])  # fewer than 10 rows a feature
     estimator = eq.RateClassifier(ERROR, [eq.positive_rate() <= 0.45], confidence=0.9, random_state=2).fit(
-        wide, Y, PEOPLE
+        wide, Y, sensitive_features=PEOPLE
     )
     assert estimator.status_.certified
 
@@ -150,7 +152,7 @@ def test_groups_that_are_too_few_to_deal_out_give_the_plain_classifier() -> None
     estimator = eq.RateClassifier(ERROR, [eq.tpr(eq.attr("few") == 1) >= 0.5], confidence=0.9, random_state=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
-        estimator.fit(X, Y, {"few": few})
+        estimator.fit(X, Y, sensitive_features={"few": few})
     assert estimator.status_.certified is False
     assert any("too few" in note for note in estimator.notes_)
 

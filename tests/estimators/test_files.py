@@ -1,14 +1,11 @@
 """The container of model files: exact, the same bytes for the same content, and closed to whatever strangers send."""
 
 import hashlib
-import io
 import json
 import os
 import pickle
-import struct
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file
 
 import equirate as eq
-from equirate.estimators import files, version_1
+from equirate.estimators import files
 from equirate.estimators.files import read, write
 
 ARRAYS: dict[str, Any] = {
@@ -185,9 +182,6 @@ def test_a_pickle_is_refused_and_never_loaded(tmp_path: Path, saved: Path) -> No
     path.write_bytes(pickle.dumps(Bomb(marker)))
     refused(path)
     refused(forged(path, pickle.dumps(Bomb(marker)), parts(saved)[1]))
-    stream = io.BytesIO()
-    np.save(stream, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
-    assert "not an array of numbers" in refused(old(path, {"a.npy": stream.getvalue()}))
     assert not marker.exists()
     with pickle.loads(pickle.dumps(Bomb(marker))):  # the bomb is live
         assert marker.exists()
@@ -292,121 +286,6 @@ def test_the_manifest_is_an_object(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "too large" in refused(tmp_path / "file")
 
 
-# -- version 1 ------------------------------------------------------------------------------------
-
-HEAD = {"format": "equirate", "version": 1, "kind": "RatePostprocessor"}
-
-
-def npy(shape: str = "(2,)", descr: str = "'<f8'", data: bytes = bytes(16), fortran: str = "False") -> bytes:
-    header = f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
-
-
-def old(path: Path, entries: dict[str, bytes], **changed: Any) -> Path:
-    """An archive as version 1 wrote it; ``changed`` is about the manifest."""
-    named = [name.removesuffix(".npy") for name in entries if name.endswith(".npy")]
-    manifest = {**HEAD, "arrays": named, "settings": {}, "classes": {"values": [0, 1]}, **changed}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("manifest.json", json.dumps(manifest))
-        for name, content in entries.items():
-            archive.writestr(name, content)
-    return path
-
-
-def test_arrays_of_version_1(tmp_path: Path) -> None:
-    made = {"a": np.arange(6.0).reshape(2, 3), "b": np.array(3.0), "c": np.zeros((0, 2)), "d": np.array([True])}
-    entries = {}
-    for name, array in made.items():
-        stream = io.BytesIO()
-        np.save(stream, array)
-        entries[f"{name}.npy"] = stream.getvalue()
-    manifest, arrays = read(old(tmp_path / "file", entries))
-    assert manifest["kind"] == "RatePostprocessor"
-    for name, array in made.items():
-        np.testing.assert_array_equal(arrays[name], array, strict=True)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        npy("(10**13,)"),
-        npy("(9999999999999,)"),
-        npy("(2,)", data=bytes(15)),
-        npy("(2,)", data=bytes(17)),
-        npy("(-1, -2)"),
-        npy("(True,)", data=bytes(8)),
-        npy("'ab'"),
-        npy("2"),
-        npy("(1, 1, 1, 1, 1, 1, 1, 1, 2)"),
-        npy(descr="'|O'"),
-        npy(descr="'<U500000000'", data=b""),
-        npy(descr="'>f8'"),
-        npy(descr="'<b8'"),
-        npy(descr="'<f2'", data=bytes(4)),
-        npy(descr="[('a', '|O')]"),
-        npy(descr="__import__('os')"),
-        npy(fortran="True"),
-        npy(descr="'|b1'", data=b"\x02\x00"),
-        npy("(" * 10_000),
-        b"\x93NUMPY\x03\x00",
-        b"\x93NUMPY\x01\x00\xff\xff",
-        b"\x93NUMPY\x09\x00" + bytes(100),
-        b"",
-    ],
-)
-def test_an_array_of_version_1_is_what_it_claims(tmp_path: Path, content: bytes) -> None:
-    assert "'a.npy'" in refused(old(tmp_path / "file", {"a.npy": content}))
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"version": 2}, "format version 2 in the layout of version 1: upgrade equirate"),
-        ({"version": True}, "its version must be"),
-        ({"version": "1"}, "its version must be"),
-        ({"format": "other"}, "was not saved by equirate"),
-        ({"arrays": None}, "its arrays must be a list"),
-        ({"arrays": [1]}, "must be a text"),
-        ({"arrays": ["a", "a"]}, "lists an array twice"),
-        ({"arrays": ["b"]}, "a.npy is not in its manifest"),
-        ({"arrays": ["a", "b"]}, "b.npy is missing"),
-        ({"kind": 3}, "its kind must be a text"),
-        ({"settings": None}, "no settings or no labels"),
-        ({"classes": {"values": 3}}, "no settings or no labels"),
-        ({"kind": "RateClassifier"}, "outputs must be an object"),
-        ({"kind": "RateClassifier", "outputs": {"a": {}}}, "has no 'intercept'"),
-    ],
-)
-def test_a_manifest_of_version_1_is_checked(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
-    assert message in refused(old(tmp_path / "file", {"a.npy": npy()}, **changed))
-
-
-def test_archives_that_equirate_never_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "file"
-    np.savez(path, a=np.ones(3))
-    assert "no manifest" in refused(path.with_suffix(".npz"))
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("manifest.json", "{}")
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr("manifest.json", "[]")
-    assert "there twice" in refused(path)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("manifest.json", "{}")
-    assert "packed as equirate never did" in refused(path)
-    assert "not in its manifest" in refused(old(path, {"a.npy": npy(), "../b": b""}))
-    content = old(path, {"a.npy": npy()}).read_bytes()
-    path.write_bytes(content[:-2] + b"\x05\x00hello")
-    assert "not a file saved by equirate" in refused(path)
-    encrypted = bytearray(content)
-    encrypted[content.rindex(b"PK\x01\x02") + 8] |= 1
-    path.write_bytes(encrypted)
-    assert "encrypted" in refused(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("manifest.json", json.dumps({"a": "b" * 500}))
-    monkeypatch.setattr(version_1.plain, "MOST_TEXT", 450)
-    assert "its manifest has more than" in refused(path)
-
-
 # -- bombs ----------------------------------------------------------------------------------------
 
 BOMBS = '''
@@ -435,25 +314,6 @@ def write(manifest, **changed):
     body = len(head).to_bytes(8, "little") + head + data[:-32]
     with open(path, "wb") as stream:
         stream.write(body + hashlib.sha256(body).digest())
-
-def archive(sizes, declared=None):
-    """An archive of version 1 with a manifest and arrays of zeros, which may declare another size."""
-    named = [f"a{k}" for k in range(len(sizes))]
-    text = json.dumps({"format": "equirate", "version": 1, "kind": "RateClassifier", "arrays": named})
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
-        out.writestr("manifest.json", text)
-        for name, size in zip(named, sizes):
-            with out.open(f"{name}.npy", "w", force_zip64=False) as stream:
-                shape = f"({declared or size},)"
-                header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode() + b"\\n"
-                stream.write(b"\\x93NUMPY\\x01\\x00" + struct.pack("<H", len(header)) + header)
-                for _ in range(size >> 20):
-                    stream.write(bytes(2**20))
-    if declared:
-        content = open(path, "rb").read()
-        wrong = struct.pack("<I", size + len(header) + 10)
-        content = content.replace(wrong, struct.pack("<I", declared + len(header) + 10))
-        open(path, "wb").write(content)
 
 def deep(value, depth):
     for _ in range(depth):
@@ -488,9 +348,6 @@ bombs = {
     "empty shape": lambda: write(manifest, **{"stochastic.members.coefficients": np.zeros((0, 2**31 - 1))}),
     "empty weights": lambda: write(manifest, **{"stochastic.weights": np.zeros(0)}),
     "zeros": huge,
-    "archive of 300 MiB": lambda: archive([300 * 2**20]),
-    "archive that lies": lambda: archive([300 * 2**20], 100),
-    "archive of many": lambda: archive([60 * 2**20] * 5),
 }
 virtual = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 for name, make in bombs.items():

@@ -47,7 +47,7 @@ BOTH = pytest.mark.parametrize("make", [classifier, postprocessor])
 
 @cache
 def _fitted_once(make):
-    return make().fit(X, Y, PEOPLE)
+    return make().fit(X, Y, sensitive_features=PEOPLE)
 
 
 def fitted_as(make):
@@ -62,23 +62,26 @@ def fitted_as(make):
 @pytest.mark.parametrize("generator", [np.random.RandomState, np.random.default_rng])
 def test_a_generator_gives_one_seed(make, generator) -> None:
     make = partial(make, n_rounds=20)
-    first = make(random_state=generator(5)).fit(X, Y, PEOPLE)
-    again = make(random_state=generator(5)).fit(X, Y, PEOPLE)
-    other = make(random_state=generator(6)).fit(X, Y, PEOPLE)
+    first = make(random_state=generator(5)).fit(X, Y, sensitive_features=PEOPLE)
+    again = make(random_state=generator(5)).fit(X, Y, sensitive_features=PEOPLE)
+    other = make(random_state=generator(6)).fit(X, Y, sensitive_features=PEOPLE)
     np.testing.assert_array_equal(first.predict(X), first.predict(X))
     np.testing.assert_array_equal(first.predict(X), again.predict(X))
     assert first.seed_ == again.seed_ != other.seed_
-    drawn = make(random_state=first.seed_).fit(X, Y, PEOPLE)
+    drawn = make(random_state=first.seed_).fit(X, Y, sensitive_features=PEOPLE)
     np.testing.assert_array_equal(first.predict(X), drawn.predict(X))
     shared = generator(5)
-    assert make(random_state=shared).fit(X, Y, PEOPLE).seed_ != make(random_state=shared).fit(X, Y, PEOPLE).seed_
+    assert (
+        make(random_state=shared).fit(X, Y, sensitive_features=PEOPLE).seed_
+        != make(random_state=shared).fit(X, Y, sensitive_features=PEOPLE).seed_
+    )
 
 
 @BOTH
 @pytest.mark.parametrize("bad", ["0", -1, 1.5, True, [1]])
 def test_other_seeds_are_refused(make, bad) -> None:
     with pytest.raises(eq.EquirateError, match=r"'random_state' parameter of Rate\w+ must be None, a whole number"):
-        make(random_state=bad).fit(X, Y, PEOPLE)
+        make(random_state=bad).fit(X, Y, sensitive_features=PEOPLE)
     fitted = fitted_as(make).set_params(random_state=bad)
     if "output" in fitted.get_params():
         fitted.set_params(output="stochastic")  # a hash needs no seed
@@ -98,7 +101,7 @@ def test_pos_label_turns_the_problem_round(make) -> None:
     share = fitted.predict_pmf(X)[:, list(fitted.classes_).index("bad")].mean()
     assert 0.1 < share <= 0.2 + 1e-3
     assert (fitted.predict(X) == "bad").mean() == pytest.approx(share, abs=0.05)
-    assert fitted.evaluate(X, names)["constraints"][0]["left"] == pytest.approx(share)
+    assert fitted.evaluate(X, names).constraints[0].left == pytest.approx(share)
     assert "predicted 'bad'" in str(fitted.report(X, names))
     assert (fitted.predict(X) == names).mean() > 0.7
     with pytest.raises(eq.DataError, match="pos_label 'worse' is not among the labels"):
@@ -110,27 +113,27 @@ def test_unknown_labels_are_named(make) -> None:
     fitted = fitted_as(make)
     for wrong in (np.full(N, 7), np.where(Y == 1, "yes", "no"), [None] * N):
         with pytest.raises(eq.DataError, match=r"labels that were not in training: (7|no, yes|None); .* \[0, 1\]"):
-            fitted.evaluate(X, wrong, PEOPLE)
+            fitted.evaluate(X, wrong, sensitive_features=PEOPLE)
 
 
 @BOTH
 def test_missing_attributes_may_be_a_group(make) -> None:
     holes = PEOPLE.assign(sex=np.where(np.arange(N) % 5 == 0, None, SEX))
     with pytest.raises(eq.DataError, match="attribute 'sex' has 180 missing values"):
-        make().fit(X, Y, holes)
+        make().fit(X, Y, sensitive_features=holes)
     with pytest.raises(eq.EquirateError, match=r"'missing' parameter of Rate\w+ must be one of 'refuse', 'group'"):
-        make(missing="maybe").fit(X, Y, holes)
-    fitted = make(missing="group").fit(X, Y, holes)
-    sizes = {size.slice: size.examples for size in fitted.report(X, Y, holes).last.slices}
+        make(missing="maybe").fit(X, Y, sensitive_features=holes)
+    fitted = make(missing="group").fit(X, Y, sensitive_features=holes)
+    sizes = {size.slice: size.examples for size in fitted.report(X, Y, sensitive_features=holes).last.slices}
     assert sizes["sex == 'missing'"] == 180
 
 
 def test_missing_attributes_have_a_threshold_of_their_own() -> None:
     holes = PEOPLE.assign(sex=np.where(np.arange(N) % 5 == 0, None, SEX))
-    fitted = postprocessor(missing="group", groups="sex").fit(X, Y, holes)
-    pmf = fitted.predict_pmf(X, holes)
+    fitted = postprocessor(missing="group", groups="sex").fit(X, Y, sensitive_features=holes)
+    pmf = fitted.predict_pmf(X, sensitive_features=holes)
     assert eq.error_rate().evaluate(Y, pmf[:, 1]) == pytest.approx(fitted.train_.objective)
-    assert len(fitted.predict(X, holes)) == N
+    assert len(fitted.predict(X, sensitive_features=holes)) == N
 
 
 @BOTH
@@ -138,14 +141,14 @@ def test_an_old_models_predictions_are_read_in_the_labels_of_y(make) -> None:
     names = np.where(Y == 1, "yes", "no")
     options = {} if make is classifier else {"estimator": LogisticRegression().fit(X, names)}
     people = {"old": np.where(OLD == 1, "yes", "no")}
-    fitted = make([eq.churn("old") <= 0.1], **options).fit(X, names, people)
-    assert fitted.evaluate(X, names, people)["constraints"][0]["left"] <= 0.1 + 1e-3
+    fitted = make([eq.churn("old") <= 0.1], **options).fit(X, names, sensitive_features=people)
+    assert fitted.evaluate(X, names, sensitive_features=people).constraints[0].left <= 0.1 + 1e-3
 
 
 @BOTH
 def test_a_value_that_nobody_has_is_told_before_training(make) -> None:
     with pytest.raises(eq.DataError, match=r"the attribute 'sex' has no value 'Female', but 'F', 'M'"):
-        make([eq.tpr(eq.attr("sex") == "Female") >= 0.1]).fit(X, Y, PEOPLE)
+        make([eq.tpr(eq.attr("sex") == "Female") >= 0.1]).fit(X, Y, sensitive_features=PEOPLE)
 
 
 # -- judging --------------------------------------------------------------------------------------
@@ -154,32 +157,32 @@ def test_a_value_that_nobody_has_is_told_before_training(make) -> None:
 @BOTH
 def test_certificates_and_reports(make) -> None:
     fitted = fitted_as(make)
-    (verdict,) = fitted.certify(X, Y, PEOPLE, confidence=0.9)
-    numbers = fitted.evaluate(X, Y, PEOPLE, confidence=0.9)
-    assert verdict.violation == pytest.approx(numbers["constraints"][0]["violation"])
-    assert verdict.verdict == numbers["constraints"][0]["verdict"]
+    (verdict,) = fitted.certify(X, Y, sensitive_features=PEOPLE, confidence=0.9)
+    numbers = fitted.evaluate(X, Y, sensitive_features=PEOPLE, confidence=0.9)
+    assert verdict.violation == pytest.approx(numbers.constraints[0].violation)
+    assert verdict.verdict == numbers.constraints[0].verdict
     assert verdict.confidence == 0.9
     assert list(fitted.report().parts) == list(fitted.parts_)
-    assert list(fitted.report(X, Y, PEOPLE).parts) == [*fitted.parts_, "test"]
+    assert list(fitted.report(X, Y, sensitive_features=PEOPLE).parts) == [*fitted.parts_, "test"]
     with pytest.raises(eq.DataError, match="report needs y with X"):
         fitted.report(X)
 
 
 @BOTH
 def test_certificates_take_the_options_of_certify(make) -> None:
-    fitted = make([PARITY, eq.positive_rate() <= 0.6]).fit(X, Y, PEOPLE)
+    fitted = make([PARITY, eq.positive_rate() <= 0.6]).fit(X, Y, sensitive_features=PEOPLE)
     p = fitted.predict_pmf(X)[:, 1]
-    plain = fitted.certify(X, Y, PEOPLE)
-    assert plain == eq.certify(fitted.problem_, Y, p, PEOPLE)
+    plain = fitted.certify(X, Y, sensitive_features=PEOPLE)
+    assert plain == eq.certify(fitted.problem_, Y, p, attributes=PEOPLE)
     for options in ({"clusters": np.arange(N) // 3}, {"correction": "bonferroni"}):
-        found = fitted.certify(X, Y, PEOPLE, **options)
-        assert found == eq.certify(fitted.problem_, Y, p, PEOPLE, **options)
+        found = fitted.certify(X, Y, sensitive_features=PEOPLE, **options)
+        assert found == eq.certify(fitted.problem_, Y, p, attributes=PEOPLE, **options)
         assert found[0].high != plain[0].high
-    exact = fitted.certify(X, Y, PEOPLE, method="exact")
-    assert exact == fitted.certify(X, Y, PEOPLE, method="exact")
+    exact = fitted.certify(X, Y, sensitive_features=PEOPLE, method="exact")
+    assert exact == fitted.certify(X, Y, sensitive_features=PEOPLE, method="exact")
     assert exact[0].method == "exact"
     with pytest.raises(eq.EquirateError, match="weighted sum"):
-        fitted.certify(X, Y, PEOPLE, np.arange(1, N + 1), method="exact")
+        fitted.certify(X, Y, sensitive_features=PEOPLE, sample_weight=np.arange(1, N + 1), method="exact")
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -187,20 +190,27 @@ def test_certificates_take_the_options_of_certify(make) -> None:
 
 @pytest.mark.parametrize("groups", [None, "sex", [eq.attr("sex") == "F"], [eq.attr("sex"), eq.attr("old")]])
 def test_thresholds_on_given_scores_are_saved(tmp_path, groups) -> None:
-    post = postprocessor(estimator=None, groups=groups, random_state=3).fit(SCORES, Y, PEOPLE)
-    around = postprocessor(groups=groups, random_state=3).fit(X, Y, PEOPLE)
-    np.testing.assert_array_equal(post.predict_pmf(SCORES, PEOPLE), around.predict_pmf(X, PEOPLE))
+    post = postprocessor(estimator=None, groups=groups, random_state=3).fit(SCORES, Y, sensitive_features=PEOPLE)
+    around = postprocessor(groups=groups, random_state=3).fit(X, Y, sensitive_features=PEOPLE)
+    np.testing.assert_array_equal(
+        post.predict_pmf(SCORES, sensitive_features=PEOPLE), around.predict_pmf(X, sensitive_features=PEOPLE)
+    )
     post.save(tmp_path / "post.equirate")
     loaded = eq.load(tmp_path / "post.equirate")
     assert isinstance(loaded, eq.RatePostprocessor)
-    np.testing.assert_array_equal(loaded.predict(SCORES, PEOPLE), post.predict(SCORES, PEOPLE))
-    assert loaded.evaluate(SCORES, Y, PEOPLE) == post.evaluate(SCORES, Y, PEOPLE)
-    assert str(loaded.report(SCORES, Y, PEOPLE)) == str(post.report(SCORES, Y, PEOPLE))
+    np.testing.assert_array_equal(
+        loaded.predict(SCORES, sensitive_features=PEOPLE), post.predict(SCORES, sensitive_features=PEOPLE)
+    )
+    assert loaded.evaluate(SCORES, Y, sensitive_features=PEOPLE) == post.evaluate(SCORES, Y, sensitive_features=PEOPLE)
+    assert str(loaded.report(SCORES, Y, sensitive_features=PEOPLE)) == str(
+        post.report(SCORES, Y, sensitive_features=PEOPLE)
+    )
     assert str(loaded.status_) == str(post.status_)
     loaded.save(tmp_path / "again.equirate")
     assert (tmp_path / "again.equirate").read_bytes() == (tmp_path / "post.equirate").read_bytes()
     np.testing.assert_array_equal(
-        clone(loaded).fit(SCORES, Y, PEOPLE).predict(SCORES, PEOPLE), post.predict(SCORES, PEOPLE)
+        clone(loaded).fit(SCORES, Y, sensitive_features=PEOPLE).predict(SCORES, sensitive_features=PEOPLE),
+        post.predict(SCORES, sensitive_features=PEOPLE),
     )
 
 
@@ -233,14 +243,14 @@ def test_an_estimator_is_not_saved_without_pickle(tmp_path) -> None:
         (DecisionTreeClassifier(max_depth=3), 2),
         (DecisionTreeClassifier(max_depth=3).fit(X, Y), "prefit"),
     ):
-        post = postprocessor(estimator=tree, cv=cv).fit(X, Y, PEOPLE)
+        post = postprocessor(estimator=tree, cv=cv).fit(X, Y, sensitive_features=PEOPLE)
         with pytest.raises(
             FileError, match=r"DecisionTreeClassifier, which cannot be saved .*RatePostprocessor\(None, \.\.\.\)"
         ):
             post.save(tmp_path / "post.equirate")
     with pytest.raises(ValueError, match="not fitted"):
         postprocessor().save(tmp_path / "post.equirate")
-    splitter = postprocessor(estimator=LogisticRegression(), cv=KFold(3)).fit(X, Y, PEOPLE)
+    splitter = postprocessor(estimator=LogisticRegression(), cv=KFold(3)).fit(X, Y, sensitive_features=PEOPLE)
     with pytest.raises(FileError, match=r"the setting cv=.* cannot be saved without pickle"):
         splitter.save(tmp_path / "post.equirate")
 
@@ -258,23 +268,29 @@ def test_an_estimator_is_not_saved_without_pickle(tmp_path) -> None:
     ids=["logistic", "svc", "ridge", "sgd", "frozen", "prefit"],
 )
 def test_thresholds_on_a_linear_classifier_are_saved(tmp_path, estimator, cv) -> None:
-    post = postprocessor(estimator=estimator, groups="sex", cv=cv, pos_label=0).fit(X, Y, PEOPLE)
+    post = postprocessor(estimator=estimator, groups="sex", cv=cv, pos_label=0).fit(X, Y, sensitive_features=PEOPLE)
     post.save(tmp_path / "post.equirate")
     loaded = eq.load(tmp_path / "post.equirate")
-    np.testing.assert_array_equal(loaded.predict_pmf(X, PEOPLE), post.predict_pmf(X, PEOPLE))
-    np.testing.assert_array_equal(loaded.predict(X, PEOPLE), post.predict(X, PEOPLE))
-    assert str(loaded.report(X, Y, PEOPLE)) == str(post.report(X, Y, PEOPLE))
+    np.testing.assert_array_equal(
+        loaded.predict_pmf(X, sensitive_features=PEOPLE), post.predict_pmf(X, sensitive_features=PEOPLE)
+    )
+    np.testing.assert_array_equal(
+        loaded.predict(X, sensitive_features=PEOPLE), post.predict(X, sensitive_features=PEOPLE)
+    )
+    assert str(loaded.report(X, Y, sensitive_features=PEOPLE)) == str(post.report(X, Y, sensitive_features=PEOPLE))
     loaded.save(tmp_path / "again.equirate")
     assert (tmp_path / "again.equirate").read_bytes() == (tmp_path / "post.equirate").read_bytes()
-    again = clone(loaded).fit(X, Y, PEOPLE)
-    np.testing.assert_array_equal(again.predict(X, PEOPLE), post.predict(X, PEOPLE))
+    again = clone(loaded).fit(X, Y, sensitive_features=PEOPLE)
+    np.testing.assert_array_equal(
+        again.predict(X, sensitive_features=PEOPLE), post.predict(X, sensitive_features=PEOPLE)
+    )
     with pytest.raises(eq.DataError, match="X has 1 features"):
-        loaded.predict(X[:, :1], PEOPLE)
+        loaded.predict(X[:, :1], sensitive_features=PEOPLE)
 
 
 def test_a_saved_linear_classifier_knows_its_columns(tmp_path) -> None:
     frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
-    post = postprocessor(estimator=LogisticRegression(), cv=2).fit(frame, Y, PEOPLE)
+    post = postprocessor(estimator=LogisticRegression(), cv=2).fit(frame, Y, sensitive_features=PEOPLE)
     post.save(tmp_path / "post.equirate")
     loaded = eq.load(tmp_path / "post.equirate")
     np.testing.assert_array_equal(loaded.feature_names_in_, post.feature_names_in_)
@@ -287,7 +303,7 @@ def test_a_saved_linear_classifier_knows_its_columns(tmp_path) -> None:
 def test_a_file_keeps_the_seed_that_was_drawn(tmp_path, make) -> None:
     options = {} if make is classifier else {"estimator": None}
     features = X if make is classifier else SCORES
-    fitted = make(random_state=np.random.default_rng(1), **options).fit(features, Y, PEOPLE)
+    fitted = make(random_state=np.random.default_rng(1), **options).fit(features, Y, sensitive_features=PEOPLE)
     fitted.save(tmp_path / "file")
     loaded = eq.load(tmp_path / "file")
     assert loaded.random_state == fitted.seed_
@@ -296,7 +312,7 @@ def test_a_file_keeps_the_seed_that_was_drawn(tmp_path, make) -> None:
 
 def test_a_strangers_file_is_checked(tmp_path) -> None:
     path, other = tmp_path / "post.equirate", tmp_path / "other.equirate"
-    postprocessor(estimator=None, groups="sex").fit(SCORES, Y, PEOPLE).save(path)
+    postprocessor(estimator=None, groups="sex").fit(SCORES, Y, sensitive_features=PEOPLE).save(path)
     manifest, arrays = files.read(path)
     output, settings = manifest["outputs"]["stochastic"], manifest["settings"]
 
@@ -340,7 +356,7 @@ GAME = {"n_rounds": 200, "theta_step": 0.1, "lambda_step": (0.03, 0.1)}
     ids=["column generation", "a game", "a game to its end"],
 )
 def test_the_progress_line_says_what_it_shows(capsys, options, words) -> None:
-    fitted = classifier(validation=0.0, verbose=True, **options).fit(X, Y, PEOPLE)
+    fitted = classifier(validation=0.0, verbose=True, **options).fit(X, Y, sensitive_features=PEOPLE)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.endswith("\n")
@@ -352,5 +368,5 @@ def test_the_progress_line_says_what_it_shows(capsys, options, words) -> None:
 
 @pytest.mark.parametrize("options", [{}, {**GAME, "n_rounds": 50}], ids=["column generation", "a game"])
 def test_the_line_of_a_frontier_ends(capsys, options) -> None:
-    classifier(verbose=True, **options).frontier(X, Y, PEOPLE, levels=[0.0, 0.1])
+    classifier(verbose=True, **options).frontier(X, Y, sensitive_features=PEOPLE, levels=[0.0, 0.1])
     assert capsys.readouterr().err.endswith("\n")

@@ -38,13 +38,15 @@ def fit(problem: str, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
         objective, constraints = PROBLEMS[problem]
-        return eq.RateClassifier(objective, constraints, **{"random_state": 3, **options}).fit(X, Y, PEOPLE)
+        return eq.RateClassifier(objective, constraints, **{"random_state": 3, **options}).fit(
+            X, Y, sensitive_features=PEOPLE
+        )
 
 
 def by_hand(estimator, p):
     """Objective and largest signed violation of predictions, from the expressions alone."""
-    objective = estimator.problem_.objective.expr.evaluate(Y, p, PEOPLE)
-    worst = max(c.residual.evaluate(Y, p, PEOPLE) for c in estimator.problem_.constraints)
+    objective = estimator.problem_.objective.expr.evaluate(Y, p, attributes=PEOPLE)
+    worst = max(c.residual.evaluate(Y, p, attributes=PEOPLE) for c in estimator.problem_.constraints)
     return objective, worst
 
 
@@ -73,11 +75,13 @@ def test_status_report_and_file_speak_of_the_classifier_that_predicts(fitted, ou
     else:
         assert status.certified in (True, False)
         assert (status.certified is False) == any("not certified" in note for note in estimator.notes_)
-        assert ("not certified" in str(estimator.report(X, Y, PEOPLE))) == (status.certified is False)
-    told = estimator.evaluate(X, Y, PEOPLE)
-    assert told["objective"] == pytest.approx(by_hand(estimator, p)[0])
-    assert max(c["violation"] for c in told["constraints"]) == pytest.approx(by_hand(estimator, p)[1])
-    assert told["undecided"] == pytest.approx(np.mean((p > 0) & (p < 1)))
+        assert ("not certified" in str(estimator.report(X, Y, sensitive_features=PEOPLE))) == (
+            status.certified is False
+        )
+    told = estimator.evaluate(X, Y, sensitive_features=PEOPLE)
+    assert told.objective == pytest.approx(by_hand(estimator, p)[0])
+    assert max(c.violation for c in told.constraints) == pytest.approx(by_hand(estimator, p)[1])
+    assert told.undecided == pytest.approx(np.mean((p > 0) & (p < 1)))
     np.testing.assert_array_equal(loaded.predict_pmf(X), estimator.predict_pmf(X))
     np.testing.assert_array_equal(loaded.predict(X), estimator.predict(X))
     assert loaded.status_ == status
@@ -89,13 +93,13 @@ def test_a_fit_that_could_not_certify_predicts_as_the_plain_one_and_says_so():
     gap = abs(eq.positive_rate(A) - eq.positive_rate(B)) <= 0.001  # half an example of the smaller group
     tight = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], confidence=0.95, random_state=3)
     with pytest.warns(eq.NotSolvedWarning, match="not certified: with .* examples of group == 'a', .* cannot be"):
-        tight.fit(X, Y, PEOPLE)
+        tight.fit(X, Y, sensitive_features=PEOPLE)
     assert tight.status_.certified is False
     assert tight.margin_ == 0.0
     assert not tight.certification_.certified
     assert "would do" in tight.certification_.reasons[0]
     assert "Not certified at 95%" in str(tight.status_)
-    plain = clone(tight).set_params(confidence=None).fit(X, Y, PEOPLE)
+    plain = clone(tight).set_params(confidence=None).fit(X, Y, sensitive_features=PEOPLE)
     np.testing.assert_array_equal(tight.predict_pmf(X), plain.predict_pmf(X))
     # Chosen without a margin: on the rows it was chosen on, the constraint holds.
     assert tight.status_.feasible
@@ -178,7 +182,7 @@ def test_hashes_of_rows_and_keys():
 
 def test_a_derandomised_mixture_has_the_mixtures_rates():
     problem = eq.Problem(*PROBLEMS["parity"])
-    solution = eq.solve(problem, X, Y, PEOPLE)
+    solution = eq.solve(problem, X, Y, attributes=PEOPLE)
     W = np.stack([[1.0, 0, 0, 0, 0.4], [1.0, 0.5, 0, 0, -0.8], [0.3, -1.0, 0.2, 0, 0.1]], axis=1)
     mixture = eq.Classifier(LinearMembers(W), np.array([0.5, 0.3, 0.2]), problem)
     p = mixture.positive_probability(X)

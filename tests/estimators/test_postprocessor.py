@@ -134,7 +134,7 @@ def test_error_under_demographic_parity_is_optimal(seed: int, aware: bool, toler
         eq.demographic_parity(G, tolerance=tolerance),
         groups=G if aware else None,
         cv="prefit",
-    ).fit(data.X, data.y, data.people)
+    ).fit(data.X, data.y, sensitive_features=data.people)
     assert post.train_.violation <= 1e-6
     assert post.train_.objective == pytest.approx(Programme(data, aware).error(tolerance), abs=1e-6)
 
@@ -147,7 +147,7 @@ def test_f1_is_optimal(seed: int, aware: bool, most: float) -> None:
     constraints = [eq.positive_rate() <= most] if most < 1 else []
     post = RatePostprocessor(
         Rounded(data.base), eq.maximize(eq.f1()), constraints, groups=[ZERO, ONE] if aware else None, cv="prefit"
-    ).fit(data.X, data.y, data.people)
+    ).fit(data.X, data.y, sensitive_features=data.people)
     assert post.train_.violation <= 1e-6
     assert post.train_.objective == pytest.approx(Programme(data, aware).f1(most), abs=1e-6)
 
@@ -158,7 +158,7 @@ def test_kl_is_optimal(data: Data, aware: bool) -> None:
     bound = 0.24  # binding, with and without groups
     post = RatePostprocessor(
         Rounded(data.base), objective, [eq.error_rate() <= bound], groups=ONE if aware else None, cv="prefit"
-    ).fit(data.X, data.y, data.people)
+    ).fit(data.X, data.y, sensitive_features=data.people)
     assert post.train_.violation <= 1e-6
     assert post.train_.objective == pytest.approx(Programme(data, aware).kl(bound), abs=1e-6)
 
@@ -180,12 +180,12 @@ def test_predictions_are_those_that_were_promised(data: Data) -> None:
         eq.demographic_parity(G, tolerance=0.05),
         groups=G,
         random_state=3,
-    ).fit(data.X, data.y, data.people)
-    pmf = post.predict_pmf(data.X, data.people)
+    ).fit(data.X, data.y, sensitive_features=data.people)
+    pmf = post.predict_pmf(data.X, sensitive_features=data.people)
     np.testing.assert_allclose(pmf.sum(axis=1), 1)
     assert eq.error_rate().evaluate(data.y, pmf[:, 1]) == pytest.approx(post.train_.objective)
-    predicted = post.predict(data.X, data.people)
-    np.testing.assert_array_equal(predicted, post.predict(data.X, data.people))
+    predicted = post.predict(data.X, sensitive_features=data.people)
+    np.testing.assert_array_equal(predicted, post.predict(data.X, sensitive_features=data.people))
     certain = (pmf == 0) | (pmf == 1)
     assert (predicted == pmf[:, 1])[certain.all(axis=1)].all()
     assert certain.all(axis=1).mean() > 0.5
@@ -199,7 +199,7 @@ def test_string_labels(data: Data) -> None:
     assert set(post.predict(data.X)) <= {"no", "yes"}
     plain = RatePostprocessor(FrozenEstimator(data.base), eq.maximize(eq.f1())).fit(data.X, data.y)
     assert post.train_.objective == pytest.approx(plain.train_.objective, abs=1e-6)
-    assert post.evaluate(data.X, pd.Series(names))["objective"] == pytest.approx(post.train_.objective)
+    assert post.evaluate(data.X, pd.Series(names)).objective == pytest.approx(post.train_.objective)
     for wrong in (data.y, np.where(data.y == 1, "yes", "maybe")):
         with pytest.raises(eq.DataError, match="labels that the estimator was trained on"):
             post.fit(data.X, wrong)
@@ -216,26 +216,30 @@ def test_a_frame_with_attribute_columns_needs_nothing_else(data: Data) -> None:
             base, eq.minimize(eq.error_rate()), eq.demographic_parity(eq.attr("sex"), tolerance=0.05), groups=groups
         ).fit(frame, data.y)
         assert post.train_.violation <= 1e-6
-        assert post.evaluate(frame, data.y)["objective"] == pytest.approx(post.train_.objective)
+        assert post.evaluate(frame, data.y).objective == pytest.approx(post.train_.objective)
         assert len(post.predict(frame)) == len(frame)
     # Attributes may be given beside the frame instead.
     bare = frame.drop(columns=["g", "sex"])
-    np.testing.assert_array_equal(post.predict_pmf(bare, frame[["g", "sex"]]), post.predict_pmf(frame))
+    np.testing.assert_array_equal(
+        post.predict_pmf(bare, sensitive_features=frame[["g", "sex"]]), post.predict_pmf(frame)
+    )
 
 
 def test_thresholds_per_group_need_attributes(data: Data) -> None:
-    post = RatePostprocessor(data.base, eq.minimize(eq.error_rate()), groups=G).fit(data.X, data.y, data.people)
+    post = RatePostprocessor(data.base, eq.minimize(eq.error_rate()), groups=G).fit(
+        data.X, data.y, sensitive_features=data.people
+    )
     for call in (post.predict, post.predict_pmf):
         with pytest.raises(eq.DataError, match="sensitive_features"):
             call(data.X)
     with pytest.raises(eq.DataError, match="'g'"):
         post.evaluate(data.X, data.y)
     with pytest.raises(eq.DataError, match="in no group"):
-        post.predict(data.X, {"g": data.g + 5})
+        post.predict(data.X, sensitive_features={"g": data.g + 5})
     with pytest.raises(eq.DataError, match="'g'"):
         RatePostprocessor(data.base, eq.minimize(eq.error_rate()), groups=G).fit(data.X, data.y)
     blind = RatePostprocessor(data.base, eq.minimize(eq.error_rate()), [eq.tpr(ONE) >= 0.5])
-    assert len(blind.fit(data.X, data.y, data.people).predict(data.X)) == len(data.y)
+    assert len(blind.fit(data.X, data.y, sensitive_features=data.people).predict(data.X)) == len(data.y)
 
 
 def test_groups_that_make_no_sense(data: Data) -> None:
@@ -247,7 +251,9 @@ def test_groups_that_make_no_sense(data: Data) -> None:
         ([], TypeError, "attributes"),
     ):
         with pytest.raises(error, match=match):
-            RatePostprocessor(data.base, eq.minimize(eq.error_rate()), groups=groups).fit(data.X, data.y, data.people)
+            RatePostprocessor(data.base, eq.minimize(eq.error_rate()), groups=groups).fit(
+                data.X, data.y, sensitive_features=data.people
+            )
 
 
 def test_estimators_that_will_not_do(data: Data) -> None:
@@ -315,8 +321,10 @@ def test_parameters_and_clones(data: Data) -> None:
     assert fresh.groups.name == "g"
     assert repr(fresh.objective) == repr(objective)
     assert "RatePostprocessor" in repr(post)
-    assert fresh.fit(data.X, data.y, data.people).train_.violation <= 1e-6
-    kept = clone(post.set_params(estimator=FrozenEstimator(data.base))).fit(data.X, data.y, data.people)
+    assert fresh.fit(data.X, data.y, sensitive_features=data.people).train_.violation <= 1e-6
+    kept = clone(post.set_params(estimator=FrozenEstimator(data.base))).fit(
+        data.X, data.y, sensitive_features=data.people
+    )
     assert kept.train_.violation <= 1e-6
 
 

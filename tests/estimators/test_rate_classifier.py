@@ -304,21 +304,21 @@ def fitted() -> tuple[eq.RateClassifier, np.ndarray, np.ndarray, pd.DataFrame]:
 def test_the_promise_holds_on_the_parts_it_was_made_for(fitted) -> None:
     estimator, X, y, attributes = fitted
     assert estimator.status_.feasible
-    assert estimator.evaluate(X, y, sensitive_features=attributes)["max_violation"] <= 1e-3
+    assert estimator.evaluate(X, y, sensitive_features=attributes).violation <= 1e-3
     free = classifier(objective=eq.minimize(eq.error_rate()), constraints=[]).fit(X, y)
     gap = abs(eq.positive_rate(A) - eq.positive_rate(B))
-    unconstrained = gap.evaluate(y, free.predict_pmf(X)[:, 1], attributes)
+    unconstrained = gap.evaluate(y, free.predict_pmf(X)[:, 1], attributes=attributes)
     assert unconstrained > 0.15
-    assert gap.evaluate(y, estimator.predict_pmf(X)[:, 1], attributes) < unconstrained / 2
+    assert gap.evaluate(y, estimator.predict_pmf(X)[:, 1], attributes=attributes) < unconstrained / 2
 
 
 def test_evaluate_agrees_with_the_expressions(fitted) -> None:
     estimator, X, y, attributes = fitted
     numbers = estimator.evaluate(X, y, sensitive_features=attributes)
     p = estimator.predict_pmf(X)[:, 1]
-    assert numbers["objective"] == pytest.approx(eq.error_rate().evaluate(y, p))
+    assert numbers.objective == pytest.approx(eq.error_rate().evaluate(y, p))
     constraint = estimator.problem_.constraints[0]
-    assert numbers["constraints"][0]["violation"] == pytest.approx(constraint.evaluate(y, p, attributes))
+    assert numbers.constraints[0].violation == pytest.approx(constraint.evaluate(y, p, attributes=attributes))
 
 
 def test_stochastic_predictions_follow_the_pmf_and_repeat(fitted) -> None:
@@ -381,7 +381,7 @@ def test_a_confident_promise_keeps_a_margin() -> None:
     plain = classifier(**options).fit(X, y)
     careful = classifier(confidence=0.95, **options).fit(X, y)
     assert careful.margin_ > 0
-    assert careful.evaluate(X, y)["constraints"][0]["left"] < plain.evaluate(X, y)["constraints"][0]["left"]
+    assert careful.evaluate(X, y).constraints[0].left < plain.evaluate(X, y).constraints[0].left
 
 
 @pytest.mark.parametrize("game", [{}, GAME], ids=["column generation", "a game"])
@@ -394,8 +394,8 @@ def test_weights_apply_to_objective_and_constraints(game: dict[str, object]) -> 
     assert share <= 0.3 + 1e-3
     assert abs(eq.positive_rate().evaluate(y, p) - 0.3) > 0.03  # without weights it is another constraint
     numbers = fitted.evaluate(X, y, sample_weight=weights)
-    assert numbers["constraints"][0]["left"] == pytest.approx(share)
-    assert numbers["objective"] == pytest.approx(eq.f1().evaluate(y, p, sample_weight=weights))
+    assert numbers.constraints[0].left == pytest.approx(share)
+    assert numbers.objective == pytest.approx(eq.f1().evaluate(y, p, sample_weight=weights))
 
 
 def test_warm_start_continues_where_column_generation_ended(tmp_path) -> None:
@@ -404,11 +404,11 @@ def test_warm_start_continues_where_column_generation_ended(tmp_path) -> None:
     cold = classifier(warm_start=True, **options).fit(X, y)
     cold.save(tmp_path / "model.equirate")
     loaded = eq.load(tmp_path / "model.equirate")
-    ended = cold.evaluate(X, y)["objective"]
+    ended = cold.evaluate(X, y).objective
     loaded.set_params(n_rounds=1).fit(X, y)
     new = classifier(n_rounds=1, **options).fit(X, y)
     assert loaded.history_["objective"][0, 0] < new.history_["objective"][0, 0]
-    assert loaded.evaluate(X, y)["objective"] <= ended + 2e-3
+    assert loaded.evaluate(X, y).objective <= ended + 2e-3
     with pytest.raises(ValueError, match="cannot continue"):
         loaded.set_params(**GAME).fit(X, y)
     with pytest.raises(ValueError, match="the previous fit had 4 features, X has 2"):
@@ -479,7 +479,7 @@ def test_a_deterministic_output_has_a_status_of_its_own() -> None:
     mixture = classifier(**options, output="stochastic").fit(coarse, y)
     assert mixture.status_.feasible
     single = mixture.to_deterministic()
-    achieved = single.evaluate(coarse, y)["max_violation"]
+    achieved = single.evaluate(coarse, y).violation
     assert single.status_.violation == pytest.approx(achieved, abs=1e-6)
     assert single.status_.feasible == (achieved <= 1e-3)
     assert single.parts_["train"].constraints[0].left != mixture.parts_["train"].constraints[0].left
@@ -490,9 +490,9 @@ def test_a_group_missing_from_new_data_leaves_the_other_rows() -> None:
     fitted = classifier(constraints=[eq.tpr(A) >= 0.1, eq.positive_rate() <= 0.4])
     fitted.fit(X, y, sensitive_features=attributes)
     only_b = (attributes["group"] == "b").to_numpy()
-    rows = fitted.evaluate(X[only_b], y[only_b], sensitive_features=attributes[only_b])["constraints"]
-    assert rows[0]["verdict"] == "not measured"
-    assert rows[1]["verdict"] in ("pass", "fail", "cannot tell")
+    rows = fitted.evaluate(X[only_b], y[only_b], sensitive_features=attributes[only_b]).constraints
+    assert rows[0].verdict == "not measured"
+    assert rows[1].verdict in ("pass", "fail", "cannot tell")
     assert "not measured" in str(fitted.report(X[only_b], y[only_b], sensitive_features=attributes[only_b]))
 
 
@@ -513,7 +513,7 @@ def test_divergence_with_best_responses() -> None:
         fitted = classifier(
             objective=eq.minimize(eq.kl_divergence()), constraints=[], algorithm=algorithm, n_rounds=30, validation=0.0
         ).fit(X, y)
-        assert fitted.evaluate(X, y)["objective"] < 0.05
+        assert fitted.evaluate(X, y).objective < 0.05
 
 
 def test_patience_ends_the_play_early() -> None:

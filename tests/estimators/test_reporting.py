@@ -26,11 +26,11 @@ THEIRS = (PLAIN.predict(X) == "yes").astype(float)
 
 @pytest.fixture(scope="module")
 def clf() -> eq.RateClassifier:
-    return eq.RateClassifier(ERROR, PARITY, random_state=0).fit(X, Y, PEOPLE)
+    return eq.RateClassifier(ERROR, PARITY, random_state=0).fit(X, Y, sensitive_features=PEOPLE)
 
 
 def test_the_baseline_is_the_best_that_training_came_by(clf) -> None:
-    report = clf.report(X, Y, PEOPLE)
+    report = clf.report(X, Y, sensitive_features=PEOPLE)
     assert report.baseline.name == "the same without constraints"
     assert report.baseline.evaluation.objective < report.last.objective  # an error: less is better
     assert report.baseline.evaluation.violation > report.last.violation
@@ -47,15 +47,18 @@ def test_the_baseline_is_the_best_that_training_came_by(clf) -> None:
 
 
 def test_without_constraints_there_is_nothing_to_compare_with() -> None:
-    fitted = eq.RateClassifier(ERROR, random_state=0).fit(X, Y, PEOPLE)
-    assert fitted.report(X, Y, PEOPLE).baseline is None
+    fitted = eq.RateClassifier(ERROR, random_state=0).fit(X, Y, sensitive_features=PEOPLE)
+    assert fitted.report(X, Y, sensitive_features=PEOPLE).baseline is None
     assert fitted.report().baseline is None
 
 
 def test_a_loaded_model_reports_the_same(clf, tmp_path) -> None:
     clf.save(tmp_path / "model.equirate")
     loaded = eq.load(tmp_path / "model.equirate")
-    assert loaded.report(X, Y, PEOPLE).to_dict() == clf.report(X, Y, PEOPLE).to_dict()
+    assert (
+        loaded.report(X, Y, sensitive_features=PEOPLE).to_dict()
+        == clf.report(X, Y, sensitive_features=PEOPLE).to_dict()
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +73,7 @@ def test_a_loaded_model_reports_the_same(clf, tmp_path) -> None:
     ids=["classifier", "named", "labels", "series", "probabilities"],
 )
 def test_a_baseline_may_be_given(baseline, name, clf) -> None:
-    report = clf.report(X, Y, PEOPLE, baseline=baseline)
+    report = clf.report(X, Y, sensitive_features=PEOPLE, baseline=baseline)
     assert report.baseline.name == name
     p = 0.25 + 0.5 * THEIRS if isinstance(baseline, np.ndarray) and baseline.dtype.kind == "f" else THEIRS
     truth = Y == "yes"
@@ -82,7 +85,7 @@ def test_a_baseline_may_be_given(baseline, name, clf) -> None:
 
 
 def test_a_mixture_as_a_baseline(clf) -> None:
-    same = clf.report(X, Y, PEOPLE, baseline=clf)
+    same = clf.report(X, Y, sensitive_features=PEOPLE, baseline=clf)
     assert same.baseline.evaluation == same.last
     assert "That costs nothing" in str(same)
 
@@ -98,7 +101,7 @@ def test_a_mixture_as_a_baseline(clf) -> None:
 )
 def test_a_baseline_that_cannot_be_is_refused(baseline, message, clf) -> None:
     with pytest.raises(eq.DataError, match=message):
-        clf.report(X, Y, PEOPLE, baseline=baseline)
+        clf.report(X, Y, sensitive_features=PEOPLE, baseline=baseline)
 
 
 @pytest.mark.parametrize("given", [{"y": Y}, {"baseline": PLAIN}, {"frontier": object()}])
@@ -108,8 +111,8 @@ def test_what_needs_data_is_refused_without(given, clf) -> None:
 
 
 def test_the_points_of_a_frontier_are_measured_on_the_data(clf) -> None:
-    frontier = clf.frontier(X, Y, PEOPLE, levels=[0.1, 0.0])
-    report = clf.report(X, Y, PEOPLE, frontier=frontier)
+    frontier = clf.frontier(X, Y, sensitive_features=PEOPLE, levels=[0.1, 0.0])
+    report = clf.report(X, Y, sensitive_features=PEOPLE, frontier=frontier)
     assert [point.level for point in report.frontier] == [0.0, 0.1]
     for level, point in zip((1, 0), report.frontier, strict=True):
         p = frontier.classifiers[level].positive_probability(X.to_numpy())
@@ -119,7 +122,7 @@ def test_the_points_of_a_frontier_are_measured_on_the_data(clf) -> None:
 
 
 def test_where_it_comes_from(clf) -> None:
-    origin = clf.report(X, Y, PEOPLE).origin
+    origin = clf.report(X, Y, sensitive_features=PEOPLE).origin
     assert [member.weight for member in origin.members] == list(clf.weights_)
     shares = clf.members_.decide(X.to_numpy()).mean(axis=0)
     np.testing.assert_allclose([member.predicted for member in origin.members], shares)
@@ -127,24 +130,26 @@ def test_where_it_comes_from(clf) -> None:
     assert origin.facts["features"] == "3"
     assert origin.facts["attributes that groups are made of"] == "sex"
     forest = eq.RateClassifier(ERROR, PARITY, model=RandomForestClassifier(3, random_state=0), n_rounds=3)
-    text = forest.fit(X, Y, PEOPLE).report(X, Y, PEOPLE).origin.estimator
+    text = forest.fit(X, Y, sensitive_features=PEOPLE).report(X, Y, sensitive_features=PEOPLE).origin.estimator
     assert "RandomForestClassifier" in text
     assert not re.search("0x[0-9a-f]+", text)
 
 
 def test_a_postprocessor_is_set_beside_its_own_classifier() -> None:
-    post = eq.RatePostprocessor(PLAIN, ERROR, PARITY, n_rounds=60).fit(X, Y, PEOPLE)
-    report = post.report(X, Y, PEOPLE)
+    post = eq.RatePostprocessor(PLAIN, ERROR, PARITY, n_rounds=60).fit(X, Y, sensitive_features=PEOPLE)
+    report = post.report(X, Y, sensitive_features=PEOPLE)
     assert report.baseline.name == "LogisticRegression"
     assert report.baseline.evaluation.objective == pytest.approx(np.mean(PLAIN.predict(X) != Y))
     assert report.course is None
-    scores = eq.RatePostprocessor(None, ERROR, PARITY, n_rounds=60).fit(PLAIN.decision_function(X), Y, PEOPLE)
-    assert scores.report(PLAIN.decision_function(X), Y, PEOPLE).baseline is None
+    scores = eq.RatePostprocessor(None, ERROR, PARITY, n_rounds=60).fit(
+        PLAIN.decision_function(X), Y, sensitive_features=PEOPLE
+    )
+    assert scores.report(PLAIN.decision_function(X), Y, sensitive_features=PEOPLE).baseline is None
     json.dumps(report.to_dict(), allow_nan=False)
 
 
 def test_weights_of_the_labels_are_those_of_the_predictions(clf) -> None:
     weights = np.where(Y == "yes", 3.0, 1.0)
-    everybody = clf.report(X, Y, PEOPLE, sample_weight=weights).last.slices[0]
+    everybody = clf.report(X, Y, sensitive_features=PEOPLE, sample_weight=weights).last.slices[0]
     assert everybody.labelled == pytest.approx(weights[Y == "yes"].sum() / weights.sum())
     assert everybody.predicted == pytest.approx(np.average(clf.predict_pmf(X)[:, 1], weights=weights))

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ ERROR, LIMIT = eq.minimize(eq.error_rate()), [eq.positive_rate(A) <= 0.3]
 def fitted(constraints: Any = LIMIT, objective: Any = ERROR, **options: Any) -> eq.RateClassifier:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
-        return eq.RateClassifier(objective, constraints, random_state=0, **options).fit(X, Y, PEOPLE)
+        return eq.RateClassifier(objective, constraints, random_state=0, **options).fit(X, Y, sensitive_features=PEOPLE)
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +90,10 @@ def test_a_mixture_of_constants_is_saved(tmp_path: Path) -> None:
 
 def test_members_that_look_groups_up_are_saved() -> None:
     problem = eq.Problem(ERROR, [eq.positive_rate(A) <= 0.3, eq.tpr(~A) >= 0.5])
-    members = eq.solve(problem, X, Y, PEOPLE, model=PlugIn(group_aware=True), n_rounds=12).polish().members
+    members = eq.solve(problem, X, Y, attributes=PEOPLE, model=PlugIn(group_aware=True), n_rounds=12).polish().members
     written = members.plain(3)
     back = Members.read(Written(written.kind, json.loads(json.dumps(written.settings)), written.arrays))
-    np.testing.assert_array_equal(back.decide(X, PEOPLE), members.decide(X, PEOPLE))
+    np.testing.assert_array_equal(back.decide(X, attributes=PEOPLE), members.decide(X, attributes=PEOPLE))
     alike = np.zeros_like(written.arrays["bits"])
     with pytest.raises(eq.FileError, match="do not fit together"):
         Members.read(written._replace(arrays={**written.arrays, "bits": alike}))
@@ -119,11 +118,15 @@ def test_what_only_pickle_keeps_is_refused_before_anything_is_written(tmp_path: 
 def test_a_list_of_linear_classifiers_writes_itself() -> None:
     lines = [LogisticRegression().fit(X, Y), LinearSVC().fit(X, Y)]
     members = (
-        eq.solve(eq.Problem(ERROR, []), X, Y, PEOPLE, model=lines, algorithm="oracle", n_rounds=5).uniform().members
+        eq.solve(eq.Problem(ERROR, []), X, Y, attributes=PEOPLE, model=lines, algorithm="oracle", n_rounds=5)
+        .uniform()
+        .members
     )
     back = Members.read(members.plain(3))
     np.testing.assert_array_equal(back.decide(X), members.decide(X))
-    tree = eq.solve(eq.Problem(ERROR, []), X, Y, PEOPLE, model=[DecisionTreeClassifier().fit(X, Y)], n_rounds=5)
+    tree = eq.solve(
+        eq.Problem(ERROR, []), X, Y, attributes=PEOPLE, model=[DecisionTreeClassifier().fit(X, Y)], n_rounds=5
+    )
     with pytest.raises(eq.FileError, match="the model holds DecisionTreeClassifier"):
         tree.best().members.plain(3)
 
@@ -272,30 +275,3 @@ def test_arrays_must_fit_together(content: Any) -> None:
     assert "does not know" in refused(manifest, {**arrays, "surprise": np.ones(2)})
     assert "do not fit together" in refused(manifest, {**arrays, "end.multipliers": np.ones((1, 7))})
     assert "same rounds" in refused(manifest, {**arrays, "history.round": np.ones(77)})
-
-
-# -- files of version 1 ---------------------------------------------------------------------------
-
-OLD = Path(__file__).parent / "files"
-EXPECTED = json.loads((OLD / "expected.json").read_text())
-
-
-@pytest.mark.parametrize("name", EXPECTED["expected"])
-def test_files_of_version_1_still_load(tmp_path: Path, name: str) -> None:
-    """Written by version 0.1.0, with what it predicted on forty rows."""
-    loaded, expected = eq.load(OLD / f"{name}.equirate"), EXPECTED["expected"][name]
-    if isinstance(loaded, eq.RatePostprocessor):
-        given: Any = (np.array(EXPECTED["scores"]), pd.DataFrame({"sex": EXPECTED["sex"], "old": EXPECTED["old"]}))
-    else:
-        given = (np.array(EXPECTED["X"]),)
-    if hasattr(loaded, "feature_names_in_"):
-        given = (pd.DataFrame(given[0], columns=list("abc")).astype("float32"),)
-    np.testing.assert_array_equal(loaded.predict_pmf(*given)[:, 1], expected["pmf"])
-    np.testing.assert_array_equal(loaded.predict(*given), expected["predict"])
-    assert str(loaded.status_) == expected["status"]
-    numbers = re.compile(r"[-+]?\d+\.\d{4}")  # the layout of reports may change, what they say of a file may not
-    assert set(numbers.findall(expected["report"])) <= set(numbers.findall(str(loaded.report())))
-    loaded.save(tmp_path / "new")
-    again = eq.load(tmp_path / "new")
-    np.testing.assert_array_equal(again.predict(*given), expected["predict"])
-    assert str(again.report()) == str(loaded.report())

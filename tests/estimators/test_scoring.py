@@ -45,13 +45,17 @@ def test_the_value_is_the_objective_less_the_price_of_the_violation(sense: str, 
     predicted = base.predict(X)
     objective = getattr(eq, sense)(eq.f1() if sense == "maximize" else eq.error_rate())
     constraints = [GAP <= 0.05, eq.positive_rate() <= 0.2]
-    found = eq.scorer(objective, constraints, penalty=penalty)(base, X, Y, PEOPLE, weights)
-    value = objective.expr.evaluate(Y, predicted, PEOPLE, weights)
-    violation = max(c.evaluate(Y, predicted, PEOPLE, weights) for c in constraints)
+    found = eq.scorer(objective, constraints, penalty=penalty)(
+        base, X, Y, sensitive_features=PEOPLE, sample_weight=weights
+    )
+    value = objective.expr.evaluate(Y, predicted, attributes=PEOPLE, sample_weight=weights)
+    violation = max(c.evaluate(Y, predicted, attributes=PEOPLE, sample_weight=weights) for c in constraints)
     assert violation > 0
     assert found == pytest.approx((value if sense == "maximize" else -value) - penalty * violation)
     met = eq.scorer(objective, [GAP <= 1.0], penalty=penalty)
-    assert met(base, X, Y, PEOPLE, weights) == pytest.approx(value if sense == "maximize" else -value)
+    assert met(base, X, Y, sensitive_features=PEOPLE, sample_weight=weights) == pytest.approx(
+        value if sense == "maximize" else -value
+    )
 
 
 def test_infinite_penalties() -> None:
@@ -72,9 +76,9 @@ def test_a_mixture_is_scored_by_its_expected_rates() -> None:
 
 def test_thresholds_per_group_are_given_the_groups() -> None:
     post = eq.RatePostprocessor(LogisticRegression(), eq.maximize(eq.f1()), groups="sex", random_state=0)
-    post.fit(X, Y, PEOPLE)
-    found = eq.scorer(eq.maximize(eq.f1()), [GAP <= 1])(post, X, Y, PEOPLE)
-    assert found == pytest.approx(eq.f1().evaluate(Y, post.predict_pmf(X, PEOPLE)[:, 1]))
+    post.fit(X, Y, sensitive_features=PEOPLE)
+    found = eq.scorer(eq.maximize(eq.f1()), [GAP <= 1])(post, X, Y, sensitive_features=PEOPLE)
+    assert found == pytest.approx(eq.f1().evaluate(Y, post.predict_pmf(X, sensitive_features=PEOPLE)[:, 1]))
 
 
 @pytest.mark.parametrize("how", ["scorer", "estimator", "not at all"])
@@ -121,8 +125,10 @@ def test_routing_of_attributes_and_weights() -> None:
         given = {"sensitive_features": PEOPLE, "sample_weight": weights}
         found = cross_validate(Seen(), X, Y, scoring=score, cv=splits, params=given)["test_score"]
     for value, (_, test) in zip(found, splits, strict=True):
-        assert value == pytest.approx(score(Seen().fit(X, Y), X[test], Y[test], PEOPLE.iloc[test], weights[test]))
-        assert value != pytest.approx(score(Seen().fit(X, Y), X[test], Y[test], PEOPLE.iloc[test]))
+        assert value == pytest.approx(
+            score(Seen().fit(X, Y), X[test], Y[test], sensitive_features=PEOPLE.iloc[test], sample_weight=weights[test])
+        )
+        assert value != pytest.approx(score(Seen().fit(X, Y), X[test], Y[test], sensitive_features=PEOPLE.iloc[test]))
 
 
 def test_a_search_over_rate_classifiers() -> None:
@@ -139,7 +145,9 @@ def test_a_search_over_rate_classifiers() -> None:
         )
         piped.fit(X, NAMES, sensitive_features=PEOPLE)
         assert np.isfinite(piped.cv_results_["mean_test_score"]).all()
-        assert score(piped, X, NAMES, PEOPLE) == pytest.approx(score(piped.best_estimator_, X, NAMES, PEOPLE))
+        assert score(piped, X, NAMES, sensitive_features=PEOPLE) == pytest.approx(
+            score(piped.best_estimator_, X, NAMES, PEOPLE)
+        )
 
 
 def test_requests() -> None:
@@ -156,9 +164,11 @@ def test_ready_made_constraints_missing_values_and_old_models() -> None:
     base = LogisticRegression().fit(X, NAMES)
     parity = eq.demographic_parity("sex", tolerance=0.0)
     with pytest.raises(eq.DataError, match="missing values"):
-        eq.scorer(eq.maximize(eq.f1()), parity, pos_label="bad")(base, X, NAMES, holes)
+        eq.scorer(eq.maximize(eq.f1()), parity, pos_label="bad")(base, X, NAMES, sensitive_features=holes)
     objective = eq.minimize(eq.churn("old"))
-    found = eq.scorer(objective, parity, pos_label="bad", missing="group", penalty=0.0)(base, X, NAMES, holes)
+    found = eq.scorer(objective, parity, pos_label="bad", missing="group", penalty=0.0)(
+        base, X, NAMES, sensitive_features=holes
+    )
     assert found == pytest.approx(-np.mean(base.predict(X) != holes["old"]))
 
 

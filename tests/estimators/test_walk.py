@@ -63,7 +63,7 @@ def test_a_fit_walks_once_through_the_data(
     built: Counter[str], options: dict[str, Any], arranged: int, objective: Any, constraints: Any, problems: int
 ) -> None:
     X, y, groups = _data()
-    eq.RateClassifier(objective, constraints, random_state=0, **options).fit(X, y, groups)
+    eq.RateClassifier(objective, constraints, random_state=0, **options).fit(X, y, sensitive_features=groups)
     expected = {"Problem": problems, "Cells": 1, "Examples": 1, "Sample": arranged}  # a game plays on rows in order
     assert built == {name: count for name, count in expected.items() if count}
 
@@ -71,9 +71,11 @@ def test_a_fit_walks_once_through_the_data(
 def test_judging_on_data_tells_their_cells_apart_once(built: Counter[str]) -> None:
     X, y, groups = _data()
     constraints = [eq.tpr(eq.attr("group") == 1) >= 0.2, eq.fpr() <= 0.9]
-    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, random_state=0).fit(X, y, groups)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, random_state=0).fit(
+        X, y, sensitive_features=groups
+    )
     built.clear()
-    clf.evaluate(X, y, groups)
+    clf.evaluate(X, y, sensitive_features=groups)
     assert (built["Cells"], built["Examples"]) == (1, 1)
 
 
@@ -84,10 +86,10 @@ def test_the_parts_are_worth_what_evaluate_says_of_them(game: dict[str, Any]) ->
     weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     constraints = [eq.positive_rate(eq.attr("group") == 1) <= 0.6]
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, validation=0, random_state=0, **game).fit(
-        X, y, groups, weights
+        X, y, sensitive_features=groups, sample_weight=weights
     )
     (part,) = clf.parts_.values()
-    found = clf.evaluate(X, y, groups, weights)
+    found = clf.evaluate(X, y, sensitive_features=groups, sample_weight=weights)
     assert found["objective"] == pytest.approx(part.objective, abs=1e-12)
     for key in ("violation", "low", "high"):
         assert found["constraints"][0][key] == pytest.approx(getattr(part.constraints[0], key), abs=1e-9)

@@ -79,7 +79,9 @@ def solve(problem, algorithm, model):
     steps = STEPS if algorithm in GAMES else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)  # few rounds: only that it runs is of interest
-        return eq.solve(PROBLEMS[problem], X, Y, ATTRIBUTES, algorithm=algorithm, model=model, n_rounds=8, **steps)
+        return eq.solve(
+            PROBLEMS[problem], X, Y, attributes=ATTRIBUTES, algorithm=algorithm, model=model, n_rounds=8, **steps
+        )
 
 
 def check_columns(solution):

@@ -92,8 +92,8 @@ def solved(problem: eq.Problem, seed: int) -> float:
     """The minimised objective that polish() reaches; constraints kept."""
     y, group, decided = sample(seed)
     members = [lambda X, k=k: decided[X[:, 0].astype(int), k] - 0.5 for k in range(K)]
-    solution = eq.solve(problem, X, y, {"group": group}, model=members, n_rounds=200)
-    found = solution.polish().evaluate(problem, X, y, {"group": group})
+    solution = eq.solve(problem, X, y, attributes={"group": group}, model=members, n_rounds=200)
+    found = solution.polish().evaluate(problem, X, y, attributes={"group": group})
     assert max(found["violations"], default=0.0) <= 1e-6
     return found["objective"] if problem.objective.sense == "minimize" else -found["objective"]
 

@@ -27,7 +27,7 @@ def test_unc_error_is_near_the_support_vector_machine():
 def test_logistic_is_near_scikit_learn():
     X, y, _ = data()
     w = np.random.default_rng(1).uniform(0.5, 2, len(y))
-    ours = logistic(X, y, w, n_rounds=3000, steps=0.05)
+    ours = logistic(X, y, sample_weight=w, n_rounds=3000, steps=0.05)
     theirs = LogisticRegression(C=1e6).fit(X, y, sample_weight=w)
     np.testing.assert_allclose(ours.members.W[:-1, 0], theirs.coef_[0], atol=0.02)
     np.testing.assert_allclose(ours.members.W[-1, 0], theirs.intercept_[0], atol=0.02)
@@ -53,7 +53,7 @@ def test_selection_on_validation_data():
 def test_f1_threshold_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
     scores, y, w = rng.normal(size=40).round(seed % 2), rng.integers(0, 2, 40), rng.uniform(0.1, 2, 40)
-    found = best_f1_threshold(scores, y, w)
+    found = best_f1_threshold(scores, y, sample_weight=w)
 
     def f1(threshold):
         said = scores > threshold
@@ -78,10 +78,10 @@ def test_post_shift_gives_every_group_the_rate():
     X, y, g = data()
     groups = [eq.attr("g") == 1, eq.attr("g") == 0]
     for rate in (None, 0.2):
-        found = post_shift(X, y, {"g": g}, groups, rate=rate, n_rounds=300)
+        found = post_shift(X, y, attributes={"g": g}, groups=groups, rate=rate, n_rounds=300)
         p = y.mean() if rate is None else rate
         for k, group in enumerate(groups):
-            measured = found.evaluate(eq.positive_rate(group), X, y, {"g": g})
+            measured = found.evaluate(eq.positive_rate(group), X, y, attributes={"g": g})
             assert abs(measured - p) <= 1 / (g == 1 - k).sum()
     with pytest.raises(eq.DataError, match="give attributes"):
         found.predict(X)
@@ -90,8 +90,10 @@ def test_post_shift_gives_every_group_the_rate():
 def test_post_shift_with_equal_scores_takes_the_nearest_rate():
     X = np.repeat([[0.0], [1.0], [2.0]], 20, axis=0)
     y = (np.arange(60) % 3 < X[:, 0]).astype(int)
-    found = post_shift(X, y, {"g": np.ones(60, dtype=int)}, [eq.attr("g") == 1], rate=0.3, n_rounds=100)
-    assert found.evaluate(eq.positive_rate(), X, y, {"g": np.ones(60, dtype=int)}) == pytest.approx(1 / 3)
+    found = post_shift(
+        X, y, attributes={"g": np.ones(60, dtype=int)}, groups=[eq.attr("g") == 1], rate=0.3, n_rounds=100
+    )
+    assert found.evaluate(eq.positive_rate(), X, y, attributes={"g": np.ones(60, dtype=int)}) == pytest.approx(1 / 3)
 
 
 def test_refusals():
@@ -99,11 +101,11 @@ def test_refusals():
     one = eq.attr("g") == 1
     for groups in ([one, one | ~one], [one]):
         with pytest.raises(eq.DataError, match="must not overlap and must cover everybody"):
-            post_shift(X, y, {"g": g}, groups)
+            post_shift(X, y, attributes={"g": g}, groups=groups)
     with pytest.raises(eq.DataError, match="empty"):
-        post_shift(X, y, {"g": g}, [one, ~one], sample_weight=np.where(g == 1, 0.0, 1.0))
+        post_shift(X, y, attributes={"g": g}, groups=[one, ~one], sample_weight=np.where(g == 1, 0.0, 1.0))
     with pytest.raises(eq.DataError, match="rate of post_shift"):
-        post_shift(X, y, {"g": g}, [one, ~one], rate=1.5)
+        post_shift(X, y, attributes={"g": g}, groups=[one, ~one], rate=1.5)
     with pytest.raises(eq.AlgorithmError, match="the loss must be one of"):
         unconstrained(X, y, loss="squared")
     with pytest.raises(eq.AlgorithmError, match="steps must be positive"):

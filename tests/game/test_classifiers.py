@@ -128,15 +128,19 @@ def test_values_are_those_of_the_expressions():
     classifier = mixture()
     p = classifier.positive_probability(X)
     for expr in (eq.f1(women), eq.kl_divergence(women), eq.g_mean()):
-        assert classifier.evaluate(expr, X, y, {"g": g}) == pytest.approx(expr.evaluate(y, p, {"g": g}))
+        assert classifier.evaluate(expr, X, y, attributes={"g": g}) == pytest.approx(
+            expr.evaluate(y, p, attributes={"g": g})
+        )
     constraint = eq.f1(women) >= 0.9
-    assert classifier.evaluate(constraint, X, y, {"g": g}) == pytest.approx(0.9 - eq.f1(women).evaluate(y, p, {"g": g}))
+    assert classifier.evaluate(constraint, X, y, attributes={"g": g}) == pytest.approx(
+        0.9 - eq.f1(women).evaluate(y, p, attributes={"g": g})
+    )
     problem = eq.Problem(eq.minimize(eq.log_loss() + eq.error_rate()), [constraint])
-    found = classifier.evaluate(problem, X, y, {"g": g})
+    found = classifier.evaluate(problem, X, y, attributes={"g": g})
     scores = classifier.members.scores(X)
     loss = np.logaddexp(0, -(2 * y - 1)[:, None] * scores).mean(0) @ classifier.weights
     assert found["objective"] == pytest.approx(loss + eq.error_rate().evaluate(y, p))
-    assert found["violations"] == [pytest.approx(classifier.evaluate(constraint, X, y, {"g": g}))]
+    assert found["violations"] == [pytest.approx(classifier.evaluate(constraint, X, y, attributes={"g": g}))]
     with pytest.raises(eq.DataError, match="no problem of its own"):
         classifier.evaluate(None, X, y)
 

@@ -50,7 +50,7 @@ def test_the_optimum_over_all_classifiers(name, data, listed, close):
     X, y, attributes, decided = data(3)
     problem = eq.Problem(*PROBLEMS[name])
     model = [np.ascontiguousarray(column) for column in decided.T] if listed else "linear"
-    status = eq.solve(problem, X, y, attributes, model=model).status
+    status = eq.solve(problem, X, y, attributes=attributes, model=model).status
     low, high = best(name, y, attributes, decided)
     assert status.violation <= 1e-5
     assert status.objective >= low - close
@@ -69,7 +69,7 @@ def test_half_planes_are_no_better_than_the_best_and_no_worse_than_those_of_a_re
     X, y, attributes, decided = two_features(3)
     problem = eq.Problem(*PROBLEMS[name])
     sign = sign_of(problem)
-    status = eq.solve(problem, X, y, attributes).status
+    status = eq.solve(problem, X, y, attributes=attributes).status
     score = LogisticRegression(max_iter=1000).fit(X, y).decision_function(X)
     above = (score[:, None] > np.append(-np.inf, np.sort(score))).astype(int)
     truth = min(sign * each for each in best(name, y, attributes, decided))
@@ -82,11 +82,11 @@ def test_half_planes_are_no_better_than_the_best_and_no_worse_than_those_of_a_re
 
 def test_one_feature_is_listed_whole():
     X, y, attributes, decided = one_feature(1)
-    solution = eq.solve(PARITY, X, y, attributes)
+    solution = eq.solve(PARITY, X, y, attributes=attributes)
     assert set(solution.columns.source) == {Source.LISTED}
     assert solution.exact
     assert solution.learner.every_sum().shape[1] == 2 * len(np.unique(X))
-    shifted = eq.solve(PARITY, 1e6 + X, y, attributes)
+    shifted = eq.solve(PARITY, 1e6 + X, y, attributes=attributes)
     assert shifted.status.objective == pytest.approx(solution.status.objective, abs=1e-6)
     assert len(decided.T) == 2 * len(np.unique(X)) + 2  # both constants are listed twice there
 
@@ -102,7 +102,7 @@ def test_exact_answers_prove_the_optimum(seed):
     decided = np.stack(
         [np.where(g == 0, score > a, score > b).astype(int) for a, b in itertools.product(*cuts)], axis=1
     )
-    solution = eq.solve(PARITY, score, y, {"g": g}, model=Thresholds(Given(), (A, B)))
+    solution = eq.solve(PARITY, score, y, attributes={"g": g}, model=Thresholds(Given(), (A, B)))
     (truth, _) = best("error, equal opportunity", y, {"g": g}, decided)
     assert solution.learner.every_sum() is None
     assert solution.status.objective == pytest.approx(truth, abs=1e-4)
@@ -116,7 +116,7 @@ def test_exact_answers_prove_the_optimum(seed):
     rows = np.column_stack([np.stack([0.97 - counted.tpr, fpr - 0.03]), [-1.0, -1.0]])
     one = np.append(np.ones(counted.n), 0.0)[None]
     least = linprog(np.eye(counted.n + 1)[-1], rows, [0, 0], one, [1.0], (0, 1)).fun
-    broken = eq.solve(hard, score, y, {"g": g}, model=Thresholds(Given(), (A, B)))
+    broken = eq.solve(hard, score, y, attributes={"g": g}, model=Thresholds(Given(), (A, B)))
     assert broken.status.violation == pytest.approx(least, abs=2e-4)
     assert broken.status.conflict_over == EVERYTHING
     assert least - 2e-4 <= broken.course.violation_bound <= least + 1e-7
@@ -130,8 +130,8 @@ def test_answers_on_other_rows_prove_nothing():
     train, other = np.arange(n) < 80, np.arange(n) >= 80
     model = Thresholds(Given(), (A, B))
     referee = (score[other], y[other], {"g": g[other]})
-    solution = eq.solve(PARITY, score[train], y[train], {"g": g[train]}, model=model, referee=referee)
-    alone = eq.solve(PARITY, score[other], y[other], {"g": g[other]}, model=model)
+    solution = eq.solve(PARITY, score[train], y[train], attributes={"g": g[train]}, model=model, referee=referee)
+    alone = eq.solve(PARITY, score[other], y[other], attributes={"g": g[other]}, model=model)
     assert alone.status.objective < solution.status.objective - 0.01  # so there would be nothing to prove
     assert solution.status.bound_over == COLUMNS
     assert solution.course.bound is None
@@ -142,15 +142,15 @@ def test_infeasible_problems_and_their_least_violation(linear):
     X, y, attributes, decided = one_hot(1)
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.95, eq.fpr() <= 0.05])
     model = "linear" if linear else [np.ascontiguousarray(column) for column in decided.T]
-    solution = eq.solve(problem, X, y, attributes, model=model)
+    solution = eq.solve(problem, X, y, attributes=attributes, model=model)
     tpr, fpr = decided[y == 1].mean(axis=0), decided[y == 0].mean(axis=0)
     rows = np.column_stack([np.stack([0.95 - tpr, fpr - 0.05]), [-1.0, -1.0]])
     least = linprog(np.eye(65)[-1], rows, [0, 0], np.append(np.ones(64), 0.0)[None], [1.0], (0, 1)).fun
     assert not solution.status.feasible
-    assert solution.status.violation == pytest.approx(least, abs=2e-3 if linear else 1e-6)
+    assert solution.status.violation == pytest.approx(least, abs=1e-6)
     assert solution.status.smallest_violation == pytest.approx(solution.status.violation, abs=1e-5)
     assert solution.status.conflict == ("tpr() >= 0.95", "fpr() <= 0.05")
-    assert solution.status.conflict_over == (COLUMNS if linear else EVERYTHING)
+    assert solution.status.conflict_over == EVERYTHING
     assert (solution.status.bound, solution.status.gap) == (None, None)
 
 
@@ -160,7 +160,7 @@ def test_a_black_box_is_as_good_as_any_pair_of_classifiers(listed):
     box = eq.black_box(lambda a, b: a**2 + 2 * b**2, eq.fpr(), eq.fnr(), increasing=True)
     problem = eq.Problem(eq.minimize(box), [eq.positive_rate() <= 0.5])
     model = [np.ascontiguousarray(column) for column in decided.T] if listed else "linear"
-    status = eq.solve(problem, X, y, attributes, model=model).status
+    status = eq.solve(problem, X, y, attributes=attributes, model=model).status
     rates = np.stack([decided[y == 0].mean(axis=0), 1 - decided[y == 1].mean(axis=0), decided.mean(axis=0)])
     share, pairs = np.linspace(0, 1, 101), np.array(list(itertools.combinations(range(64), 2))).T
     mixed = rates[:, pairs[0], None] * share + rates[:, pairs[1], None] * (1 - share)
@@ -183,7 +183,7 @@ def test_a_divergence_as_a_constraint_is_over_in_few_programmes(monkeypatch):
     slopes, levels = rng.normal(size=(256, 2)), rng.normal(size=256)
     model = [(x @ slope > level).astype(int) for slope, level in zip(slopes, levels, strict=True)]
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.kl_divergence(B) <= 0.001])
-    solution = eq.solve(problem, x, y, {"g": g}, model=model)
+    solution = eq.solve(problem, x, y, attributes={"g": g}, model=model)
     assert len(solved) <= 60
     assert solution.rounds <= 2
     assert solution.status.gap == pytest.approx(0, abs=2e-5)
@@ -197,7 +197,7 @@ def test_a_divergence_as_a_constraint_is_over_in_few_programmes(monkeypatch):
 def test_without_an_intercept_there_is_none(standardise):
     X, y, attributes = noisy(d=2)
     model = Linear(intercept=False, standardise=standardise)
-    solution = eq.solve(PARITY, X, y, attributes, model=model)
+    solution = eq.solve(PARITY, X, y, attributes=attributes, model=model)
     middle = X.mean(axis=0, keepdims=True) if standardise else np.zeros((1, 2))
     W = solution.members().with_intercept
     np.testing.assert_allclose(middle @ W[:-1] + W[-1], 0.0, atol=1e-9)
@@ -214,7 +214,7 @@ def test_scales_of_features_hardly_matter_where_rows_are_many():
     X, y, attributes = noisy(n=1500)
     scaled = X * [1.0, 1e4, 1e-3] + [0, 1e5, 1]
     found = [
-        eq.solve(PARITY, features, y, attributes, model=Linear(standardise=each)).status
+        eq.solve(PARITY, features, y, attributes=attributes, model=Linear(standardise=each)).status
         for features, each in ((X, False), (X, True), (scaled, False), (scaled, True))
     ]
     assert all(status.feasible for status in found)
@@ -225,7 +225,10 @@ def test_scales_of_features_hardly_matter_where_rows_are_many():
 def test_sparse_rows_are_solved_like_dense_ones(problem):
     X, y, attributes = noisy(n=1000, d=4)
     X[np.abs(X) < 0.5] = 0.0
-    dense, sparse = eq.solve(problem, X, y, attributes), eq.solve(problem, sp.csr_array(X), y, attributes)
+    dense, sparse = (
+        eq.solve(problem, X, y, attributes=attributes),
+        eq.solve(problem, sp.csr_array(X), y, attributes=attributes),
+    )
     assert sparse.status.feasible
     assert sparse.status.objective == pytest.approx(dense.status.objective, abs=5e-3)
     decided = sparse.polish().positive_probability(X)
@@ -239,10 +242,10 @@ def test_rows_without_weight_do_not_count():
     kept = weights > 0
     spoilt = X.copy()
     spoilt[~kept] += 1e6
-    weighted = eq.solve(PARITY, spoilt, y, attributes, weights)
-    alone = eq.solve(PARITY, X[kept], y[kept], {"g": attributes["g"][kept]})
+    weighted = eq.solve(PARITY, spoilt, y, attributes=attributes, sample_weight=weights)
+    alone = eq.solve(PARITY, X[kept], y[kept], attributes={"g": attributes["g"][kept]})
     assert weighted.status.objective == pytest.approx(alone.status.objective, abs=2e-3)
-    found = weighted.polish().evaluate(None, X[kept], y[kept], {"g": attributes["g"][kept]})
+    found = weighted.polish().evaluate(None, X[kept], y[kept], attributes={"g": attributes["g"][kept]})
     assert found["objective"] == pytest.approx(weighted.status.objective)
 
 
@@ -277,15 +280,15 @@ def _made(kind):
 )  # fmt: skip
 def test_every_column_counts_what_its_member_decides(kind):
     X, y, attributes, weights, model = _made(kind)
-    solution = eq.solve(PARITY, X, y, attributes, weights, model=model)
+    solution = eq.solve(PARITY, X, y, attributes=attributes, sample_weight=weights, model=model)
     members = solution.members()
     assert len(members) == len(solution.columns)
-    sums = solution.judge.cells.sums(members.decide(X, attributes))
+    sums = solution.judge.cells.sums(members.decide(X, attributes=attributes))
     np.testing.assert_allclose(solution.columns.rates, solution.judge.rates(sums), rtol=0, atol=1e-9)
     mixture = solution.polish()
-    found = mixture.evaluate(None, X, y, attributes, weights)
+    found = mixture.evaluate(None, X, y, attributes=attributes, sample_weight=weights)
     assert solution.value_of(mixture) == pytest.approx((found["objective"], max(found["violations"])))
-    again = solution.on(X, y, attributes, weights)
+    again = solution.on(X, y, attributes=attributes, sample_weight=weights)
     np.testing.assert_allclose(again.columns.rates, solution.columns.rates, rtol=0, atol=1e-9)
 
 
@@ -296,12 +299,12 @@ def test_every_column_counts_what_its_member_decides(kind):
 def test_every_level_is_as_good_as_solved_by_itself(problem):
     X, y, attributes = noisy(n=800)
     levels = [0.0, 0.05, -0.01]
-    together = eq.solve(problem, X, y, attributes, levels=levels)
+    together = eq.solve(problem, X, y, attributes=attributes, levels=levels)
     written = problem.expanded(together.judge.examples)
     parts = [part for constraint in written.constraints for part in constraint.split()]
     for level in levels:
         shifted = eq.Problem(problem.objective, [part.left <= part.right + level for part in parts])
-        judged, alone = together.for_problem(shifted).status, eq.solve(shifted, X, y, attributes).status
+        judged, alone = together.for_problem(shifted).status, eq.solve(shifted, X, y, attributes=attributes).status
         assert judged.feasible
         assert sign_of(problem) * (judged.objective - alone.objective) <= 2e-3
 
@@ -309,11 +312,13 @@ def test_every_level_is_as_good_as_solved_by_itself(problem):
 def test_levels_of_each_constraint():
     X, y, attributes = noisy(n=800)
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.2, eq.fpr(A) <= 0.1])
-    solution = eq.solve(problem, X, y, attributes, levels=[[0.0, 0.0], [0.1, -0.08]])
+    solution = eq.solve(problem, X, y, attributes=attributes, levels=[[0.0, 0.0], [0.1, -0.08]])
     other = eq.Problem(problem.objective, [eq.positive_rate() <= 0.3, eq.fpr(A) <= 0.02])
-    alone = eq.solve(other, X, y, attributes)
+    alone = eq.solve(other, X, y, attributes=attributes)
     assert solution.for_problem(other).status.objective == pytest.approx(alone.status.objective, abs=3e-3)
-    assert solution.status.objective == pytest.approx(eq.solve(problem, X, y, attributes).status.objective, abs=3e-3)
+    assert solution.status.objective == pytest.approx(
+        eq.solve(problem, X, y, attributes=attributes).status.objective, abs=3e-3
+    )
 
 
 @pytest.mark.parametrize(
@@ -322,8 +327,8 @@ def test_levels_of_each_constraint():
 def test_a_referee_chooses_the_mixture_and_trains_nothing(model):
     X, y, attributes = noisy(0, 600)
     X2, y2, attributes2 = noisy(1, 300)
-    solution = eq.solve(PARITY, X, y, attributes, model=model, referee=(X2, y2, attributes2))
-    found = solution.polish().evaluate(None, X2, y2, attributes2)
+    solution = eq.solve(PARITY, X, y, attributes=attributes, model=model, referee=(X2, y2, attributes2))
+    found = solution.polish().evaluate(None, X2, y2, attributes=attributes2)
     assert solution.status.objective == pytest.approx(found["objective"])
     assert solution.status.violation == pytest.approx(max(0.0, *found["violations"]), abs=1e-9)
     decided = solution.members().decide(np.vstack([X, X2]))[600:]
@@ -351,8 +356,8 @@ def start_of(solution):
 
 def test_a_warm_start_begins_where_another_solution_ended():
     X, y, attributes = noisy(n=800)
-    before = eq.solve(F1, X, y, attributes)
-    after = eq.solve(F1, X, y, attributes, start=start_of(before))
+    before = eq.solve(F1, X, y, attributes=attributes)
+    after = eq.solve(F1, X, y, attributes=attributes, start=start_of(before))
     first, last = (solution.history["objective"][:, 0] for solution in (after, before))
     assert first[0] >= last[-1] - 1e-3
     assert first[0] > last[0] + 1e-4
@@ -363,17 +368,17 @@ def test_a_warm_start_begins_where_another_solution_ended():
 @pytest.mark.parametrize("model", [Linear(), Linear(intercept=False)], ids=["intercept", "none"])
 def test_a_game_is_a_start_too(model):
     X, y, attributes = noisy(n=800)
-    game = eq.solve(PARITY, X, y, attributes, model=model, algorithm="surrogate", n_rounds=100)
-    after = eq.solve(PARITY, X, y, attributes, model=model, start=game.record.end())
+    game = eq.solve(PARITY, X, y, attributes=attributes, model=model, algorithm="surrogate", n_rounds=100)
+    after = eq.solve(PARITY, X, y, attributes=attributes, model=model, start=game.record.end())
     assert after.status.feasible
-    assert after.status.objective <= eq.solve(PARITY, X, y, attributes, model=model).status.objective + 5e-3
+    assert after.status.objective <= eq.solve(PARITY, X, y, attributes=attributes, model=model).status.objective + 5e-3
 
 
 def test_a_start_with_other_features_is_refused():
     X, y, attributes = noisy()
-    start = start_of(eq.solve(PARITY, X, y, attributes))
+    start = start_of(eq.solve(PARITY, X, y, attributes=attributes))
     with pytest.raises(eq.AlgorithmError, match=r"cannot continue: .* shape \(4, \d+\), and there are 2 features"):
-        eq.solve(PARITY, X[:, :2], y, attributes, start=start)
+        eq.solve(PARITY, X[:, :2], y, attributes=attributes, start=start)
 
 
 # -- what a run says of itself --------------------------------------------------------------------
@@ -382,7 +387,7 @@ def test_a_start_with_other_features_is_refused():
 def test_history_has_the_best_mixture_after_every_pass():
     X, y, attributes = noisy()
     seen = []
-    solution = eq.solve(F1, X, y, attributes, progress=seen.append)
+    solution = eq.solve(F1, X, y, attributes=attributes, progress=seen.append)
     history = solution.history
     assert set(history) == {"round", "objective", "violation", "multipliers", "slacks", "lagrangian", "bound"}
     count = len(seen) + 1
@@ -401,32 +406,32 @@ def test_history_has_the_best_mixture_after_every_pass():
 
 def test_bounds_of_the_columns_so_far():
     X, y, attributes = noisy()
-    history = eq.solve(PARITY, X, y, attributes).history
+    history = eq.solve(PARITY, X, y, attributes=attributes).history
     np.testing.assert_allclose(history["bound"], history["objective"], atol=1e-4)
     assert (history["bound"] <= history["objective"] + 1e-7).all()
 
 
 def test_passes_end_when_nothing_is_gained_or_when_they_are_used_up():
     X, y, attributes = noisy()
-    whole = eq.solve(F1, X, y, attributes)
+    whole = eq.solve(F1, X, y, attributes=attributes)
     assert 3 <= len(whole.history["round"]) < PASSES
     gains = np.diff(whole.history["objective"][:, 0])
     assert (gains[-2:] < 1e-4).all()
-    short = eq.solve(F1, X, y, attributes, n_rounds=1)
+    short = eq.solve(F1, X, y, attributes=attributes, n_rounds=1)
     assert short.history["round"].tolist() == [0, 1]
     np.testing.assert_array_equal(short.history["objective"], whole.history["objective"][:2])
 
 
 def test_progress_ends_a_run_by_saying_so():
     X, y, attributes = noisy()
-    solution = eq.solve(F1, X, y, attributes, progress=lambda each: each.round == 2)
+    solution = eq.solve(F1, X, y, attributes=attributes, progress=lambda each: each.round == 2)
     assert solution.history["round"].tolist() == [0, 1, 2]
     assert not solution.interrupted
 
 
 def test_the_line_of_progress(capsys):
     X, y, attributes = noisy()
-    eq.solve(PARITY, X, y, attributes, progress=True)
+    eq.solve(PARITY, X, y, attributes=attributes, progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -444,8 +449,8 @@ def test_an_interruption_keeps_what_was_found(model):
             raise KeyboardInterrupt
 
     with pytest.warns(eq.NotSolvedWarning, match=r"interrupted after \d passes"):
-        solution = eq.solve(F1, X, y, attributes, model=model, progress=stop)
-    whole = eq.solve(F1, X, y, attributes, model=model, n_rounds=2)
+        solution = eq.solve(F1, X, y, attributes=attributes, model=model, progress=stop)
+    whole = eq.solve(F1, X, y, attributes=attributes, model=model, n_rounds=2)
     assert solution.interrupted
     assert solution.status.interrupted
     assert any("interrupted" in line for line in solution.status.advice)
@@ -455,7 +460,7 @@ def test_an_interruption_keeps_what_was_found(model):
 
 def test_what_belongs_to_a_game_is_refused_by_name():
     X, y, attributes = noisy()
-    solution = eq.solve(PARITY, X, y, attributes)
+    solution = eq.solve(PARITY, X, y, attributes=attributes)
     assert solution.algorithm.name == "column_generation"
     for wanted in (solution.uniform, solution.average, lambda: solution.record, lambda: solution.rules):
         with pytest.raises(eq.AlgorithmError, match=r'column_generation plays none.*algorithm="surrogate" or "oracle"'):
@@ -474,8 +479,8 @@ def test_ordinary_losses_are_played_for():
     with pytest.raises(
         eq.AlgorithmError, match=r"column_generation prices rates only and cannot minimise log_loss\(\)"
     ):
-        eq.solve(problem, X, y, attributes, algorithm="column_generation")
-    assert eq.solve(problem, X, y, attributes, n_rounds=20).algorithm.name == "surrogate"
+        eq.solve(problem, X, y, attributes=attributes, algorithm="column_generation")
+    assert eq.solve(problem, X, y, attributes=attributes, n_rounds=20).algorithm.name == "surrogate"
 
 
 @pytest.mark.parametrize(
@@ -483,7 +488,7 @@ def test_ordinary_losses_are_played_for():
 )
 def test_runs_repeat_to_the_last_bit(model):
     X, y, attributes = noisy()
-    first, second = (eq.solve(F1, X, y, attributes, model=model) for _ in range(2))
+    first, second = (eq.solve(F1, X, y, attributes=attributes, model=model) for _ in range(2))
     np.testing.assert_array_equal(first.columns.rates, second.columns.rates)
     for name in ("objective", "multipliers", "violation"):
         np.testing.assert_array_equal(first.history[name], second.history[name])
@@ -494,9 +499,9 @@ def test_runs_repeat_to_the_last_bit(model):
 def test_an_oracle_answers_prices():
     X, y, attributes = noisy()
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
-    solution = eq.solve(PARITY, X, y, attributes, model=tree)
+    solution = eq.solve(PARITY, X, y, attributes=attributes, model=tree)
     assert Source.PRICED in solution.columns.source
-    found = eq.solve(PARITY, X, y, attributes, model=tree, algorithm="oracle", n_rounds=60)
+    found = eq.solve(PARITY, X, y, attributes=attributes, model=tree, algorithm="oracle", n_rounds=60)
     assert solution.rounds < 30
     assert solution.status.feasible
     assert solution.status.objective <= found.status.objective + 5e-3

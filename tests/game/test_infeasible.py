@@ -143,7 +143,7 @@ def test_differences_of_ratios_are_searched() -> None:
     X, y, g = rng.normal(size=(300, 2)), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
     a, b = eq.attr("g") == 1, eq.attr("g") == 0
     problem = eq.Problem(AIM, [eq.precision(a) >= eq.precision(b) + 0.6, eq.positive_rate() >= 0.6])
-    status = eq.solve(problem, X, y, {"g": g}, n_rounds=100).status
+    status = eq.solve(problem, X, y, attributes={"g": g}, n_rounds=100).status
     assert status.conflict_over == SEARCHED
     assert status.conflict
 

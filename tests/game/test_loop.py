@@ -34,7 +34,9 @@ SQUARES = eq.Problem(eq.minimize(eq.square(eq.fpr()) + eq.square(eq.fnr())))
 
 def solve(problem, algorithm, n_rounds=40, **settings):
     settings = {"theta_step": 0.3, "lambda_step": 0.2, "step_rule": "plain", "record_every": 1} | settings
-    return eq.solve(problem, X, Y, {"group": GROUP}, W, algorithm, n_rounds=n_rounds, **settings)
+    return eq.solve(
+        problem, X, Y, attributes={"group": GROUP}, sample_weight=W, algorithm=algorithm, n_rounds=n_rounds, **settings
+    )
 
 
 def weights_of(solution, c=0):
@@ -271,10 +273,10 @@ def test_values_are_in_the_users_own_terms():
     predictions = rng.random((N, 4)) < 0.5
     objective, violations = values(table, table.rates(table.cells.sums(predictions)))
     for c in range(4):
-        arguments = (Y, predictions[:, c], {"group": GROUP}, W)
-        assert objective[c] == pytest.approx(MIXED.objective.expr.evaluate(*arguments))
+        people = {"attributes": {"group": GROUP}, "sample_weight": W}
+        assert objective[c] == pytest.approx(MIXED.objective.expr.evaluate(Y, predictions[:, c], **people))
         for j, constraint in enumerate(MIXED.constraints):
-            assert violations[j, c] == pytest.approx(constraint.evaluate(*arguments))
+            assert violations[j, c] == pytest.approx(constraint.evaluate(Y, predictions[:, c], **people))
 
 
 # -- batches ------------------------------------------------------------------------------------------

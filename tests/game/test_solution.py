@@ -44,7 +44,7 @@ def iterates(solution):
 
 def test_history_holds_what_evaluation_finds():
     X, y, attributes = data()
-    solution = eq.solve(PROBLEM, X, y, attributes, n_rounds=60, record_every=20, **GRID)
+    solution = eq.solve(PROBLEM, X, y, attributes=attributes, n_rounds=60, record_every=20, **GRID)
     history = solution.history
     assert history["round"].tolist() == [20, 40, 60]
     assert history["objective"].shape == history["violation"].shape == history["lagrangian"].shape == (3, 4)
@@ -54,7 +54,7 @@ def test_history_holds_what_evaluation_finds():
     assert solution.columns.rates.shape == (len(solution.judge.program.rates), 12)
     assert iterates(solution) == [(t, c) for t in range(3) for c in range(4)]
     for k, (t, c) in enumerate(iterates(solution)):
-        found = eq.Classifier(solution.members([k]), np.ones(1)).evaluate(PROBLEM, X, y, attributes)
+        found = eq.Classifier(solution.members([k]), np.ones(1)).evaluate(PROBLEM, X, y, attributes=attributes)
         assert history["objective"][t, c] == pytest.approx(found["objective"])
         assert history["violation"][t, c] == pytest.approx(max(0.0, *found["violations"]))
 
@@ -64,16 +64,18 @@ def test_judging_elsewhere_is_evaluating_every_member_there():
     X2, y2, attributes2 = data(1, 130)
     w2 = np.random.default_rng(0).uniform(0, 2, 130)
     problem = eq.Problem(eq.minimize(eq.kl_divergence(G) + 0.1 * eq.log_loss()), [eq.error_rate() <= eq.base_rate()])
-    solution = eq.solve(problem, X, y, attributes, n_rounds=30, **GRID)
-    judged = solution.on(X2, y2, attributes2, w2)
+    solution = eq.solve(problem, X, y, attributes=attributes, n_rounds=30, **GRID)
+    judged = solution.on(X2, y2, attributes=attributes2, sample_weight=w2)
     for k, (t, c) in enumerate(iterates(judged)):
-        found = eq.Classifier(judged.members([k]), np.ones(1)).evaluate(problem, X2, y2, attributes2, w2)
+        found = eq.Classifier(judged.members([k]), np.ones(1)).evaluate(
+            problem, X2, y2, attributes=attributes2, sample_weight=w2
+        )
         assert judged.history["objective"][t, c] == pytest.approx(found["objective"])
         assert judged.history["violation"][t, c] == pytest.approx(max(0.0, *found["violations"]))
     for name in ("uniform", "shrink", "best", "polish"):
         made = getattr(judged, name)()
         objective, violation = judged.value_of(made)
-        found = made.evaluate(None, X2, y2, attributes2, w2)
+        found = made.evaluate(None, X2, y2, attributes=attributes2, sample_weight=w2)
         assert objective == pytest.approx(found["objective"])
         assert violation == pytest.approx(max(found["violations"]))
     assert judged.status.bound_over == "these columns"  # other data than the model answered on
@@ -90,10 +92,10 @@ def test_judging_for_another_problem_is_evaluating_that_one(another):
     X, y, attributes = data()
     first = eq.log_loss() + eq.hinge_loss() + eq.error_rate()
     problem = eq.Problem(eq.minimize(first), [eq.abs(eq.tpr(G) - eq.tpr(~G)) <= 0.2])
-    judged = eq.solve(problem, X, y, attributes, n_rounds=40, **GRID).for_problem(another)
+    judged = eq.solve(problem, X, y, attributes=attributes, n_rounds=40, **GRID).for_problem(another)
     for name in ("uniform", "shrink", "best", "polish"):
         made = getattr(judged, name)()
-        found = made.evaluate(None, X, y, attributes)
+        found = made.evaluate(None, X, y, attributes=attributes)
         assert made.problem is another
         assert judged.value_of(made) == pytest.approx((found["objective"], max(found["violations"])))
 
@@ -101,14 +103,16 @@ def test_judging_for_another_problem_is_evaluating_that_one(another):
 @pytest.mark.parametrize("strange", [eq.fpr(G), eq.hinge_loss()])
 def test_another_problem_may_use_only_what_was_recorded(strange):
     X, y, attributes = data()
-    solution = eq.solve(eq.Problem(eq.minimize(eq.error_rate() + eq.log_loss())), X, y, attributes, n_rounds=5)
+    solution = eq.solve(
+        eq.Problem(eq.minimize(eq.error_rate() + eq.log_loss())), X, y, attributes=attributes, n_rounds=5
+    )
     with pytest.raises(eq.AlgorithmError, match="was not recorded"):
         solution.for_problem(eq.Problem(eq.minimize(eq.error_rate() + strange)))
 
 
 def test_members_are_the_iterates_in_order():
     X, y, attributes = data()
-    solution = eq.solve(PROBLEM, X, y, attributes, n_rounds=30, record_every=10, **GRID)
+    solution = eq.solve(PROBLEM, X, y, attributes=attributes, n_rounds=30, record_every=10, **GRID)
     decided = solution.members().decide(X)
     assert decided.shape == (len(X), len(solution.columns))
     for k, (t, c) in enumerate(iterates(solution)):
@@ -129,10 +133,10 @@ def test_members_are_the_iterates_in_order():
 )
 def test_value_of_is_evaluate(problem, name):
     X, y, attributes = data()
-    solution = eq.solve(problem, X, y, attributes, n_rounds=100, **GRID)
+    solution = eq.solve(problem, X, y, attributes=attributes, n_rounds=100, **GRID)
     made = getattr(solution, name)()
     objective, violation = solution.value_of(made)
-    found = made.evaluate(None, X, y, attributes)
+    found = made.evaluate(None, X, y, attributes=attributes)
     assert objective == pytest.approx(found["objective"])
     assert violation == pytest.approx(max(found["violations"]))
     assert made.origin == name
@@ -157,7 +161,7 @@ def test_losses_count_in_the_choice():
 def test_a_loss_beside_a_convex_part_is_polished_exactly():
     X, y, attributes = data()
     problem = eq.Problem(eq.minimize(eq.kl_divergence(G, prior=0.2) + 0.3 * eq.log_loss()))
-    solution = eq.solve(problem, X, y, attributes, n_rounds=60, **GRID)
+    solution = eq.solve(problem, X, y, attributes=attributes, n_rounds=60, **GRID)
     members = solution.members()
     losses = np.logaddexp(0, -(2 * y[:, None] - 1) * members.scores(X)).mean(0)
     group = members.decide(X)[attributes["g"] == 1].mean(0)
@@ -179,7 +183,7 @@ def test_a_loss_beside_a_convex_part_is_polished_exactly():
 
 def test_mixtures_of_one_configuration():
     X, y, attributes = data()
-    solution = eq.solve(PROBLEM, X, y, attributes, n_rounds=50, **GRID)
+    solution = eq.solve(PROBLEM, X, y, attributes=attributes, n_rounds=50, **GRID)
     for c in range(4):
         for name in ("uniform", "shrink", "best", "polish"):
             assert set(solution.columns.configuration[list(getattr(solution, name)(c).chosen)]) == {c}
@@ -201,7 +205,9 @@ def test_mixtures_of_one_configuration():
 def test_the_theorems_mixture_is_uniform(algorithm):
     X, y, attributes = data()
     problem = eq.Problem(eq.maximize(eq.g_mean()))
-    solution = eq.solve(problem, X, y, attributes, algorithm=algorithm, model=Linear(), n_rounds=8, record_every=2)
+    solution = eq.solve(
+        problem, X, y, attributes=attributes, algorithm=algorithm, model=Linear(), n_rounds=8, record_every=2
+    )
     np.testing.assert_allclose(solution.uniform(0).weights, 0.25)
     assert solution.output(0).origin == "uniform"
 
@@ -212,7 +218,14 @@ PROBLEM_SMOOTH = eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate(G) <= 0.
 def test_cocos_weights_are_those_of_its_frank_wolfe_points():
     X, y, attributes, decided = finite()
     solution = eq.solve(
-        PROBLEM_SMOOTH, X, y, attributes, algorithm="coco", model=list(decided.T), n_rounds=30, lambda_step=0.1
+        PROBLEM_SMOOTH,
+        X,
+        y,
+        attributes=attributes,
+        algorithm="coco",
+        model=list(decided.T),
+        n_rounds=30,
+        lambda_step=0.1,
     )
     made, length = solution.uniform(), solution.algorithm.multipliers.length(1)
     point = np.zeros(length)
@@ -226,7 +239,7 @@ def test_cocos_weights_are_those_of_its_frank_wolfe_points():
 def test_the_proxy_lagrangian_weighs_by_the_objectives_multiplier():
     X, y, attributes = data()
     solution = eq.solve(
-        PROBLEM, X, y, attributes, algorithm="proxy_lagrangian", n_rounds=40, record_every=4, lambda_step=0.5
+        PROBLEM, X, y, attributes=attributes, algorithm="proxy_lagrangian", n_rounds=40, record_every=4, lambda_step=0.5
     )
     made = solution.uniform(0)
     own = solution.history["multipliers"][:, 0, 0]
@@ -237,7 +250,7 @@ def test_the_proxy_lagrangian_weighs_by_the_objectives_multiplier():
 def test_averages():
     X, y, attributes = data()
     solution = eq.solve(
-        eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.7]), X, y, attributes,
+        eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.7]), X, y, attributes=attributes,
         algorithm="spade_plus", n_rounds=40, theta_step=0.1, lambda_step=0.1,
     )  # fmt: skip
     average = solution.output()
@@ -267,11 +280,11 @@ def optimum(problem, y, attributes, decided, seed=0):
     sign = -1 if problem.objective.sense == "maximize" else 1
 
     def objective(mu):
-        return sign * problem.objective.expr.evaluate(y, np.clip(decided @ mu, 0, 1), attributes)
+        return sign * problem.objective.expr.evaluate(y, np.clip(decided @ mu, 0, 1), attributes=attributes)
 
     def room(mu):
         p = np.clip(decided @ mu, 0, 1)
-        return [-part.residual.evaluate(y, p, attributes) for c in problem.constraints for part in c.split()]
+        return [-part.residual.evaluate(y, p, attributes=attributes) for c in problem.constraints for part in c.split()]
 
     best = np.inf
     constraints = [{"type": "eq", "fun": lambda mu: mu.sum() - 1}]
@@ -303,7 +316,14 @@ def optimum(problem, y, attributes, decided, seed=0):
 def test_the_bounds_hold_the_optimum(algorithm, problem, seed):
     X, y, attributes, decided = finite(seed)
     solution = eq.solve(
-        problem, X, y, attributes, algorithm=algorithm, model=list(decided.T), n_rounds=200, lambda_step=(0.02, 0.1)
+        problem,
+        X,
+        y,
+        attributes=attributes,
+        algorithm=algorithm,
+        model=list(decided.T),
+        n_rounds=200,
+        lambda_step=(0.02, 0.1),
     )
     status, truth = solution.status, optimum(problem, y, attributes, decided)
     if not np.isfinite(truth):
@@ -333,7 +353,7 @@ def test_a_bound_says_what_it_is_over(options, over):
     X, y, attributes, decided = finite()
     X = np.repeat(X, 2, axis=1)  # of one feature, all linear classifiers are known
     options = {"algorithm": "oracle", "model": list(decided.T), **options}
-    solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes, n_rounds=20, **options)
+    solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes=attributes, n_rounds=20, **options)
     assert solution.status.feasible
     assert solution.status.bound_over == over
     assert solution.status.gap >= 0
@@ -343,7 +363,7 @@ def test_a_bound_says_what_it_is_over(options, over):
 def test_no_dual_bound_if_the_objectives_multiplier_moves():
     X, y, attributes, decided = finite()
     swap = Algorithm("swap", BestSlack(), SwapRegret(), eq.algorithms.oracle.model)
-    solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes, algorithm=swap, model=list(decided.T), n_rounds=20)
+    solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes=attributes, algorithm=swap, model=list(decided.T), n_rounds=20)
     assert solution._dual_bound() is None
     assert solution._list_bound() is not None
 
@@ -351,17 +371,19 @@ def test_no_dual_bound_if_the_objectives_multiplier_moves():
 def test_no_bound_without_feasibility_or_with_a_black_box():
     X, y, attributes, decided = finite()
     hard = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.999, eq.fpr() <= 0.001])
-    status = eq.solve(hard, X, y, attributes, model=list(decided.T), n_rounds=20).status
+    status = eq.solve(hard, X, y, attributes=attributes, model=list(decided.T), n_rounds=20).status
     assert (status.bound, status.bound_over, status.gap) == (None, None, None)
     box = eq.minimize(eq.black_box(lambda a, b: a * a + b, eq.fpr(), eq.fnr(), increasing=True))
-    status = eq.solve(box, X, y, attributes, model=list(decided.T), n_rounds=20).status
+    status = eq.solve(box, X, y, attributes=attributes, model=list(decided.T), n_rounds=20).status
     assert (status.bound, status.bound_over, status.gap) == (None, None, None)
 
 
 def test_ratios_of_a_finite_list_are_bounded_over_the_list():
     """The optimum of one ratio over mixtures is at a single classifier; few of them are recorded."""
     X, y, attributes, decided = finite()
-    solution = eq.solve(eq.Problem(eq.maximize(eq.f1())), X, y, attributes, model=list(decided.T), n_rounds=3)
+    solution = eq.solve(
+        eq.Problem(eq.maximize(eq.f1())), X, y, attributes=attributes, model=list(decided.T), n_rounds=3
+    )
     f1 = [eq.f1().evaluate(y, column, attributes=attributes) for column in decided.T]
     assert solution.status.bound_over == "all classifiers of this model"
     assert solution.status.bound == pytest.approx(max(f1), abs=1e-5)
@@ -370,7 +392,7 @@ def test_ratios_of_a_finite_list_are_bounded_over_the_list():
 def test_the_search_for_ratios_can_be_limited():
     X, y, attributes, decided = finite(2)
     problem = eq.Problem(eq.maximize(eq.f1(G) + eq.f1(~G)), [eq.precision(G) <= eq.precision(~G)])
-    solution = eq.solve(problem, X, y, attributes, model=list(decided.T), n_rounds=30)
+    solution = eq.solve(problem, X, y, attributes=attributes, model=list(decided.T), n_rounds=30)
     local, default, fine = (solution.polish(**how) for how in ({"time_limit": 0}, {}, {"gap": 1e-5, "time_limit": 60}))
     assert local.notes["bound"] is None
     assert default.notes["gap"] <= 1e-3
@@ -389,7 +411,15 @@ def test_regrets_are_what_fixed_play_would_have_gained():
     X, y, attributes, decided = finite(4)
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.7, eq.fpr(G) <= 0.3])
     solution = eq.solve(
-        problem, X, y, attributes, algorithm="oracle", model=list(decided.T), n_rounds=25, lambda_step=0.1, radius=2.0
+        problem,
+        X,
+        y,
+        attributes=attributes,
+        algorithm="oracle",
+        model=list(decided.T),
+        n_rounds=25,
+        lambda_step=0.1,
+        radius=2.0,
     )
     lam = solution.history["multipliers"][:, 1:, 0]
     played = np.array([solution.record.snapshots[t][0] for t in range(25)])
@@ -412,11 +442,9 @@ def test_regrets_are_what_fixed_play_would_have_gained():
 @pytest.mark.parametrize("algorithm", ["surrogate", "biconvex", "slack_ratios", "proxy_lagrangian", "spade_plus"])
 def test_every_algorithm_has_a_status_and_no_nan(algorithm):
     X, y, attributes = data()
-    solution = eq.solve(
-        eq.Problem(eq.minimize(eq.error_rate()), [eq.precision() >= 0.6]), X, y, attributes, algorithm=algorithm,
-        n_rounds=60, **GRID,
-    )  # fmt: skip
-    for shown in (solution, solution.on(X, y, attributes)):
+    problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.precision() >= 0.6])
+    solution = eq.solve(problem, X, y, attributes=attributes, algorithm=algorithm, n_rounds=60, **GRID)
+    for shown in (solution, solution.on(X, y, attributes=attributes)):
         text = str(shown.status)
         assert "nan" not in text.lower()
         assert "objective" in text
@@ -427,7 +455,7 @@ def test_every_algorithm_has_a_status_and_no_nan(algorithm):
 def test_infeasible_problems_say_how_far_off_they_are():
     X, y, attributes, decided = finite()
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.95, eq.fpr() <= 0.02])
-    solution = eq.solve(problem, X, y, attributes, algorithm="oracle", model=list(decided.T), n_rounds=300)
+    solution = eq.solve(problem, X, y, attributes=attributes, algorithm="oracle", model=list(decided.T), n_rounds=300)
     tpr, fpr = decided[y == 1].mean(0), decided[y == 0].mean(0)
     least = linprog(
         [0] * 6 + [1],
@@ -450,7 +478,12 @@ def test_infeasible_problems_say_how_far_off_they_are():
 def test_a_constant_solution_is_pointed_out():
     X, y, attributes = data()
     solution = eq.solve(
-        eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.0]), X, y, attributes, n_rounds=200, **GRID
+        eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate() <= 0.0]),
+        X,
+        y,
+        attributes=attributes,
+        n_rounds=200,
+        **GRID,
     )
     assert solution.status.feasible
     assert "says 0 to everybody" in str(solution.status)
@@ -462,4 +495,4 @@ def test_tolerance_decides_what_counts_as_met():
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= best + 0.01])
     for tolerance, met in ((0.02, True), (0.001, False)):
         options = {"algorithm": "oracle", "model": list(decided.T), "n_rounds": 100, "tolerance": tolerance}
-        assert eq.solve(problem, X, y, attributes, **options).status.feasible is met
+        assert eq.solve(problem, X, y, attributes=attributes, **options).status.feasible is met

@@ -93,9 +93,9 @@ def test_a_baseline_must_be_decisions():
     X, y, _ = data()
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.churn("old") <= 0.1])
     with pytest.raises(eq.DataError, match="the baseline 'old' must hold 0 and 1"):
-        eq.solve(problem, X, y, {"old": np.linspace(0, 1, 200)})
-    assert eq.solve(problem, X, y, {"old": y}, n_rounds=5).rounds >= 1
-    assert eq.solve(problem, X, y, {"old": y}, algorithm="surrogate", n_rounds=5).record.played == 5
+        eq.solve(problem, X, y, attributes={"old": np.linspace(0, 1, 200)})
+    assert eq.solve(problem, X, y, attributes={"old": y}, n_rounds=5).rounds >= 1
+    assert eq.solve(problem, X, y, attributes={"old": y}, algorithm="surrogate", n_rounds=5).record.played == 5
 
 
 @pytest.mark.parametrize(
@@ -339,11 +339,11 @@ def test_any_table_will_do():
         "sparse": (sp.csr_matrix(X), y, attributes),
     }
     for name, (features, labels, columns) in frames.items():
-        game = eq.solve(PROBLEM, features, labels, columns, algorithm="surrogate", n_rounds=40)
+        game = eq.solve(PROBLEM, features, labels, attributes=columns, algorithm="surrogate", n_rounds=40)
         np.testing.assert_allclose(rates_of(game), reference, atol=1e-9, err_msg=name)
-        generated = eq.solve(PROBLEM, features, labels, columns)
+        generated = eq.solve(PROBLEM, features, labels, attributes=columns)
         for solution in (game, generated):
-            found = solution.polish().evaluate(None, features, labels, columns)
+            found = solution.polish().evaluate(None, features, labels, attributes=columns)
             assert found["objective"] == pytest.approx(solution.value_of(solution.polish())[0])
         assert generated.status.objective == pytest.approx(solve(n_rounds=None).status.objective, abs=2e-3), name
 
@@ -352,7 +352,7 @@ def test_columns_of_the_features_are_attributes():
     X, y, attributes = data()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(g=attributes["g"])
     solution = eq.solve(PROBLEM, frame, y)
-    given = eq.solve(PROBLEM, frame.to_numpy(), y, attributes)
+    given = eq.solve(PROBLEM, frame.to_numpy(), y, attributes=attributes)
     np.testing.assert_array_equal(solution.columns.rates, given.columns.rates)
     judged = solution.on(frame[:100], y[:100])
     assert judged.value_of(judged.best())[0] == pytest.approx(
@@ -369,7 +369,7 @@ def test_weights_are_repetitions():
     np.testing.assert_allclose(rates_of(weighted), rates_of(play(n_rounds=40, **again)), atol=1e-9)
     weighted, repeated = solve(sample_weight=times, n_rounds=None), solve(n_rounds=None, **again)
     assert weighted.status.objective == pytest.approx(repeated.status.objective, abs=2e-3)
-    found = weighted.polish().evaluate(None, again["X"], again["y"], again["attributes"])
+    found = weighted.polish().evaluate(None, again["X"], again["y"], attributes=again["attributes"])
     assert found["objective"] == pytest.approx(weighted.status.objective, abs=1e-9)
 
 
@@ -472,8 +472,8 @@ def test_theta_steps_fit_the_steepest_gradient(surrogate_name, sparse):
     problem = eq.Problem(eq.minimize(eq.error_rate() + 0.2 * eq.log_loss()), [eq.fpr(G) <= 0.2])
     features = sp.csr_array(X) if sparse else X
     solution = eq.solve(
-        problem, features, y, attributes, model=Linear(radius=2.0), theta_step="theory", lambda_step="theory",
-        radius="theory", surrogate=surrogate_name, n_rounds=50,
+        problem, features, y, attributes=attributes, model=Linear(radius=2.0), theta_step="theory",
+        lambda_step="theory", radius="theory", surrogate=surrogate_name, n_rounds=50,
     )  # fmt: skip
     table, algorithm = solution.play.table, solution.algorithm
     assert algorithm.model.step == algorithm.multipliers.step == Plain()
@@ -546,4 +546,4 @@ def test_a_misspelt_value_is_told_from_those_that_are_there():
     y = (X[:, 0] > 0).astype(int)
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr(eq.attr("race") == "Afican") >= 0.5])
     with pytest.raises(eq.DataError, match="'African'"):
-        eq.solve(problem, X, y, {"race": race})
+        eq.solve(problem, X, y, attributes={"race": race})

@@ -151,7 +151,15 @@ def optimum(name):
 def run(name, algorithm, n_rounds, **settings):
     settings = {"lambda_step": 0.5, "step_rule": "sqrt", "record_every": 1} | settings
     return eq.solve(
-        CASES[name].problem, X, Y, {"group": GROUP}, W, algorithm=algorithm, model=LIST, n_rounds=n_rounds, **settings
+        CASES[name].problem,
+        X,
+        Y,
+        attributes={"group": GROUP},
+        sample_weight=W,
+        algorithm=algorithm,
+        model=LIST,
+        n_rounds=n_rounds,
+        **settings,
     )
 
 
@@ -225,7 +233,15 @@ def test_reaches_the_optimum_at_the_rate_of_its_theorem(algorithm, name, step, s
 @pytest.mark.parametrize("name", CASES)
 def test_column_generation_proves_the_optimum(name):
     """A list is known whole, so that there is nothing to ask it for."""
-    solution = eq.solve(CASES[name].problem, X, Y, {"group": GROUP}, W, algorithm="column_generation", model=LIST)
+    solution = eq.solve(
+        CASES[name].problem,
+        X,
+        Y,
+        attributes={"group": GROUP},
+        sample_weight=W,
+        algorithm="column_generation",
+        model=LIST,
+    )
     assert solution.rounds <= 2
     objective, violation = solution.value_of(solution.output())
     sign = -1 if CASES[name].problem.objective.sense == "maximize" else 1
@@ -237,7 +253,9 @@ def test_column_generation_proves_the_optimum(name):
 def test_column_generation_finds_that_constraints_cannot_be_met():
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.tpr() >= 0.99, eq.fpr() <= 0.01])
     decided = np.array([d.astype(float) for d in LIST]).T
-    solution = eq.solve(problem, X, Y, {"group": GROUP}, W, algorithm="column_generation", model=LIST)
+    solution = eq.solve(
+        problem, X, Y, attributes={"group": GROUP}, sample_weight=W, algorithm="column_generation", model=LIST
+    )
     assert not solution.status.feasible
     weights = W / W.sum()
     parts = weights * Y, weights * (1 - Y)
@@ -341,10 +359,10 @@ def test_frank_wolfe_never_says_that_it_left_the_domain():
             eq.Problem(eq.minimize(eq.kl_divergence(prior=0.999))),
             X,
             Y,
-            None,
-            weights,
-            algorithm,
-            [np.ones(N)],
+            attributes=None,
+            sample_weight=weights,
+            algorithm=algorithm,
+            model=[np.ones(N)],
             n_rounds=5,
         )
         assert not solution.record.left_domain

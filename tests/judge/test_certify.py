@@ -69,7 +69,9 @@ def test_errors_agree_with_the_bootstrap(soft: bool, weighted: bool) -> None:
         part = resampled(examples, rows)
         for name in names:
             expr = EXPRESSIONS[name]
-            samples[name].append(expr.evaluate(part.labels, predictions[rows], part.columns, part.weights))
+            samples[name].append(
+                expr.evaluate(part.labels, predictions[rows], attributes=part.columns, sample_weight=part.weights)
+            )
     for name in names:
         found = estimate(EXPRESSIONS[name], examples, predictions)
         # Three standard errors of the bootstrap's own are 3 / sqrt(2 * 200), that is 15 %.
@@ -155,7 +157,7 @@ def truth(expr: eq.Expression, base: float = 0.3, positive: tuple[float, float] 
     """The value in the population, which has these four kinds of examples."""
     y, group = np.array([0, 1] * 2), np.repeat([0, 1], 2)
     weights = np.where(y == 1, base, 1 - base) * np.where(group == 1, 0.4, 0.6)
-    return expr.evaluate(y, np.asarray(positive)[y], {"g": group, "old": y}, weights)
+    return expr.evaluate(y, np.asarray(positive)[y], attributes={"g": group, "old": y}, sample_weight=weights)
 
 
 @pytest.mark.slow
@@ -213,7 +215,7 @@ def test_values_stay_plain_and_intervals_stay_in_range() -> None:
     assert found.interval(0.95)[0] < 0.98
     examples, predictions = drawn(8, 200)
     for expr in EXPRESSIONS.values():
-        value = expr.evaluate(examples.labels, predictions, examples.columns)
+        value = expr.evaluate(examples.labels, predictions, attributes=examples.columns)
         found = estimate(expr, examples, predictions)
         low, high = found.interval(0.9)
         assert found.value == pytest.approx(value, rel=1e-12)
@@ -300,7 +302,7 @@ def test_abs_and_max_are_taken_apart() -> None:
             ):
                 (found,) = certify([constraint], gap, predictions)
                 assert found.verdict == verdict
-                assert found.violation == pytest.approx(constraint.evaluate(y, predictions, {"g": g}))
+                assert found.violation == pytest.approx(constraint.evaluate(y, predictions, attributes={"g": g}))
                 assert found.low <= found.violation <= found.high
 
 
@@ -431,9 +433,9 @@ def test_what_is_not_a_method_is_refused(options: dict[str, str]) -> None:
 def test_anybody_may_certify() -> None:
     examples, predictions = drawn(12, 300)
     problem = eq.Problem(eq.minimize(eq.error_rate()), eq.equal_opportunity("g", tolerance=0.2))
-    found = eq.certify(problem, examples.labels, predictions, examples.columns, clusters=np.arange(300) // 3)
+    found = eq.certify(problem, examples.labels, predictions, attributes=examples.columns, clusters=np.arange(300) // 3)
     inner = certify(problem.expanded(examples).constraints, examples, predictions, clusters=np.arange(300) // 3)
     assert found == inner
-    assert found != eq.certify(problem, examples.labels, predictions, examples.columns)
+    assert found != eq.certify(problem, examples.labels, predictions, attributes=examples.columns)
     # What no game can be played for can still be judged.
     assert eq.certify(eq.tpr() * eq.tnr() >= 0.1, examples.labels, predictions)[0].verdict == "pass"

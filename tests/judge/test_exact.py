@@ -25,7 +25,7 @@ def decided(*counts: int) -> Array:
 
 
 def exact(constraint: eq.Constraint, predictions: Array, confidence: float = 0.95) -> Certificate:
-    return eq.certify(constraint, Y, predictions, {"g": GROUP}, confidence=confidence, method="exact")[0]
+    return eq.certify(constraint, Y, predictions, attributes={"g": GROUP}, confidence=confidence, method="exact")[0]
 
 
 @pytest.mark.parametrize(("trials", "share"), [(10, 0.05), (20, 0.5), (35, 0.93), (50, 0.02)])

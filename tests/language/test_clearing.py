@@ -24,11 +24,11 @@ def test_bounds_on_one_ratio_are_multiplied_through(constraint, left: str, denom
     assert found is not None
     y, p = [0, 1, 1, 0], [0.5, 0.25, 1, 0.125]
     people = {"sex": ["F", "F", "M", "M"]}
-    values = [part.evaluate(y, p, people) for part in found]
+    values = [part.evaluate(y, p, attributes=people) for part in found]
     names = {name: getattr(eq, name) for name in eq.__all__} | {"sex": eq.attr("sex")}
-    expected = [eval(text, names).evaluate(y, p, people) for text in (left, denominator)]
+    expected = [eval(text, names).evaluate(y, p, attributes=people) for text in (left, denominator)]
     assert values == pytest.approx(expected)
-    assert np.sign(values[0]) == np.sign(constraint.evaluate(y, p, people))
+    assert np.sign(values[0]) == np.sign(constraint.evaluate(y, p, attributes=people))
 
 
 @pytest.mark.parametrize(

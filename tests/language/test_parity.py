@@ -97,10 +97,10 @@ def test_values() -> None:
         for over in (WOMEN, eq.attr("sex")):
             problem = eq.Problem(eq.minimize(eq.error_rate()), parity(over, tolerance=0.05))
             made = problem.expanded(Examples.of(y, people, w)).constraints
-            assert [c.evaluate(y, p, people, w) for c in made] == pytest.approx(values)
+            assert [c.evaluate(y, p, attributes=people, sample_weight=w) for c in made] == pytest.approx(values)
     (constraint,) = eq.churn_difference("old", WOMEN, tolerance=0.05)
     ratio = gap(lambda m: mean(differs * (y != old), m) / mean(differs * (y == old), m))
-    assert constraint.evaluate(y, p, people, w) == pytest.approx(ratio)
+    assert constraint.evaluate(y, p, attributes=people, sample_weight=w) == pytest.approx(ratio)
 
 
 # -- over attributes ------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_attributes_of_every_dtype(kind: str) -> None:
     (constraint,) = (
         eq.Problem(eq.minimize(eq.error_rate()), constraints).expanded(Examples.of(y, {"g": column})).constraints
     )
-    assert constraint.evaluate(y, p, {"g": column}) == pytest.approx(0.65)
+    assert constraint.evaluate(y, p, attributes={"g": column}) == pytest.approx(0.65)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, dict])

@@ -37,7 +37,7 @@ class Sample:
     age: np.ndarray = None
 
     def of(self, expr: eq.Expression, p=None) -> float:
-        return expr.evaluate(self.y, self.p if p is None else p, self.attributes, self.w)
+        return expr.evaluate(self.y, self.p if p is None else p, attributes=self.attributes, sample_weight=self.w)
 
 
 def sample(seed: int, hard: bool = False) -> Sample:
@@ -235,8 +235,8 @@ def test_weights_are_repetitions(seed: int) -> None:
     again = {name: np.repeat(column, counts) for name, column in d.attributes.items()}
     for make in EXPRESSIONS.values():
         expr = make(WOMEN)
-        weighted = expr.evaluate(d.y, d.p, d.attributes, counts)
-        repeated = expr.evaluate(np.repeat(d.y, counts), np.repeat(d.p, counts), again)
+        weighted = expr.evaluate(d.y, d.p, attributes=d.attributes, sample_weight=counts)
+        repeated = expr.evaluate(np.repeat(d.y, counts), np.repeat(d.p, counts), attributes=again)
         assert weighted == pytest.approx(repeated, rel=1e-9, abs=1e-12)
 
 
@@ -309,10 +309,10 @@ def test_zero_over_zero_counts_as_zero_and_warns(make) -> None:
 def test_infinite_values_are_said_and_compared() -> None:
     y, old = np.array([0, 1, 0, 1]), np.array([0, 0, 0, 0])
     attributes = {"old": old, "sex": ["F", "F", "M", "M"]}
-    assert eq.win_loss_ratio("old").evaluate(y, y, attributes) == math.inf
+    assert eq.win_loss_ratio("old").evaluate(y, y, attributes=attributes) == math.inf
     difference = eq.win_loss_ratio("old", WOMEN) - eq.win_loss_ratio("old", ~WOMEN)
     with pytest.warns(eq.UndefinedRateWarning, match="difference of two infinite numbers"):
-        assert difference.evaluate(y, y, attributes) == 0
+        assert difference.evaluate(y, y, attributes=attributes) == 0
 
 
 def test_divergence_at_the_edges() -> None:

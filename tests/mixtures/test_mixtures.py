@@ -305,7 +305,7 @@ def as_solution(case, algorithm="slack_ratios"):
     """A game whose iterates are the classifiers of an instance: a finite list, each recorded once."""
     model = [column.astype(int) for column in case.decided.T]
     solution = eq.solve(
-        case.problem, np.zeros((len(case.y), 1)), case.y, case.attributes, algorithm=algorithm, model=model,
+        case.problem, np.zeros((len(case.y), 1)), case.y, attributes=case.attributes, algorithm=algorithm, model=model,
         n_rounds=case.count, lambda_step=0.1,
     )  # fmt: skip
     for t in range(case.count):
@@ -386,7 +386,9 @@ def test_classifiers_that_say_one_thing_to_everybody_are_mixed(name, algorithm):
     y, g = (rng.random(200) < 0.4).astype(int), rng.integers(0, 2, 200)
     model = [np.zeros(200, dtype=int), np.ones(200, dtype=int)]
     problem = DIVERGENCES[name]
-    solution = eq.solve(problem, np.zeros((200, 1)), y, {"g": g}, model=model, algorithm=algorithm, n_rounds=20)
+    solution = eq.solve(
+        problem, np.zeros((200, 1)), y, attributes={"g": g}, model=model, algorithm=algorithm, n_rounds=20
+    )
     objective, violation = solution.value_of(solution.polish())
     asked = [problem.objective.expr, *(part.residual for part in problem.constraints)]
     tried = np.array(
@@ -404,7 +406,7 @@ def test_one_classifier_that_says_one_thing_to_everybody_is_said_to_fail():
     rng = np.random.default_rng(0)
     y, g = (rng.random(200) < 0.4).astype(int), rng.integers(0, 2, 200)
     solution = eq.solve(
-        DIVERGENCES["constraint"], np.zeros((200, 1)), y, {"g": g}, model=[np.zeros(200, dtype=int)],
+        DIVERGENCES["constraint"], np.zeros((200, 1)), y, attributes={"g": g}, model=[np.zeros(200, dtype=int)],
         algorithm="column_generation",
     )  # fmt: skip
     assert not solution.status.feasible

@@ -191,7 +191,7 @@ SHARDS = Made(lambda rows, count, step, seeds: ShardedLearner(rows, step, count)
 
 def solved(model, **settings):
     settings = {"algorithm": "surrogate", **settings}
-    return eq.solve(PROBLEM, X, Y, {"group": GROUP}, model=model, record_every=5, **settings)
+    return eq.solve(PROBLEM, X, Y, attributes={"group": GROUP}, model=model, record_every=5, **settings)
 
 
 @pytest.mark.parametrize(
@@ -204,12 +204,14 @@ def solved(model, **settings):
 )
 def test_a_model_of_ones_own_beats_the_linear_one_where_the_truth_is_not_linear(model, settings):
     linear = solved("linear", n_rounds=300)
-    own = solved(model, **settings).on(X, Y, {"group": GROUP})  # the network's remembered predictions are old ones
+    own = solved(model, **settings).on(
+        X, Y, attributes={"group": GROUP}
+    )  # the network's remembered predictions are old ones
     assert own.status.feasible
     assert linear.status.feasible
     assert own.status.objective < linear.status.objective - 0.05
     classifier = own.polish()
-    found = classifier.evaluate(PROBLEM, X, Y, {"group": GROUP})
+    found = classifier.evaluate(PROBLEM, X, Y, attributes={"group": GROUP})
     assert found["objective"] == pytest.approx(own.status.objective)
     assert max(found["violations"]) <= 1e-3
 
@@ -225,12 +227,14 @@ def test_what_shards_see_adds_up_to_what_one_place_sees():
 def test_other_surrogates_and_losses_take_the_same_way_through_shards():
     problem = eq.Problem(eq.minimize(eq.error_rate() + 0.3 * eq.log_loss(A)), PROBLEM.constraints)
     runs = [
-        eq.solve(problem, X, Y, {"group": GROUP}, model=model, surrogate="logistic", n_rounds=60, record_every=5)
+        eq.solve(
+            problem, X, Y, attributes={"group": GROUP}, model=model, surrogate="logistic", n_rounds=60, record_every=5
+        )
         for model in (Linear(), SHARDS)
     ]
     np.testing.assert_allclose(runs[0].columns.rates, runs[1].columns.rates, atol=1e-12)
     np.testing.assert_allclose(runs[0].columns.losses, runs[1].columns.losses, atol=1e-9)
-    judged = runs[0].polish().evaluate(problem, X, Y, {"group": GROUP})
+    judged = runs[0].polish().evaluate(problem, X, Y, attributes={"group": GROUP})
     assert judged["objective"] == pytest.approx(runs[0].status.objective)
 
 

@@ -331,7 +331,9 @@ def played(name: str, X: Any = RUN_X, algorithm: str = "auto", **settings: Any) 
     weights = settings.pop("weights", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)  # few rounds: only the course is of interest
-        return eq.solve(RUNS[name], X, RUN_Y, {"g": RUN_G}, weights, algorithm=algorithm, **settings)
+        return eq.solve(
+            RUNS[name], X, RUN_Y, attributes={"g": RUN_G}, sample_weight=weights, algorithm=algorithm, **settings
+        )
 
 
 def same_course(a: Any, b: Any, share: float = 0.02) -> None:

@@ -77,7 +77,8 @@ def test_joined_members_decide_as_each() -> None:
     cuts = [ThresholdMembers(setting, rng.normal(size=(2, 2))) for _ in range(2)]
     assert isinstance(joined(cuts), ThresholdMembers)
     np.testing.assert_array_equal(
-        joined(cuts).decide(X[:, 0], {"g": G}), np.hstack([part.decide(X[:, 0], {"g": G}) for part in cuts])
+        joined(cuts).decide(X[:, 0], attributes={"g": G}),
+        np.hstack([part.decide(X[:, 0], attributes={"g": G}) for part in cuts]),
     )
 
 
@@ -91,8 +92,8 @@ def test_members_of_different_settings_stay_apart() -> None:
     np.testing.assert_array_equal(both.decide(score), expected)
     np.testing.assert_array_equal(both.take([3, 0]).decide(score), expected[:, [3, 0]])
     share = np.array([0.1, 0.2, 0.3, 0.4])
-    mean = sum(part.mean_score(score, w) for part, w in zip(apart, (share[:2], share[2:]), strict=True))
-    np.testing.assert_allclose(both.mean_score(score, share), mean)
+    mean = sum(part.mean_score(score, weights=w) for part, w in zip(apart, (share[:2], share[2:]), strict=True))
+    np.testing.assert_allclose(both.mean_score(score, weights=share), mean)
 
 
 def test_constants_say_the_same_to_everybody() -> None:

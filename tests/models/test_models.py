@@ -67,7 +67,7 @@ def some_coefficients(seed=0, count=COUNT):
 
 
 def decided(members):
-    return members.decide(X, ATTRIBUTES) if members.needs_attributes else members.decide(X)
+    return members.decide(X, attributes=ATTRIBUTES) if members.needs_attributes else members.decide(X)
 
 
 def now(learner):
@@ -136,7 +136,7 @@ def test_costs_of_one_sign_or_none_need_no_fit(model):
 @EVERY
 def test_features_of_another_length_are_refused(model):
     with pytest.raises(eq.DataError, match="119 values, but y has 120"):
-        eq.solve(PROBLEM, X[:-1], Y, ATTRIBUTES, model=model)
+        eq.solve(PROBLEM, X[:-1], Y, attributes=ATTRIBUTES, model=model)
 
 
 # -- linear -----------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_features_of_another_length_are_refused(model):
 
 def descend(X, model=Linear(), rounds=60, **settings):  # noqa: B008  # a frozen setting
     return eq.solve(
-        PROBLEM, X, Y, ATTRIBUTES, W, model=model, n_rounds=rounds, record_every=rounds,
+        PROBLEM, X, Y, attributes=ATTRIBUTES, sample_weight=W, model=model, n_rounds=rounds, record_every=rounds,
         theta_step=0.05, lambda_step=0.05, **settings,
     )  # fmt: skip
 
@@ -361,9 +361,9 @@ def test_an_aware_plug_in_looks_groups_up():
     respond(learner, k)
     members = learner.members([learner.snapshot()], [(0, 0)])
     assert members.needs_attributes
-    np.testing.assert_array_equal(members.decide(X, ATTRIBUTES)[:, 0], ATTRIBUTES["group"] == "a")
+    np.testing.assert_array_equal(members.decide(X, attributes=ATTRIBUTES)[:, 0], ATTRIBUTES["group"] == "a")
     swapped = {**ATTRIBUTES, "group": np.where(ATTRIBUTES["group"] == "a", "b", "a")}
-    np.testing.assert_array_equal(members.decide(X, swapped)[:, 0], ATTRIBUTES["group"] == "b")
+    np.testing.assert_array_equal(members.decide(X, attributes=swapped)[:, 0], ATTRIBUTES["group"] == "b")
     with pytest.raises(eq.DataError, match="give attributes"):
         members.decide(X)
     # Each example's probabilities: its own groups for certain, and the label's from the classifier.

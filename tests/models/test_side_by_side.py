@@ -76,7 +76,7 @@ def test_forged_ones_are_refused(settings: dict[str, Any], arrays: dict[str, Any
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7))
 def test_mean_scores_are_those_of_all_scores(indices: list[int]) -> None:
     some, weights = mixed(indices), np.linspace(1.0, 2.0, len(indices))
-    np.testing.assert_allclose(some.mean_score(X, weights), some.scores(X) @ weights, atol=1e-12)
+    np.testing.assert_allclose(some.mean_score(X, weights=weights), some.scores(X) @ weights, atol=1e-12)
 
 
 def test_what_could_not_be_read_is_not_written() -> None:

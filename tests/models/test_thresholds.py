@@ -33,7 +33,7 @@ def respond(learner: Learner, costs: Array) -> Array:
     seen = learner.answer(Asked(True, np.maximum(costs, 0), np.minimum(costs, 0)))
     rows = learner.rows
     members = learner.members([learner.snapshot()], [(0, c) for c in range(costs.shape[1])])
-    decided = members.decide(rows.X, rows.sample.examples.columns)
+    decided = members.decide(rows.X, attributes=rows.sample.examples.columns)
     np.testing.assert_allclose(seen.sums, rows.cells.sums(decided))
     return decided
 
@@ -85,8 +85,8 @@ def test_the_best_response_is_the_best_threshold_of_every_group(
     # The members reproduce the decisions, and so does a copy of some columns.
     members = learner.members([learner.snapshot()], [(0, c) for c in range(4)])
     attributes = table.examples.columns
-    np.testing.assert_array_equal(members.decide(scores, attributes), decided)
-    np.testing.assert_array_equal(members.take([2, 0]).decide(scores, attributes), decided[:, [2, 0]])
+    np.testing.assert_array_equal(members.decide(scores, attributes=attributes), decided)
+    np.testing.assert_array_equal(members.take([2, 0]).decide(scores, attributes=attributes), decided[:, [2, 0]])
     learner.keep(np.array([3, 1]))
     np.testing.assert_array_equal(respond(learner, coefficients[:, [3, 1]]), decided[:, [3, 1]])
 
@@ -141,7 +141,7 @@ def test_a_group_without_training_examples_is_predicted_0() -> None:
     learner = bound(Thresholds(identity, G), scores, table, 1)
     respond(learner, np.where(table.cells.labels == 1, -1.0, 1.0)[:, None])
     members = learner.members([learner.snapshot()], [(0, 0)])
-    assert members.decide(np.array([9.0, 9.0]), {"g": [0, 2]})[:, 0].tolist() == [True, False]
+    assert members.decide(np.array([9.0, 9.0]), attributes={"g": [0, 2]})[:, 0].tolist() == [True, False]
 
 
 def test_groups_must_not_overlap_and_must_cover_everybody() -> None:
@@ -175,9 +175,9 @@ def test_members_say_what_they_need() -> None:
     assert aware.needs_attributes
     for attributes in (None, {"h": [1, 2]}):
         with pytest.raises(eq.DataError, match="'g' when predicting"):
-            aware.decide(np.array([0.5, 0.5]), attributes)
+            aware.decide(np.array([0.5, 0.5]), attributes=attributes)
     with pytest.raises(eq.DataError, match="in no group"):
-        aware.decide(np.array([0.5, 0.5]), {"g": [0, 7]})
+        aware.decide(np.array([0.5, 0.5]), attributes={"g": [0, 7]})
 
 
 def test_averages_are_refused() -> None:

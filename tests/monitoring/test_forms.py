@@ -70,7 +70,7 @@ def test_the_value_is_that_of_the_language(name: str) -> None:
     for form in forms:
         k, n = counted(form, examples, predicted)
         values.append(float(form.value((k / n)[:, None])[0]))
-    assert max(values) == pytest.approx(constraint.evaluate(examples.labels, predicted, people), abs=1e-12)
+    assert max(values) == pytest.approx(constraint.evaluate(examples.labels, predicted, attributes=people), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)

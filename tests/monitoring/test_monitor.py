@@ -50,7 +50,7 @@ def test_estimates_are_the_violations_and_lie_between_the_bounds() -> None:
         CONSTRAINTS, eq.Monitor(CONSTRAINTS).update(predicted, y, attributes=people).status(), strict=True
     ):
         assert line.constraint == repr(constraint)
-        assert line.estimate == pytest.approx(constraint.evaluate(y, predicted, people))
+        assert line.estimate == pytest.approx(constraint.evaluate(y, predicted, attributes=people))
         assert line.lower < line.estimate < line.upper
         assert line.rows == 3000
 
@@ -58,7 +58,7 @@ def test_estimates_are_the_violations_and_lie_between_the_bounds() -> None:
 def test_bounds_are_wider_than_those_of_one_look() -> None:
     """They hold at all times: a certificate of the same rows is for one look."""
     predicted, y, people = rows(3000)
-    once = eq.certify(CONSTRAINTS, y, predicted, people, confidence=0.975, correction="bonferroni")
+    once = eq.certify(CONSTRAINTS, y, predicted, attributes=people, confidence=0.975, correction="bonferroni")
     for one, line in zip(once, eq.Monitor(CONSTRAINTS).update(predicted, y, attributes=people).status(), strict=True):
         assert line.lower < one.low
         assert one.high < line.upper

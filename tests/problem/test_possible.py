@@ -120,7 +120,7 @@ def test_whatever_some_predictions_keep_is_never_refused(drawn, seed: int) -> No
         for expr, below, slack in drawn:
             if expr.curvature == "constant":
                 continue
-            value = expr.evaluate(y, p, {"group": group})
+            value = expr.evaluate(y, p, attributes={"group": group})
             if np.isfinite(value):
                 kept.append(expr <= value + slack if below else expr >= value - slack)
     check_possible(kept)

@@ -69,7 +69,9 @@ def test_rates_from_cells_equal_evaluation(source, soft):
     found = TABLE.rates(sums(p))
     for k, rate in enumerate(TABLE.program.rates):
         for c in range(2):
-            assert found[k, c] == pytest.approx(rate.evaluate(Y, p[:, c], COLUMNS, WEIGHT), abs=1e-12)
+            assert found[k, c] == pytest.approx(
+                rate.evaluate(Y, p[:, c], attributes=COLUMNS, sample_weight=WEIGHT), abs=1e-12
+            )
 
 
 def test_every_rate_of_the_catalogue_is_in_that_problem():
@@ -84,7 +86,7 @@ def test_rows_are_the_canonical_expressions_evaluated(source):
     given_rates = dict(zip((r.key for r in TABLE.program.rates), TABLE.rates(sums(p))[:, 0], strict=True))
 
     def number(expr):
-        return float(expr.evaluate(Y, p, COLUMNS, WEIGHT))
+        return float(expr.evaluate(Y, p, attributes=COLUMNS, sample_weight=WEIGHT))
 
     for r, row in enumerate(TABLE.program.rows):
         linear = sum(number(f) * given_rates[TABLE.program.rates[k].key] for k, f in row.linear)
@@ -95,11 +97,17 @@ def test_rows_are_the_canonical_expressions_evaluated(source):
     assert not left.any()
     if (xi[:, 0] > TABLE.lo + 1e-6).all():
         whole = rows[: 1 + TABLE.program.n_constraints] + (TABLE.atom_weights @ TABLE.atom_values(xi))[: 1 + 7, 0]
-        assert whole[0] == pytest.approx(EVERYTHING.objective.expr.evaluate(Y, p, COLUMNS, WEIGHT))
+        assert whole[0] == pytest.approx(
+            EVERYTHING.objective.expr.evaluate(Y, p, attributes=COLUMNS, sample_weight=WEIGHT)
+        )
         for j in (1, 2, 3, 4, 5):  # constraints 0 and 6 were multiplied through by their denominators
-            assert whole[1 + j] == pytest.approx(EVERYTHING.constraints[j].evaluate(Y, p, COLUMNS, WEIGHT), abs=1e-9)
+            assert whole[1 + j] == pytest.approx(
+                EVERYTHING.constraints[j].evaluate(Y, p, attributes=COLUMNS, sample_weight=WEIGHT), abs=1e-9
+            )
         scale = TABLE.scale[1][0] + (TABLE.scale[0] @ sums(p))[0, 0]
-        assert whole[1] == pytest.approx(scale * EVERYTHING.constraints[0].evaluate(Y, p, COLUMNS, WEIGHT))
+        assert whole[1] == pytest.approx(
+            scale * EVERYTHING.constraints[0].evaluate(Y, p, attributes=COLUMNS, sample_weight=WEIGHT)
+        )
 
 
 def test_coefficients_are_the_gradient_of_rows():

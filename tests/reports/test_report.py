@@ -3,6 +3,7 @@ import json
 import re
 import sys
 from dataclasses import replace
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -45,16 +46,17 @@ def evaluated(problem: eq.Problem = PROBLEM, seed: int = 0) -> Evaluation:
 def test_the_numbers_are_those_of_the_expressions() -> None:
     examples, predictions = drawn()
     found = Evaluation.of(PROBLEM, examples, predictions, 0.9)
-    data = (examples.labels, predictions, examples.columns, examples.weights)
-    assert found.objective == pytest.approx(eq.f1().evaluate(*data), rel=1e-12)
+    data: Any = {"y_true": examples.labels, "y_pred": predictions}
+    data |= {"attributes": examples.columns, "sample_weight": examples.weights}
+    assert found.objective == pytest.approx(eq.f1().evaluate(**data), rel=1e-12)
     assert (found.low, found.high) == pytest.approx(estimate(eq.f1(), examples, predictions).interval(0.9), rel=1e-12)
     assert found.confidence == 0.9
-    assert found.positive_rate == pytest.approx(eq.positive_rate().evaluate(*data))
+    assert found.positive_rate == pytest.approx(eq.positive_rate().evaluate(**data))
     for row, constraint in zip(found.constraints, PROBLEM.constraints, strict=True):
         assert row.constraint == repr(constraint)
-        assert row.violation == pytest.approx(constraint.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
-        assert row.left == pytest.approx(constraint.left.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
-        assert row.right == pytest.approx(constraint.right.evaluate(*data), abs=1e-12)  # type: ignore[union-attr]
+        assert row.violation == pytest.approx(constraint.evaluate(**data), abs=1e-12)  # type: ignore[union-attr]
+        assert row.left == pytest.approx(constraint.left.evaluate(**data), abs=1e-12)  # type: ignore[union-attr]
+        assert row.right == pytest.approx(constraint.right.evaluate(**data), abs=1e-12)  # type: ignore[union-attr]
         assert row.low < row.violation < row.high
         assert row.verdict in ("pass", "fail", "cannot tell")
     assert found.violation == max(0.0, *(row.violation for row in found.constraints))
@@ -69,18 +71,20 @@ def test_sizes_of_slices() -> None:
         assert sizes[name].examples == inside.sum()
         assert sizes[name].positives == examples.labels[inside].sum()
         assert sizes[name].predicted == pytest.approx(
-            eq.positive_rate(slice_).evaluate(examples.labels, predictions, examples.columns, examples.weights)
+            eq.positive_rate(slice_).evaluate(
+                examples.labels, predictions, attributes=examples.columns, sample_weight=examples.weights
+            )
         )
     assert sizes[repr(A)].examples + sizes[repr(B)].examples == sizes["everybody"].examples
 
 
 def test_a_dict_of_plain_numbers_for_json() -> None:
-    found = evaluated().as_dict()
+    found = evaluated().to_dict()
     back = json.loads(json.dumps(found, allow_nan=False))
     assert back["objective"] == found["objective"]
     assert back["constraints"][1]["constraint"] == "positive_rate() <= 0.25"
-    assert back["max_violation"] == evaluated().violation
-    assert json.loads(json.dumps(evaluated(eq.Problem(eq.minimize(eq.log_loss()))).as_dict()))["max_violation"] == 0
+    assert back["violation"] == evaluated().violation
+    assert json.loads(json.dumps(evaluated(eq.Problem(eq.minimize(eq.log_loss()))).to_dict()))["violation"] == 0
 
 
 def test_families_are_written_out() -> None:
@@ -289,7 +293,9 @@ def test_rates_by_slice_are_those_of_the_language() -> None:
         for slice_, name in ((None, "everybody"), (A, repr(A)), (B, repr(B))):
             rate, wanted = found[shown.name, name], getattr(eq, shown.name)(slice_)
             assert rate.value == pytest.approx(
-                wanted.evaluate(examples.labels, predictions, examples.columns, examples.weights)
+                wanted.evaluate(
+                    examples.labels, predictions, attributes=examples.columns, sample_weight=examples.weights
+                )
             )
             assert (rate.low, rate.high) == pytest.approx(estimate(wanted, examples, predictions).interval(0.9))
 

@@ -102,8 +102,8 @@ def explained(folder: Path) -> tuple[Any, Explanations]:
 def test_reasons_are_in_the_columns_of_the_table(folder: Path) -> None:
     model, (X, found) = open_model(folder / "model"), explained(folder)
     assert found.names == ("score", "school", "when", "union")
-    members, features = model.trained.classifier.members, model.trained.features(X)
-    assert ((found.contributions.scores > 0) == members.decide(features)).all()
+    members = model.trained.classifier.members
+    assert ((found.contributions.scores > 0) == members.decide(X)).all()
     if model.trained.kind == "linear":  # the sum over a column's features of value times weight, written out
         W, dense = members.with_intercept.astype(float), np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         ends = np.cumsum([0, *(len(column.features) for column in model.encoder.columns)])
@@ -111,8 +111,8 @@ def test_reasons_are_in_the_columns_of_the_table(folder: Path) -> None:
             part = slice(ends[k], ends[k + 1])
             assert np.allclose(found.contributions.features[:, :, k], dense[:, part] @ W[:-1][part], atol=1e-6)
     if model.trained.kind == "thresholds":
-        scorer = model.trained.scorer
-        assert np.allclose(found.contributions.scores, (X @ scorer.weights + scorer.intercept)[:, None] - members.cuts)
+        score = model.trained.estimator.decision_function(X)
+        assert np.allclose(found.contributions.scores, score[:, None] - members.cuts)
 
 
 def test_predict_writes_reasons(folder: Path) -> None:

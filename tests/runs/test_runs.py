@@ -83,7 +83,7 @@ def test_the_algorithm_is_named(text: str, what: str, algorithm: str) -> None:
     found = explain(text)
     assert found.algorithms == {what: algorithm}
     assert found.possible
-    json.dumps(found.as_dict())
+    json.dumps(found.to_dict())
 
 
 def test_refusals_come_with_their_rewrite() -> None:

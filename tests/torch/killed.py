@@ -38,7 +38,7 @@ def fitted(folder):
         batch_size=16, epochs=2, every=2, averaging=0.5, checkpoint=folder, memory=MEMORY,
     )  # fmt: skip
     problem = eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate(A) <= eq.positive_rate(~A) + 0.05])
-    return eq.solve(problem, X, Y, {"group": GROUP}, model=model)
+    return eq.solve(problem, X, Y, attributes={"group": GROUP}, model=model)
 
 
 def told(solution, path):

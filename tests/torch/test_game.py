@@ -26,7 +26,7 @@ def network():
 
 
 def game_of(problem=PROBLEM, **settings):
-    return RateGame(problem, Y, {"group": GROUP}, **settings)
+    return RateGame(problem, Y, attributes={"group": GROUP}, **settings)
 
 
 def train(game, module, epochs=12, size=50, optimizer=None, snapshot_from=4):
@@ -87,7 +87,7 @@ def test_a_loop_of_ones_own_keeps_its_constraint_and_exact_rates_are_exact():
     game, module = game_of(), network()
     train(game, module)
     classifier = game.finish(module, X)
-    found = classifier.evaluate(PROBLEM, X, Y, {"group": GROUP})
+    found = classifier.evaluate(PROBLEM, X, Y, attributes={"group": GROUP})
     assert max(found["violations"]) <= 1e-3
     assert found["objective"] < 0.2
     assert game.status.objective == pytest.approx(found["objective"])
@@ -100,7 +100,7 @@ def test_without_inputs_the_status_says_that_rates_are_remembered():
     game, module = game_of(), network()
     classifier = train(game, module).finish(module)
     assert any("remembered predictions" in line for line in game.status.advice)
-    found = classifier.evaluate(PROBLEM, X, Y, {"group": GROUP})
+    found = classifier.evaluate(PROBLEM, X, Y, attributes={"group": GROUP})
     assert found["objective"] == pytest.approx(game.status.objective, abs=0.03)
 
 
@@ -115,7 +115,7 @@ def test_the_sampler_puts_rare_rows_into_every_batch_of_a_loader():
             return X[row], row
 
     group = eq.attr("rare") == "rare"
-    game = RateGame(eq.Problem(eq.maximize(eq.g_mean()), [eq.tpr(group) >= 0.5]), Y, {"rare": rare})
+    game = RateGame(eq.Problem(eq.maximize(eq.g_mean()), [eq.tpr(group) >= 0.5]), Y, attributes={"rare": rare})
     loader = DataLoader(Rows(), batch_sampler=game.sampler(30, least=1))
     module = network()
     optimizer = torch.optim.Adam(module.parameters(), lr=0.02)

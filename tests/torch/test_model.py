@@ -50,7 +50,7 @@ class Flat(torch.nn.Module):
 
 
 def solved(model, X=X, **settings):
-    return eq.solve(PROBLEM, X, Y, {"group": GROUP}, model=model, **settings)
+    return eq.solve(PROBLEM, X, Y, attributes={"group": GROUP}, model=model, **settings)
 
 
 def quick(module=network, **settings):
@@ -117,7 +117,7 @@ def test_a_module_beats_the_linear_model_where_the_truth_is_not_linear():
     assert own.status.objective < linear.status.objective - 0.05
     classifier = own.polish()
     assert isinstance(classifier.members, TorchMembers)
-    found = classifier.evaluate(PROBLEM, X, Y, {"group": GROUP})
+    found = classifier.evaluate(PROBLEM, X, Y, attributes={"group": GROUP})
     assert found["objective"] == pytest.approx(own.status.objective)  # what was recorded is exact
     assert max(found["violations"]) <= 1e-3
 
@@ -180,7 +180,7 @@ def test_every_kind_of_algorithm_can_be_played(algorithm):
 def test_ratios_are_solved_by_linearized_where_nobody_says_otherwise():
     ratios = eq.Problem(eq.maximize(eq.f1()), [eq.f1(A) >= eq.f1(B) - 0.05])
     assert choose("auto", ratios, descends=True).name == "column_generation"
-    solution = eq.solve(ratios, X, Y, {"group": GROUP}, model=quick())
+    solution = eq.solve(ratios, X, Y, attributes={"group": GROUP}, model=quick())
     assert solution.algorithm.name == "linearized"
     assert solution.status.feasible
     assert solution.status.objective > 0.6
@@ -202,7 +202,7 @@ def test_ratios_of_rare_groups_are_numbers_at_every_batch_size():
     group = eq.attr("rare") == "rare"
     problem = eq.Problem(eq.maximize(eq.f1()), [eq.f1(group) >= eq.f1(~group) - 0.1, eq.precision(group) >= 0.3])
     for size in (8, 64):
-        solution = eq.solve(problem, X, Y, {"rare": rare}, model=quick(batch_size=size, epochs=2))
+        solution = eq.solve(problem, X, Y, attributes={"rare": rare}, model=quick(batch_size=size, epochs=2))
         assert np.isfinite(solution.columns.rates).all()
         assert np.isfinite(solution.record.stacked("multipliers")).all()
 
@@ -392,8 +392,8 @@ def test_averages_are_networks_too():
 
 def test_the_two_data_set_game_measures_rows_that_it_does_not_train_on():
     held = (X[600:], Y[600:], {"group": GROUP[600:]})
-    solution = eq.solve(PROBLEM, X[:600], Y[:600], {"group": GROUP[:600]}, model=quick(), referee=held)
-    found = solution.polish().evaluate(PROBLEM, *held)
+    solution = eq.solve(PROBLEM, X[:600], Y[:600], attributes={"group": GROUP[:600]}, model=quick(), referee=held)
+    found = solution.polish().evaluate(PROBLEM, *held[:2], attributes=held[2])
     assert found["objective"] == pytest.approx(solution.status.objective)
     assert max(found["violations"]) <= 1e-3
 
@@ -415,11 +415,12 @@ def test_a_referee_has_whole_numbers_and_images_as_they_are():
         given = (inputs[:600], Y[:600], {"group": GROUP[:600]})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)
-            solution = eq.solve(PROBLEM, *given, model=quick(module, epochs=2), referee=held)
-        found = solution.polish().evaluate(PROBLEM, *held)
+            solution = eq.solve(PROBLEM, *given[:2], attributes=given[2], model=quick(module, epochs=2), referee=held)
+        found = solution.polish().evaluate(PROBLEM, *held[:2], attributes=held[2])
         assert found["objective"] == pytest.approx(solution.status.objective)
+    wrong = (images[600:, :, :2], *held[1:])
     with pytest.raises(eq.DataError, match=r"the referee's X has \(1, 2\) features, the training X \(1, 3\)"):
-        eq.solve(PROBLEM, *given, model=quick(flat), referee=(images[600:, :, :2], *held[1:]))
+        eq.solve(PROBLEM, *given[:2], attributes=given[2], model=quick(flat), referee=wrong)
 
 
 # -- bad input --------------------------------------------------------------------------------------------------------
@@ -523,7 +524,7 @@ def test_an_empty_group_is_refused_by_name():
     with pytest.raises(eq.DataError, match="nobody"):
         eq.solve(
             eq.Problem(eq.minimize(eq.error_rate()), [eq.positive_rate(eq.attr("group") == "nobody") <= 0.5]),
-            X, Y, {"group": GROUP}, model=quick(),
+            X, Y, attributes={"group": GROUP}, model=quick(),
         )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def models() -> dict[str, tuple[Manifest, Arrays]]:
         for name, estimator in made.items():
             given = X[:, 0] if isinstance(estimator, eq.RatePostprocessor) else X
             path = Path(folder) / name
-            estimator.fit(given, y, people).save(path)
+            estimator.fit(given, y, sensitive_features=people).save(path)
             manifest, arrays = unpacked(path.read_bytes())
             del arrays["sha256"]
             found[name] = manifest, arrays
@@ -102,12 +102,13 @@ def judge(estimator: Any, content: bytes) -> str | None:
     decided = _decided(manifest, arrays, name)
     positive = manifest["settings"].get("pos_label")
     column = 1 if positive is None or positive == manifest["classes"]["values"][1] else 0
-    given: tuple[Any, ...] = (ROWS,)
+    given: Any = ROWS
+    people = None
     if isinstance(estimator, eq.RatePostprocessor):
-        given = (ROWS[:, 0], {"group": GROUPS})
+        given, people = ROWS[:, 0], {"group": GROUPS}
     try:
-        pmf = estimator.predict_pmf(*given)
-        labels = estimator.predict(*given)
+        pmf = estimator.predict_pmf(given, sensitive_features=people)
+        labels = estimator.predict(given, sensitive_features=people)
         str(estimator.report()), repr(estimator.status_), repr(estimator.problem_)
     except eq.EquirateError:
         return None  # such as groups that do not cover these rows

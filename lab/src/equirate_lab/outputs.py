@@ -42,9 +42,9 @@ class People:
     y: NDArray[np.int64]
     sex: NDArray[Any]
 
-    def fitted(self, rows: NDArray[np.intp]) -> tuple[Any, Any, dict[str, Any]]:
+    def part(self, rows: NDArray[np.intp]) -> dict[str, Any]:
         """Some rows, as estimators take them."""
-        return self.X[rows], self.y[rows], {"sex": self.sex[rows]}
+        return {"X": self.X[rows], "y": self.y[rows], "sensitive_features": {"sex": self.sex[rows]}}
 
 
 def bundled(name: str) -> People:
@@ -70,18 +70,18 @@ def differences(people: People, problem: str) -> NDArray[np.float64]:
     for split in range(SPLITS):
         rows = np.random.default_rng(split).permutation(len(people.y))
         cut = int(TEST * len(rows))
-        parts = [people.fitted(rows[cut:]), people.fitted(rows[:cut])]
+        parts = [people.part(rows[cut:]), people.part(rows[:cut])]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)
-            mixture = eq.RateClassifier(objective, constraints, random_state=split).fit(*parts[0])
+            mixture = eq.RateClassifier(objective, constraints, random_state=split).fit(**parts[0])
         single = mixture.to_deterministic()
         for k, part in enumerate(parts):
-            one, other = mixture.evaluate(*part), single.evaluate(*part)
+            one, other = mixture.evaluate(**part), single.evaluate(**part)
             found[split, k] = (
-                one["objective"],
-                one["max_violation"],
-                sign * (other["objective"] - one["objective"]),
-                other["max_violation"] - one["max_violation"],
+                one.objective,
+                one.violation,
+                sign * (other.objective - one.objective),
+                other.violation - one.violation,
             )
     return found
 

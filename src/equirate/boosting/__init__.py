@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._core.choices import Library
 from ..models.plug_in import PlugIn
 from .boosted import BoostedTrees
 from .handing_over import to_lightgbm, to_xgboost
@@ -18,7 +19,12 @@ from .training import GROUP_RATE, GROUP_TREES, BoostedProbabilities, for_groups
 __all__ = ["BoostedProbabilities", "BoostedTrees", "default_trees", "to_lightgbm", "to_xgboost"]
 
 
-def default_trees(library: str | None = None, **settings: Any) -> PlugIn:
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
+def default_trees(library: Library | None = None, **settings: Any) -> PlugIn:
     """The plug-in rule on boosted trees: what ``model="trees"`` stands for.
 
     Parameters
@@ -26,7 +32,7 @@ def default_trees(library: str | None = None, **settings: Any) -> PlugIn:
     library
         ``"lightgbm"``, ``"xgboost"`` or ``"sklearn"``; by default LightGBM where it is installed, and else
         scikit-learn's ``HistGradientBoostingClassifier``.
-    settings
+    **settings
         Settings of the trees for the label, in the library's own names.
 
     Examples

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.choices import Library, SurrogateName
 from .._core.errors import AlgorithmError, DataError
 from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Model, Rows, Seen, Usual
 from ..models.forest_members import ForestMembers, Piece
@@ -45,7 +46,7 @@ class BoostedTrees(Model):
         Trees of the unconstrained ensemble that every configuration begins with; 0 to begin with nothing.
     surrogate
         What replaces the predictions: ``"logistic"``, ``"sigmoid"`` or ``"hinge"``.
-    settings
+    **settings
         Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
         ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
         and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained
@@ -70,7 +71,12 @@ class BoostedTrees(Model):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(
-        self, library: str = "lightgbm", *, begin: int = BEGIN, surrogate: str | Surrogate = "logistic", **settings: Any
+        self,
+        library: Library = "lightgbm",
+        *,
+        begin: int = BEGIN,
+        surrogate: SurrogateName | Surrogate = "logistic",
+        **settings: Any,
     ) -> None:
         if library not in LIBRARIES:
             raise AlgorithmError(f"the library must be one of {', '.join(map(repr, LIBRARIES))}; got {library!r}")

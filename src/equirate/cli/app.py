@@ -7,8 +7,6 @@ certified; 2: bad input, in one line; 130: interrupted, with what was reached sa
 from __future__ import annotations
 
 import csv
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +16,7 @@ import typer
 import equirate as eq
 
 from .._core.errors import EquirateError
+from . import streams
 from .refusals import interrupted, refused, shown_error
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ SaveConfig = Annotated[Path | None, typer.Option(help="Write the options to this
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"equirate {eq.__version__}")
+        streams.write(f"equirate {eq.__version__}\n")
         raise typer.Exit
 
 
@@ -264,17 +263,20 @@ def predict(
     from ..runs import judging
 
     how = judging.Predicting(key or "", _listed(keep), probability or reasons, reasons)
+    if out is None and streams.is_closed():
+        raise EquirateError(f"cannot write to standard output: {streams.CLOSED}; name a file with --out")
     shown = _shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
     except KeyboardInterrupt:
         return interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
     except BrokenPipeError:
-        return _enough()
+        streams.silence()
+        return 0
     finally:
         shown.done()
     if out is not None and not quiet:
-        typer.echo(f"{rows:,} rows decided: {out}")
+        streams.write(f"{rows:,} rows decided: {out}\n")
     return 0
 
 
@@ -432,18 +434,8 @@ def _told(run: Any, json: bool, quiet: bool) -> int:
         return interrupted(": nothing was reached yet")
     finally:
         shown.done()
-    try:
-        sys.stdout.write(as_json(outcome.summary) if json else f"{outcome.text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _enough()
+    streams.write(streams.as_text(outcome.summary, as_json) if json else f"{outcome.text}\n")
     return int(outcome.code)
-
-
-def _enough() -> int:
-    """Whoever read the output has enough of it: leave nothing that would be written when Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 _USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
@@ -453,6 +445,7 @@ def run(arguments: list[str]) -> int:
     """Run a command; whatever is wrong with the input is said on standard error, with exit code 2."""
     try:
         code = app(arguments or ["--help"], prog_name="equirate", standalone_mode=False)
+        streams.write("")  # flush what typer has printed, such as help, while errors can be reported
     except EquirateError as error:
         return refused(shown_error(error))
     except _USAGE as error:
@@ -462,4 +455,11 @@ def run(arguments: list[str]) -> int:
         return interrupted()
     except MemoryError:
         return refused("there is not enough memory for this table")
+    except (BrokenPipeError, SystemExit):  # typer exits where help goes to a pipe that nobody reads
+        streams.silence()
+        return 0
+    except OSError as error:  # errors of tables and models are raised as EquirateError where they occur
+        streams.silence()
+        where = error.filename or "cannot write to standard output"
+        return refused(f"{where}: {error.strerror or error}")
     return code if isinstance(code, int) else 0

@@ -10,3 +10,8 @@ from .parquet import ParquetRows
 from .torchrun import alone, processes
 
 __all__ = ["ParquetRows", "alone", "fit", "processes"]
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)

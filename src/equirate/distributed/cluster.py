@@ -323,7 +323,8 @@ def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
             if isinstance(columns, ParquetRows):
                 own.fit(columns)
             else:
-                own.fit(*columns.given(needed("pandas").concat(parts))[:4])
+                rows = columns.given(needed("pandas").concat(parts))
+                own.fit(rows.X, rows.y, sensitive_features=rows.attributes, sample_weight=rows.sample_weight)
         told = list(dict.fromkeys((each.category, str(each.message)) for each in caught))
         return (own, told) if rank == 0 else None
     finally:

@@ -116,7 +116,12 @@ def _own(
     inner, features = unwrapped(estimator, X)
     if inner is estimator:
         return inner.report(  # type: ignore[no-any-return]  # a `Judged`
-            X, y, sensitive_features, sample_weight, confidence, baseline=baseline
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            confidence=confidence,
+            baseline=baseline,
         )
     compare_indexes(X, y, sensitive_features, sample_weight)
     asked = Problem(inner.objective, inner.constraints)

@@ -163,7 +163,7 @@ class Part:
         self.larger *= peers().total(len(used)) / peers().total(len(inside))
         self.cells = trial.cells.only(used)
         X, examples = trial.sample.take(used).X, trial.sample.examples.take(used)
-        decided = self.members.decide(X, examples.columns)
+        decided = self.members.decide(X, attributes=examples.columns)
         order = np.argsort(self.cells.of, kind="stable")
         ends = np.searchsorted(self.cells.of[order], np.arange(len(self.cells) + 1))
         count = decided.shape[1]
@@ -258,7 +258,7 @@ class Part:
         """Probability of predicting 1 on the rows of the test (or others)."""
         rows = self.test if rows is None else rows
         sample, support = self.trial.sample.take(rows), np.flatnonzero(mu)
-        decided = self.members.take(support.tolist()).decide(sample.X, sample.examples.columns)
+        decided = self.members.take(support.tolist()).decide(sample.X, attributes=sample.examples.columns)
         return np.asarray(decided @ mu[support])
 
 

@@ -96,7 +96,7 @@ def cross(training: Training, chooser: Solution, seconds: float = 0.0) -> Found:
     of = _folds(training)
     if of is None:
         sample = trial.sample
-        decided = plain.positive_probability(sample.X, sample.examples.columns)
+        decided = plain.positive_probability(sample.X, attributes=sample.examples.columns)
         return Found(trial, everybody, decided, reasons=(TOO_FEW,))
     beyond, tight = trial.beyond(*looked_at, size), TIGHT * trial.reach(*looked_at, size)
     parts = _parts(training, trial, of, beyond, tight, seconds)
@@ -127,7 +127,7 @@ def _looked_at(trial: Trial, plain: Classifier) -> tuple[Rows, Array]:
     size = len(trial.sample)
     rows = np.arange(size)[:: max(size // MOST, 1)]
     sample = trial.sample.take(rows)
-    return rows, plain.positive_probability(sample.X, sample.examples.columns)
+    return rows, plain.positive_probability(sample.X, attributes=sample.examples.columns)
 
 
 def _parts(
@@ -252,12 +252,12 @@ def holdout(training: Training, chooser: Solution, method: str = "exact") -> Fou
     test, trial, plain = training.parts.test, trial_of(training, method), chooser.polish()
     if test is None:  # too few rows to keep some for a test
         sample = training.sample
-        decided = plain.positive_probability(sample.X, sample.examples.columns)
+        decided = plain.positive_probability(sample.X, attributes=sample.examples.columns)
         return Found(trial, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
     looked_at = inside[:: max(len(inside) // MOST, 1)]
     there = training.sample.take(looked_at)
-    decided = plain.positive_probability(there.X, there.examples.columns)
+    decided = plain.positive_probability(there.X, attributes=there.examples.columns)
     beyond = trial.beyond(looked_at, decided, len(rows))
     if training.linear:
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)

@@ -45,9 +45,9 @@ def derandomised(
     if len(members) == 1:
         return mixture
     attributes = sample.examples.columns
-    decided = members.decide(sample.X, attributes)
+    decided = members.decide(sample.X, attributes=attributes)
     try:
-        score = members.mean_score(sample.X, weights, attributes)
+        score = members.mean_score(sample.X, weights=weights, attributes=attributes)
     except AlgorithmError:
         return None
     apart = np.flatnonzero(decided.any(axis=1) & ~decided.all(axis=1) & (judge.cells.weights > 0))

@@ -22,7 +22,7 @@ def explained(
     estimator: Judged, classifier: Classifier, given: Any, X: Any, attributes: Any, draws: Array | None
 ) -> Explanations:
     """Explain rows; ``given`` are the features as the user has them, ``X`` as the members see them."""
-    decided = classifier.members.decide(X, attributes)
+    decided = classifier.members.decide(X, attributes=attributes)
     drawn = None if draws is None else classifier.drawn(draws)
     if classifier.is_deterministic:
         drawn = np.zeros(len(decided), dtype=np.intp)
@@ -34,7 +34,7 @@ def explained(
         weights=classifier.weights,
         decided=decided,
         drawn=drawn,
-        contributions=classifier.members.contributions(X, attributes),
+        contributions=classifier.members.contributions(X, attributes=attributes),
         names=_names(estimator, len(columns)),
         values=tuple(columns),
         unconstrained=None if free is None else free[2],

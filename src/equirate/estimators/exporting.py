@@ -40,9 +40,8 @@ def facts_of(estimator: Judged) -> dict[str, str]:
         "problem": repr(estimator.problem_),
         "output": str(getattr(estimator, "output", "")),
     }
-    salt = getattr(estimator, "salt_", None)
-    hashed = found["output"] == "hashed" and salt is not None
-    return {**found, "draw": DRAW, "salt": str(salt)} if hashed else found
+    hashed = found["output"] == "hashed"
+    return {**found, "draw": DRAW, "salt": str(estimator.salt_)} if hashed else found
 
 
 def of_classifier(estimator: Any) -> Export:

@@ -8,7 +8,7 @@ the same content gives the same bytes; other readers of safetensors can open the
 
 Reading never executes anything and writes nothing to disk. Every size is compared with the size of the file before
 anything is allocated. The checksum finds damage, not malice: what the content must be is checked all the same, by who
-asked for it. Files of version 1 are read by `version_1`. Only `FileError` is raised.
+asked for it. Only `FileError` is raised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from .._core import plain
 from .._core.atomic import Bytes, kind_of, write_whole
 from .._core.errors import FileError
 from .._core.rules import Fields, ListOf, MapOf, OneOf, Text, Whole, shown
-from . import version_1
 
 Manifest = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -117,12 +116,9 @@ def _head(named: Arrays) -> bytes:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Manifest, Arrays]:
-    """Read a manifest and arrays back, or say why the file is refused. What version 1 wrote is brought up to date."""
+    """Read a manifest and arrays back, or say why the file is refused."""
     try:
         with _opened(path) as (stream, size):
-            if stream.read(len(version_1.MAGIC)) == version_1.MAGIC:
-                return version_1.read(stream, size)
-            stream.seek(0)
             return unpacked(stream, size)
     except OSError as error:
         raise FileError(f"it cannot be read: {error.strerror or error}") from None

@@ -54,8 +54,11 @@ from .serving import Draws, chosen_to_serve
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-ENOUGH = 10
-"""Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture."""
+ENOUGH = 5
+"""Training examples per feature from which on a linear model's own rates are trusted in the choice of a mixture.
+
+With about as few as that a logistic regression may fit its examples without an error (Sur and Candes 2019).
+"""
 FEWEST = 5
 """Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
 _LARGEST = float(np.finfo(float).max)
@@ -216,7 +219,7 @@ class HeldPart(NamedTuple):
     def decided(self, classifier: Classifier, salt: int | None) -> Array:
         """What a classifier decides: with a salt as served, without one in expectation."""
         if salt is None or self.draws is None:
-            return classifier.positive_probability(self.sample.X, self.sample.examples.columns)
+            return classifier.positive_probability(self.sample.X, attributes=self.sample.examples.columns)
         return self.draws.decisions(classifier, self.sample, salt)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
+from .._core.frames import make_frame
 from .._core.interrupts import complete
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
@@ -61,7 +62,7 @@ class Frontier:
         """What the k-th point decides, row by row: as served where rows repeat, else in expectation."""
         if self.salts:
             return served_decisions(self.classifiers[k], X, attributes, self.salts[k])
-        return self.classifiers[k].positive_probability(X, attributes)
+        return self.classifiers[k].positive_probability(X, attributes=attributes)
 
     def table(self) -> list[dict[str, float]]:
         """One dict of numbers per level."""
@@ -73,6 +74,11 @@ class Frontier:
                 row |= {f"objective_{part}": e.objective, f"violation_{part}": signed_violation(e)}
             rows.append(row)
         return rows
+
+    def to_frame(self) -> Any:
+        """The numbers of `table` as a data frame with a row per level: pandas, or polars or pyarrow without it."""
+        rows = self.table()
+        return make_frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def __str__(self) -> str:
         header = ["level", *(f"{what}, {part}" for part in self.parts for what in ("objective", "violation"))]

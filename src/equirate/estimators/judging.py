@@ -17,9 +17,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.choices import CertificateMethod, Correction, Missing
 from .._core.errors import DataError, EquirateError, FileError
 from .._core.hashing import Hashes
 from .._core.peers import joined, peers
@@ -41,6 +43,7 @@ from ..problem.problem import Objective, Problem
 from ..reports.report import Report
 from . import explaining, exporting, files, reporting, state
 from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .keys import warn_few_keys
 from .scores import refuse_unknown
 from .serving import hashes_of, rows_repeat
 
@@ -58,11 +61,12 @@ class Judged(ClassifierMixin, BaseEstimator):
     objective: Objective
     constraints: Any
     pos_label: Any
-    missing: str
+    missing: Missing
     random_state: Any
     classes_: NDArray[Any]
     problem_: Problem
     notes_: Sequence[str]
+    salt_: int
 
     @property
     def classifier_(self) -> Classifier:
@@ -107,10 +111,11 @@ class Judged(ClassifierMixin, BaseEstimator):
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
         """Decisions, 0 and 1, as the hashes of the rows draw them, or from the mixture those of their keys."""
         classifier = self.classifier_ if key is None else self._mixture()
-        decided = classifier.members.decide(X, attributes)
+        decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
             return decided[:, 0].astype(int)
-        return classifier._pick(decided, self._uniform(X, key))
+        warn_few_keys(key)
+        return classifier.pick(decided, self._uniform(X, key))
 
     def _row_hashes(self, X: Any) -> Hashes | None:
         """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
@@ -129,7 +134,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         """What is judged: the decisions that are served where rows repeat, else the mixture's probabilities."""
         if self._repeat(X):
             return self._hashed(X, None, attributes).astype(float)
-        return self.classifier_.positive_probability(X, attributes)
+        return self.classifier_.positive_probability(X, attributes=attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up."""
@@ -275,39 +280,52 @@ class Judged(ClassifierMixin, BaseEstimator):
         if classifier is None:
             predictions = self._served(sample.X, sample.examples.columns)
         else:
-            predictions = classifier.positive_probability(sample.X, sample.examples.columns)
+            predictions = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
         return Evaluation.of(self.problem_, sample.examples, predictions, confidence, cells)
 
     def evaluate(
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
         clusters: Any = None,
-    ) -> dict[str, Any]:
-        """Return what is achieved on data, as plain numbers: objective, constraints, intervals, slice sizes.
+    ) -> Evaluation:
+        """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
 
-        ``clusters`` are those of `equirate.certify`.
+        Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
+        `to_frame` a data frame. `report` is the same for a person. ``clusters`` are those of `equirate.certify`.
         """
         check_is_fitted(self, "classifier_")
         with joined():
             sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
-            return self._evaluation(sample, confidence).as_dict()
+            return self._evaluation(sample, confidence)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy of `predict`, as scikit-learn's classifiers do; `equirate.scorer` scores by a problem."""
+        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        return float(accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
 
     def certify(
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
-        method: str = "approximate",
+        method: CertificateMethod = "approximate",
         clusters: Any = None,
-        correction: str | None = None,
+        correction: Correction | None = None,
     ) -> Certificates:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
 
@@ -335,10 +353,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         self,
         X: Any = None,
         y: ArrayLike | None = None,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
-        *,
         baseline: Any = None,
         frontier: Any = None,
         clusters: Any = None,

@@ -6,6 +6,7 @@ same for the same values, alone or among others.
 
 from __future__ import annotations
 
+import warnings
 from hashlib import blake2b
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._core.errors import EquirateWarning
 from .._core.hashing import Hashes, row_hashes
 from ..data.examples import to_numpy
 
@@ -69,3 +71,27 @@ def _text_hashes(column: NDArray[Any], place: int) -> Hashes:
     for text in set(texts):
         known[text] = int.from_bytes(blake2b(f"{place}:{text}".encode(), digest_size=8).digest(), "little")
     return np.array([known[text] for text in texts], dtype=np.uint64)
+
+
+FEWEST_KEYS = 25
+"""Distinct keys below which a rate over draws by key may be off by more than 0.1: its error is 0.5 / sqrt(keys)."""
+ROWS_PER_KEY = 10
+"""Rows that share a key, on average, from which on the keys hardly name those who are decided about."""
+
+
+def warn_few_keys(key: Any) -> None:
+    """Warn where so few distinct keys draw for so many rows that the mixture's rates are not kept."""
+    if key is None:
+        return
+    keys = to_numpy(key)
+    if keys.ndim != 1 or len(keys) < ROWS_PER_KEY:
+        return
+    distinct = len(set(keys.tolist()))
+    if distinct < FEWEST_KEYS and len(keys) >= ROWS_PER_KEY * distinct:
+        warnings.warn(
+            f"key has {distinct} distinct value{'s' if distinct > 1 else ''} for {len(keys):,} rows, and rows with "
+            "the same key draw the same member of the mixture, so rates may be far from those of the mixture: give a "
+            "key that names each person, or none to draw by the features. Attributes are given as sensitive_features=",
+            EquirateWarning,
+            stacklevel=4,
+        )

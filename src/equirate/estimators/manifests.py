@@ -77,7 +77,6 @@ _SETTINGS: dict[str, Rule] = {
 """Settings by name; those that are not here have one plain value."""
 OPTIONAL: dict[str, tuple[str, Rule]] = {
     "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
-    "salt": ("salt_", Whole(0, 2**63)),
     "repeats": ("repeats_", FLAG),
     "uncovered": ("uncovered_", ListOf(TEXT, 1000)),
     "certification": ("certification_", record(Certification)),
@@ -91,6 +90,7 @@ _COMMON: dict[str, Rule] = {
     "problem": Fields({"objective": TEXT, "constraints": _CONSTRAINTS}),
     "classes": Fields({"values": ListOf(Either((FLAG, NUMBER, TEXT)), 2, 2), "dtype": Text(10)}),
     "notes": ListOf(TEXT, 1000),
+    "salt": Whole(0, 2**63),
 }
 _STATUS, _EVALUATION = record(Status), record(Evaluation)
 _OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain", "served")

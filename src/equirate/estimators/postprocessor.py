@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
 from .._core.hashing import Hashes, salted, uniform
 from .._core.peers import joined
@@ -49,7 +50,7 @@ from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
 from .promises import of_thresholds
 from .provenance import keep_provenance
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
+from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .saving import plain_postprocessor
 from .serving import Draws, chosen_to_serve, rows_repeat
 
@@ -157,13 +158,13 @@ class RatePostprocessor(Judged):
         groups: Any = None,
         cv: Any = 5,
         refit: bool = True,
-        output: str = "hashed",
+        output: ThresholdOutput = "hashed",
         n_rounds: int = 300,
         confidence: float | None = None,
-        confidence_method: str = "cross",
+        confidence_method: ConfidenceMethod = "cross",
         pos_label: Any = None,
-        missing: str = "refuse",
-        on_interrupt: str = "raise",
+        missing: Missing = "refuse",
+        on_interrupt: OnInterrupt = "raise",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
     ) -> None:
@@ -197,9 +198,9 @@ class RatePostprocessor(Judged):
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         clusters: Any = None,
     ) -> Self:
         """Train the classifier on folds and on everything, and choose the thresholds on out-of-fold scores.
@@ -306,7 +307,7 @@ class RatePostprocessor(Judged):
             self.salt_ = outcome.salt
             decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
         else:
-            decided = classifier.positive_probability(scores, chosen.columns)
+            decided = classifier.positive_probability(scores, attributes=chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
         self.train_ = Evaluation.of(self.problem_, examples.take(seen), mean)
         self._classifier = self._serving(classifier)
@@ -314,7 +315,7 @@ class RatePostprocessor(Judged):
         self._drawn = self._classifier if mixture is classifier else self._serving(mixture)
         served = (SERVED,) if self.status_.certified and not used_as_given(self.estimator, self.cv) else ()
         self.notes_ = (*self.status_.advice, *scored.notes, *(served if self.estimator is not None else ()))
-        for text in self.status_.warnings():
+        for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     def _serving(self, classifier: Classifier) -> Classifier:
@@ -388,11 +389,13 @@ class RatePostprocessor(Judged):
         note = "The classifier with the threshold that it was trained with."
         return name_of(self.estimator_), note, self._labels(self.estimator_.predict(X)).astype(float)
 
-    def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Probability with which each class is predicted."""
-        return self._by_class(self.classifier_.positive_probability(X, self._attributes(X, sensitive_features)))
+        return self._by_class(
+            self.classifier_.positive_probability(X, attributes=self._attributes(X, sensitive_features))
+        )
 
-    def predict(self, X: Any, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -410,7 +413,7 @@ class RatePostprocessor(Judged):
             return self._named(self._hashed(X, key, attributes))
         if key is not None:
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        return self._named(classifier.predict(X, attributes, random_state=self._draws))
+        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is not None:

@@ -185,7 +185,7 @@ def _passes(training: Training, classifier: Classifier, method: str) -> bool:
     """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
     trial, rows = trial_of(training, method), np.arange(len(training.sample))[training.parts.test]
     sample = trial.sample.take(rows)
-    decided = classifier.positive_probability(sample.X, sample.examples.columns)
+    decided = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
     return trial.certify(rows, decided).verdict == "pass"
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
 from .._core.peers import joined
 from .._core.seeds import stream
@@ -25,6 +26,7 @@ from .._core.threads import undisturbed
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..export.model import Export
+from ..game.algorithms import Algorithm
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
@@ -46,7 +48,7 @@ from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
 from .promises import certification_of, chosen, promised
 from .provenance import keep_provenance
-from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted
+from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .reporting import UNCONSTRAINED
 from .saving import plain_classifier
 from .scores import (
@@ -203,23 +205,23 @@ class RateClassifier(Judged):
         objective: Objective,
         constraints: Any = (),
         *,
-        algorithm: Any = "auto",
+        algorithm: AlgorithmName | Algorithm = "auto",
         model: Any = "linear",
         groups: Any = None,
-        output: str = "hashed",
+        output: Output = "hashed",
         n_rounds: int | None = None,
         theta_step: float | Sequence[float] | None = None,
         lambda_step: float | Sequence[float] | None = None,
         validation: float = 0.25,
         two_sets: bool = False,
         confidence: float | None = None,
-        confidence_method: str = "cross",
+        confidence_method: ConfidenceMethod = "cross",
         scale: bool = True,
         pos_label: Any = None,
-        missing: str = "refuse",
+        missing: Missing = "refuse",
         tolerance: float = 1e-3,
         patience: int | None = 5,
-        on_interrupt: str = "raise",
+        on_interrupt: OnInterrupt = "raise",
         warm_start: bool = False,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: Any = False,
@@ -261,9 +263,9 @@ class RateClassifier(Judged):
         self,
         X: Any,
         y: ArrayLike | None = None,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         clusters: Any = None,
     ) -> Self:
         """Fit the classifier.
@@ -286,7 +288,7 @@ class RateClassifier(Judged):
         """
         with all_or_nothing(self), joined():
             *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything, clusters=clusters)
+            training = self._training(*everything, clusters)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
@@ -365,7 +367,7 @@ class RateClassifier(Judged):
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
         self.repeats_ = training.draws is not None
-        self.salt_: int | None = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
+        self.salt_: int = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
         self._end = _end_of(solution, outcome) if is_linear(self.model) else None
         held = training.held()
         self._evaluations = {
@@ -395,7 +397,7 @@ class RateClassifier(Judged):
 
     def _tell(self) -> None:
         """Warn, from where the user called `fit`, of what was not reached."""
-        for text in self.status_.warnings():
+        for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     # -- predicting ------------------------------------------------------------------------------
@@ -440,7 +442,7 @@ class RateClassifier(Judged):
         """Their probabilities."""
         return self.classifier_.weights
 
-    def predict(self, X: Any, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> NDArray[Any]:
         """Predict labels.
 
         Parameters
@@ -466,13 +468,13 @@ class RateClassifier(Judged):
                 EquirateWarning,
                 stacklevel=2,
             )
-        return self._named(classifier.predict(X, attributes, random_state=self._draws))
+        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
             # the bits of NaN differ: it is hashed as a number that nothing else is
             X = np.where(np.isnan(X), np.float32(-3.4e38), X)
-        return hashed_uniform(X, getattr(self, "salt_", None), key)
+        return hashed_uniform(X, self.salt_, key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""
@@ -482,17 +484,17 @@ class RateClassifier(Judged):
         columns = columns_of(named(sensitive_features, self._looked_up(), X), X)
         return columns if self.missing == "refuse" else fill_missing(columns)
 
-    def predict_pmf(self, X: Any, sensitive_features: Any = None) -> Array:
+    def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
         attributes = self._attributes(X, sensitive_features)
-        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes))
+        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes=attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
     predict_log_proba = Absent(NO_LOG_PROBABILITY)
     partial_fit = Absent(NO_PARTIAL_FIT)
 
     @told_if_absent(_has_score, NO_SCORE)
-    def decision_function(self, X: Any, sensitive_features: Any = None) -> Array:
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
 
         A mixture made deterministic has the mean score of its members, moved just across 0 where the member that
@@ -547,7 +549,7 @@ class RateClassifier(Judged):
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         free = self._outputs.get("unconstrained")
-        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes))
+        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes=attributes))
 
     def plot_history(self, axes: Any = None) -> Any:
         """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
@@ -558,9 +560,9 @@ class RateClassifier(Judged):
         self,
         X: Any,
         y: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         levels: Sequence[float],
         test: tuple[Any, ...] | None = None,
         clusters: Any = None,

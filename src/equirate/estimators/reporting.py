@@ -111,7 +111,7 @@ def _draws(estimator: Judged, sample: Sample, judged: Evaluation) -> list[str]:
 
 def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:
     """Decisions of every member, (examples, members)."""
-    return estimator.classifier_.members.decide(features, examples.columns)
+    return estimator.classifier_.members.decide(features, attributes=examples.columns)
 
 
 def _head(estimator: Judged) -> dict[str, Any]:

@@ -173,9 +173,6 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     estimator = _read_head(kind, manifest)
     estimator.notes_ = tuple(manifest["notes"])
     left = dict(arrays)
-    if "output" not in manifest["settings"]:  # files of before there were others
-        estimator.output = "stochastic"
-    estimator.salt_ = manifest.get("salt", 0)
     estimator.estimator_ = _read_line(estimator, manifest, left)
     classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
     estimator._classifier = estimator._drawn = _on_its_scores(estimator, classifier)
@@ -268,6 +265,7 @@ def _plain_head(estimator: Any) -> Plain:
         "problem": _plain_problem(estimator.problem_),
         "classes": _plain_labels(estimator.classes_),
         "notes": list(estimator.notes_),
+        "salt": estimator.salt_,
     }
     more = {name: getattr(estimator, attribute, None) for name, (attribute, _) in OPTIONAL.items()}
     return head | {name: value for name, value in more.items() if value is not None}
@@ -283,6 +281,7 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
     estimator.problem_ = _read_problem(problem)
     estimator.classes_ = _labels(manifest["classes"])
     estimator._positive()  # refuses a positive label that is not among them
+    estimator.salt_ = manifest["salt"]
     for name, (attribute, _) in OPTIONAL.items():
         if name in manifest:
             setattr(estimator, attribute, manifest[name])

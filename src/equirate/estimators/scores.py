@@ -60,8 +60,8 @@ def has_score(members: Members) -> bool:
 
 def score(members: Members, X: Any, attributes: Any) -> Array:
     """Score of the one classifier that decides, above 0 exactly where it predicts the positive label."""
-    decided = members.decide(X, attributes)[:, 0]
-    return moved_across(np.asarray(members.scores(X, attributes)[:, 0], dtype=float), decided)
+    decided = members.decide(X, attributes=attributes)[:, 0]
+    return moved_across(np.asarray(members.scores(X, attributes=attributes)[:, 0], dtype=float), decided)
 
 
 def is_line(members: Members) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
+from .._core.choices import Missing
 from .._core.errors import DataError, EquirateError
 from ..data.examples import Examples, fill_missing, refuse_missing, to_numpy
 from ..language.expressions import Constraint
@@ -36,7 +37,7 @@ def scorer(
     *,
     penalty: float = PRICE,
     pos_label: Any = None,
-    missing: str = "refuse",
+    missing: Missing = "refuse",
     sensitive_features: Any = None,
 ) -> RateScorer:
     """Make a scikit-learn scorer of a problem: the objective, less ``penalty`` times the largest violation.
@@ -107,7 +108,7 @@ class RateScorer:
     problem: Problem
     penalty: float = PRICE
     pos_label: Any = None
-    missing: str = "refuse"
+    missing: Missing = "refuse"
     people: Any = None
     requests: tuple[tuple[str, Any], ...] = (("sensitive_features", True), ("sample_weight", None))
 
@@ -120,6 +121,7 @@ class RateScorer:
         estimator: Any,
         X: Any,
         y_true: ArrayLike,
+        *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:

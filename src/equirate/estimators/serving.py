@@ -132,16 +132,16 @@ class Draws:
 
     def decisions(self, classifier: Classifier, sample: Sample, salt: int) -> Array:
         """What a classifier decides with a salt, 0 or 1, row by row."""
-        decided = classifier.members.decide(sample.X, sample.examples.columns)
-        return classifier._pick(decided, uniform(salted(self.hashes, salt))).astype(float)
+        decided = classifier.members.decide(sample.X, attributes=sample.examples.columns)
+        return classifier.pick(decided, uniform(salted(self.hashes, salt))).astype(float)
 
 
 def served_decisions(classifier: Classifier, X: Any, attributes: Any, salt: int) -> Array:
     """What a classifier decides with a salt, 0 or 1, row by row."""
-    decided, hashes = classifier.members.decide(X, attributes), hashes_of(X)
+    decided, hashes = classifier.members.decide(X, attributes=attributes), hashes_of(X)
     if classifier.is_deterministic or hashes is None:
         return decided[:, 0].astype(float)
-    return classifier._pick(decided, uniform(salted(hashes, salt))).astype(float)
+    return classifier.pick(decided, uniform(salted(hashes, salt))).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ def best_salt(
     ``sample`` and ``draws`` are of the rows of the solution's table.
     """
     cells = solution.judge.cells
-    decided = mixture.members.decide(sample.X, sample.examples.columns)
+    decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     apart = np.flatnonzero(decided.any(axis=1) & ~decided.all(axis=1))
     if not len(apart):
         return _alone(solution, mixture, sample, draws, margins)
@@ -199,7 +199,7 @@ def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) 
 def _alone(
     solution: Solution, single: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
 ) -> Served:
-    decided = single.members.decide(sample.X, sample.examples.columns)
+    decided = single.members.decide(sample.X, attributes=sample.examples.columns)
     objective, violation = _values(solution, solution.judge.cells.sums(decided), margins)
     return Served(single, draws.salts[0], float(objective[0]), float(violation[0]))
 

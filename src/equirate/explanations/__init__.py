@@ -7,3 +7,8 @@ estimators' ``explain`` makes them.
 from .explanations import Explanation, Explanations, MemberDecision, Reason
 
 __all__ = ["Explanation", "Explanations", "MemberDecision", "Reason"]
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)

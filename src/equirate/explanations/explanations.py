@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from typing import Any, overload
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.frames import make_frame
 from ..mixtures import snapped
 from ..models.contributions import Contributions
-from ..reports.report import FRAMES
 from . import sentences
 
 Array = NDArray[np.float64]
@@ -207,13 +205,7 @@ class Explanations(Sequence[Explanation]):
                 columns[f"contribution of {name}"] = deciding.features[:, 0, k].tolist()
             if deciding.groups.any():
                 columns[f"contribution of {GROUPS}"] = deciding.groups[:, 0].tolist()
-        for backend in FRAMES:
-            try:
-                import_module(backend)
-            except ImportError:
-                continue
-            return nw.from_dict(columns, backend=backend).to_native()
-        raise ImportError("to_frame needs pandas, polars or pyarrow: pip install 'equirate[data]'")
+        return make_frame(columns)
 
     def __repr__(self) -> str:
         return f"<Explanations of {len(self):,} rows by {len(self.weights)} members and {len(self.names)} features>"

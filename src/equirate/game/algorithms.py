@@ -71,6 +71,11 @@ __all__ = [  # noqa: RUF022  (in the order of the table)
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
 class Output(Enum):
     """How the iterates become the classifier that the theorem is about."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._core.choices import LossName
 from .._core.errors import AlgorithmError, DataError
 from ..data.cells import Cells
 from ..data.examples import Examples
@@ -38,12 +39,17 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
 def unconstrained(
     X: Any,
     y: ArrayLike,
-    sample_weight: ArrayLike | None = None,
     *,
-    loss: str = "hinge_loss",
+    sample_weight: ArrayLike | None = None,
+    loss: LossName = "hinge_loss",
     n_rounds: int = 2500,
     steps: float | Sequence[float] = (0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0),
     rule: StepRule[Any] = Adam(),  # noqa: B008  # a frozen setting, not state
@@ -100,21 +106,21 @@ def _average(examples: Examples, loss: str, rates: Array) -> Asked:
     return Asked(False, np.zeros_like(share), np.zeros_like(share), losses={loss: share})
 
 
-def unc_error(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+def unc_error(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
     """UncError: minimise the hinge loss, whatever the constraints. Options as in `unconstrained`."""
-    return unconstrained(X, y, sample_weight, loss="hinge_loss", **options)
+    return unconstrained(X, y, sample_weight=sample_weight, loss="hinge_loss", **options)
 
 
-def logistic(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+def logistic(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
     """Logistic regression by the same optimiser. Options as in `unconstrained`."""
-    return unconstrained(X, y, sample_weight, loss="log_loss", **options)
+    return unconstrained(X, y, sample_weight=sample_weight, loss="log_loss", **options)
 
 
-def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
+def unc_f1(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
     """UncF1: UncError with the threshold that maximises the F-measure on the training data."""
-    base = unc_error(X, y, sample_weight, **options)
+    base = unc_error(X, y, sample_weight=sample_weight, **options)
     assert isinstance(base.members, LinearMembers)  # made by unconstrained
-    threshold = best_f1_threshold(base.members.scores(X)[:, 0], y, sample_weight)
+    threshold = best_f1_threshold(base.members.scores(X)[:, 0], y, sample_weight=sample_weight)
     W = base.members.W.copy()
     if not base.members.intercept:
         W = np.vstack([W, np.zeros((1, 1), W.dtype)])
@@ -122,7 +128,7 @@ def unc_f1(X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **optio
     return Classifier(LinearMembers(W, True), np.ones(1), None, "unc_f1")
 
 
-def best_f1_threshold(scores: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+def best_f1_threshold(scores: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores.
 
     Examples
@@ -156,6 +162,7 @@ def _first_score(members: LinearMembers, X: Any) -> NDArray[Any]:
 def post_shift(
     X: Any,
     y: ArrayLike,
+    *,
     attributes: Any,
     groups: Sequence[Slice],
     rate: float | None = None,
@@ -171,7 +178,7 @@ def post_shift(
     if not 0 <= p <= 1:
         raise DataError(f"the rate of post_shift must lie in [0, 1]; got {rate!r}")
     membership(groups, examples)  # refuses groups that overlap or leave somebody out
-    base = logistic(X, y, sample_weight, **options)
+    base = logistic(X, y, sample_weight=sample_weight, **options)
     assert isinstance(base.members, LinearMembers)  # made by unconstrained
     scores = base.members.scores(X)[:, 0].astype(float)
     cuts = {}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
-from .._core.hashing import row_hashes, salted_keys, salted_rows, uniform
+from .._core.hashing import salted_keys, salted_rows, uniform
 from .._core.peers import joined
 from .._core.seeds import stream
 from ..data.examples import Examples, by_label, to_numpy
@@ -64,12 +64,12 @@ class Classifier:
         """Whether there is only one member."""
         return len(self.members) == 1
 
-    def positive_probability(self, X: Any, attributes: Any = None) -> Array:
+    def positive_probability(self, X: Any, *, attributes: Any = None) -> Array:
         """Probability of predicting 1, example by example."""
         if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
             blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
             return np.concatenate(blocks)
-        decided = self.members.decide(X, attributes)
+        decided = self.members.decide(X, attributes=attributes)
         if len(self.weights) > FEW:
             return snapped(decided @ self.weights)
         total = np.zeros(len(decided))
@@ -77,25 +77,23 @@ class Classifier:
             total += weight * member
         return snapped(total)
 
-    def predict_pmf(self, X: Any, attributes: Any = None) -> Array:
+    def predict_pmf(self, X: Any, *, attributes: Any = None) -> Array:
         """Probability of predicting 0 and 1 (examples, 2). Not a calibrated probability of the label."""
-        p = self.positive_probability(X, attributes)
+        p = self.positive_probability(X, attributes=attributes)
         return np.stack([1 - p, p], axis=1)
 
-    def predict(self, X: Any, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
+    def predict(self, X: Any, *, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
         """Predict 0 or 1; a mixture draws one member per example, independently of all others.
 
         The i-th example gets the i-th draw of ``random_state`` (None: fresh draws): the same call repeats itself and
         more examples at the end change nothing, but an example that moves to another place gets another draw.
         """
-        decided = self.members.decide(X, attributes)
+        decided = self.members.decide(X, attributes=attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
-        return self._pick(decided, stream("predict", random_state).random(len(decided)))
+        return self.pick(decided, stream("predict", random_state).random(len(decided)))
 
-    def predict_hashed(
-        self, X: Any, attributes: Any = None, *, salt: int | None = 0, key: Any = None
-    ) -> NDArray[np.int_]:
+    def predict_hashed(self, X: Any, *, attributes: Any = None, salt: int = 0, key: Any = None) -> NDArray[np.int_]:
         """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
 
         Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
@@ -108,12 +106,13 @@ class Classifier:
             One per example, such as the number of a person: hashed in the place of x, so that people with equal
             features are drawn apart and a person whose features change keeps the draw.
         """
-        decided = self.members.decide(X, attributes)
+        decided = self.members.decide(X, attributes=attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
-        return self._pick(decided, hashed_uniform(X, salt, key))
+        return self.pick(decided, hashed_uniform(X, salt, key))
 
-    def _pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
+    def pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
+        """The decision, 0 or 1, of the member that each number in [0, 1) draws."""
         return decided[np.arange(len(decided)), self.drawn(u)].astype(int)
 
     def drawn(self, u: Array) -> NDArray[np.intp]:
@@ -125,9 +124,9 @@ class Classifier:
         what: Expression | Constraint | Problem | None,
         X: Any,
         y: ArrayLike,
+        *,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         pos_label: Any = None,
     ) -> Any:
         """Exact values on data: a number for an expression or constraint, a dict for a problem (default: its own).
@@ -143,9 +142,13 @@ class Classifier:
         with joined():
             examples = Examples.of(y, attributes, sample_weight, fallback=X)
             terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
-            values = loss_values(terms, examples, self.members.scores(X, attributes)) @ self.weights if terms else ()
+            values = (
+                loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
+                if terms
+                else ()
+            )
             losses = {term.key: value for term, value in zip(terms, values, strict=True)}
-            measure = measurer(examples, self.positive_probability(X, attributes), losses)
+            measure = measurer(examples, self.positive_probability(X, attributes=attributes), losses)
             if isinstance(what, Expression):
                 return float(what.value(measure))
             if isinstance(what, Constraint):
@@ -160,16 +163,13 @@ class Classifier:
         return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
 
 
-def hashed_uniform(X: Any, salt: int | None = 0, key: Any = None) -> Array:
-    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows.
-
-    Without a salt (None) rows count in double precision, as files of version 1 have it.
-    """
+def hashed_uniform(X: Any, salt: int = 0, key: Any = None) -> Array:
+    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows."""
     if key is not None:
         keys = to_numpy(key)
         rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
         if keys.shape != (rows,):
             raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
-        return uniform(salted_keys(keys, salt or 0))
+        return uniform(salted_keys(keys, salt))
     X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
-    return uniform(row_hashes(features(X)) if salt is None else salted_rows(features(X), salt))
+    return uniform(salted_rows(features(X), salt))

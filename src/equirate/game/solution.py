@@ -167,7 +167,7 @@ class Solution:
             "bound": np.full(shape, np.nan),
         }
 
-    def on(self, X: Any, y: ArrayLike, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
+    def on(self, X: Any, y: ArrayLike, *, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
         """Judge the same columns on other data: mixtures made from the result are chosen there."""
         with joined():
             return self.on_sample(Sample.of(X, y, attributes, sample_weight))
@@ -183,7 +183,7 @@ class Solution:
             rates = np.concatenate([rates, judge.rates(measure(members))], axis=1)
             lost = np.full((len(terms), len(members)), np.nan)
             if terms:
-                lost = loss_values(terms, sample.examples, members.scores(sample.X, sample.examples.columns))
+                lost = loss_values(terms, sample.examples, members.scores(sample.X, attributes=sample.examples.columns))
             losses = np.concatenate([losses, lost], axis=1)
         return replace(self, judge=judge, columns=self.columns.measured(rates, losses), every=None)
 
@@ -293,7 +293,7 @@ class Solution:
         >>> y, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
         >>> X = rng.normal(size=(400, 2)) + y[:, None]
         >>> parity = eq.predictive_parity("group", tolerance=0.01)
-        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.f1()), parity), X, y, {"group": group})
+        >>> solution = eq.solve(eq.Problem(eq.maximize(eq.f1()), parity), X, y, attributes={"group": group})
         >>> solution.polish(gap=1e-3, time_limit=60).notes["gap"] <= 1e-3
         True
         """

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._core.choices import AlgorithmName, Bounds, StepRuleName, SurrogateName
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
 from .._core.peers import joined
 from ..data.cells import Cells
@@ -40,20 +41,20 @@ def solve(
     problem: Problem | Objective,
     X: Any,
     y: ArrayLike | None = None,
+    *,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
-    algorithm: str | Algorithm = "auto",
+    algorithm: AlgorithmName | Algorithm = "auto",
     model: Any = "linear",
-    *,
     n_rounds: int | None = None,
     record_every: int | None = None,
     theta_step: Steps | None = None,
     lambda_step: Steps | None = None,
     slack_step: float | None = None,
-    step_rule: str | StepRule[Any] | None = None,
-    surrogate: str | Surrogate | None = None,
-    bounds: str | None = None,
-    radius: float | str | None = None,
+    step_rule: StepRuleName | StepRule[Any] | None = None,
+    surrogate: SurrogateName | Surrogate | None = None,
+    bounds: Bounds | None = None,
+    radius: float | Literal["theory"] | None = None,
     margin: float | None = None,
     levels: ArrayLike | None = None,
     seeds: Sequence[int] = (0,),

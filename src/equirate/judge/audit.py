@@ -104,7 +104,7 @@ class Audit:
         """How many differences were looked at, which every interval allows for."""
         return len(self.findings)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             "examples": self.examples,
@@ -123,9 +123,9 @@ class Audit:
 def audit(
     labels: NDArray[Any],
     predictions: NDArray[Any],
+    *,
     attributes: Mapping[str, NDArray[Any]],
     sample_weight: NDArray[Any] | None = None,
-    *,
     confidence: float = 0.95,
     smallest: int = SMALLEST,
 ) -> Audit:
@@ -150,7 +150,7 @@ def audit(
     >>> sex = rng.choice(["Female", "Male"], 2000)
     >>> y = rng.random(2000) < 0.4
     >>> p = np.where(sex == "Male", y, rng.random(2000) < 0.2)
-    >>> found = audit(y, p, {"sex": sex})
+    >>> found = audit(y, p, attributes={"sex": sex})
     >>> found.findings[0].rate, found.findings[0].clear, found.looked_at
     ('tpr', True, 7)
     """

@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from .._core.choices import CertificateMethod, Correction
 from .._core.errors import EquirateError
 from ..data.examples import Examples, binary, by_label, predictions_of, same_length
 from ..language.expressions import Constraint
@@ -26,13 +27,13 @@ def certify(
     constraints: Any,
     y_true: ArrayLike,
     y_pred: ArrayLike,
+    *,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
-    *,
     confidence: float = 0.95,
-    method: str = "approximate",
+    method: CertificateMethod = "approximate",
     clusters: Any = None,
-    correction: str | None = None,
+    correction: Correction | None = None,
     random_state: int = 0,
 ) -> _certify.Certificates:
     """Judge constraints on held-out predictions of any classifier: pass, fail or cannot tell.
@@ -85,9 +86,9 @@ def certify(
 def audit(
     y_true: ArrayLike,
     y_pred: ArrayLike,
+    *,
     attributes: Any,
     sample_weight: ArrayLike | None = None,
-    *,
     pos_label: Any = None,
     confidence: float = 0.95,
     smallest: int = SMALLEST,
@@ -120,7 +121,7 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.choice(["Female", "Male"], 2000)
     >>> y = rng.random(2000) < 0.4
-    >>> found = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), {"sex": sex})
+    >>> found = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), attributes={"sex": sex})
     >>> found.findings[0].rate, found.findings[0].clear
     ('tpr', True)
     """
@@ -130,15 +131,22 @@ def audit(
     decided = binary(y_pred, "y_pred")
     same_length(decided, len(examples), "y_pred")
     columns = {name: examples.column(name) for name in examples.columns}
-    return _audit.audit(examples.labels, decided, columns, examples.weights, confidence=confidence, smallest=smallest)
+    return _audit.audit(
+        examples.labels,
+        decided,
+        attributes=columns,
+        sample_weight=examples.weights,
+        confidence=confidence,
+        smallest=smallest,
+    )
 
 
 def power(
     constraints: Any,
     y: ArrayLike,
+    *,
     attributes: Any = None,
     sample_weight: ArrayLike | None = None,
-    *,
     confidence: float = 0.95,
     power: float = 0.8,
     rates: Mapping[str, float] | None = None,
@@ -169,7 +177,7 @@ def power(
     >>> import equirate as eq
     >>> y, women = np.repeat([1, 0], 1000), np.arange(2000) % 7 == 0
     >>> sex = np.where(women, "F", "M")
-    >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, {"sex": sex})
+    >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, attributes={"sex": sex})
     >>> print(found.constraints[0])
     with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
     cannot be certified at 95%; about 690 would do, or 0.12

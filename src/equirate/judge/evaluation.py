@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.frames import json_ready, make_frame
 from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message
@@ -54,7 +55,23 @@ class SliceSize:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The numbers of one part of the data."""
+    """What a problem's objective and constraints are worth on some data, and how sure that is.
+
+    Attributes
+    ----------
+    objective, low, high
+        Value of the objective, and its interval; NaN for ordinary losses and where a slice is empty.
+    constraints
+        A `ConstraintValue` for each constraint: both sides, signed violation with its interval, and verdict.
+    slices
+        A `SliceSize` for each slice that the problem names.
+    positive_rate
+        (Weighted) share of the examples that are predicted positive.
+    confidence
+        Of the intervals and verdicts.
+    undecided
+        (Weighted) share of the examples whose decision depends on the draw.
+    """
 
     objective: float
     low: float
@@ -64,16 +81,32 @@ class Evaluation:
     positive_rate: float
     confidence: float
     undecided: float = float("nan")
-    """(Weighted) share of the examples whose decision depends on the draw."""
 
     @property
     def violation(self) -> float:
         """Largest violation, at least 0."""
         return max((c.violation for c in self.constraints if c.violation > 0), default=0.0)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
-        return {**asdict(self), "max_violation": self.violation}
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data that JSON can hold; numbers that it cannot (NaN, infinity) are None."""
+        found: dict[str, Any] = json_ready({**asdict(self), "violation": self.violation})
+        return found
+
+    def to_frame(self) -> Any:
+        """The objective and every constraint as a row of a data frame: pandas, or polars or pyarrow without it.
+
+        The columns are ``kind`` (objective or constraint), ``name``, ``value`` (of a constraint: its signed violation,
+        positive where broken) with ``low`` and ``high``, and for constraints ``left``, ``right`` and ``verdict``.
+        """
+        rows: list[tuple[Any, ...]] = [
+            ("objective", "objective", self.objective, self.low, self.high, float("nan"), float("nan"), "")
+        ]
+        rows += [
+            ("constraint", c.constraint, c.violation, c.low, c.high, c.left, c.right, c.verdict)
+            for c in self.constraints
+        ]
+        names = ("kind", "name", "value", "low", "high", "left", "right", "verdict")
+        return make_frame({name: [row[k] for row in rows] for k, name in enumerate(names)})
 
     @classmethod
     def of(

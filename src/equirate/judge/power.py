@@ -128,7 +128,7 @@ class Power:
         """Whether every constraint can be certified at the assumed rates."""
         return all(part.certifiable for part in self.constraints)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
         return {**asdict(self), "certifiable": self.certifiable}
 

@@ -48,9 +48,9 @@ class Constraint:
         self,
         y_true: ArrayLike,
         y_pred: ArrayLike,
+        *,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         pos_label: Any = None,
     ) -> float:
         """Return the signed violation on any predictions: positive where the constraint is broken.
@@ -63,7 +63,9 @@ class Constraint:
         >>> (eq.positive_rate() <= 0.5).evaluate([0, 1, 1, 0], [1, 1, 1, 0])
         0.25
         """
-        return self.residual.evaluate(y_true, y_pred, attributes, sample_weight, pos_label=pos_label)
+        return self.residual.evaluate(
+            y_true, y_pred, attributes=attributes, sample_weight=sample_weight, pos_label=pos_label
+        )
 
     def split(self) -> tuple[Constraint, ...]:
         """Take ``abs``, ``max`` and ``min`` apart where that keeps the meaning: one constraint per part.

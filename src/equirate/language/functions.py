@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -26,6 +26,14 @@ from .curvature import UNIT, Curvature, Interval
 from .expressions import Call, Expression, Quotient, expression, number
 from .measuring import Measure, Value
 from .nodes import BlackBox, Named, call_text
+
+
+class AtomFunction(Protocol):
+    """A function of expressions and numbers that makes an expression."""
+
+    def __call__(self, *arguments: Any) -> Expression:
+        """Make the expression."""
+        ...
 
 
 def _function(atom: Atom) -> Callable[..., Expression]:
@@ -52,11 +60,24 @@ ATOMIC: dict[str, Callable[..., Expression]] = {name: _function(atom) for name, 
 __test__: dict[str, Any] = ATOMIC  # their examples are part of the tests
 
 
-def __getattr__(name: str) -> Callable[..., Expression]:
-    """Find the function of an atom by its name, as if it were written out here."""
-    if name in ATOMIC:
-        return ATOMIC[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:  # what type checkers see; when the module runs, `__getattr__` finds them
+    log: AtomFunction
+    sqrt: AtomFunction
+    square: AtomFunction
+    inv: AtomFunction
+    abs: AtomFunction
+    max: AtomFunction
+    min: AtomFunction
+    norm: AtomFunction
+    geo_mean: AtomFunction
+    harmonic_mean: AtomFunction
+else:
+
+    def __getattr__(name: str) -> Callable[..., Expression]:
+        """Find the function of an atom by its name, as if it were written out here."""
+        if name in ATOMIC:
+            return ATOMIC[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def ratio(numerator: Any, denominator: Any, *, floor: float | None = None) -> Expression:
@@ -153,7 +174,7 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
     function
         Called with numpy arrays, one per rate; returns an array. It is to be minimised or bounded above where it
         stands with a plus sign.
-    rates
+    *rates
         Affine expressions, and constants that only the data tell, such as ``base_rate()``.
     increasing
         Whether the function increases with each rate; one value, or one per rate (for a constant, either).

@@ -19,10 +19,11 @@ import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from .._core.choices import Comparison
 from .._core.errors import DataError, EquirateWarning
 from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
@@ -162,18 +163,32 @@ def _nonnegative(value: float, what: str) -> float:
     return found
 
 
+class ReadyMade(Protocol):
+    """A function that makes constraints over groups."""
+
+    def __call__(
+        self,
+        over: Over,
+        *,
+        tolerance: float,
+        compare: Comparison = "rest",
+        intersect: bool = False,
+        min_support: float = 0,
+    ) -> list[Constraint | Family]:
+        """Make the constraints."""
+        ...
+
+
 READY_MADE: dict[str, Callable[..., list[Constraint | Family]]] = {}
 """Every function of this module that users call, by its name."""
 
 
-def _ready_made(
-    name: str, summary: str, *functions: Callable[..., Expression]
-) -> Callable[..., list[Constraint | Family]]:
+def _ready_made(name: str, summary: str, *functions: Callable[..., Expression]) -> ReadyMade:
     def constraints(
         over: Over,
         *,
         tolerance: float,
-        compare: str = "rest",
+        compare: Comparison = "rest",
         intersect: bool = False,
         min_support: float = 0,
     ) -> list[Constraint | Family]:
@@ -218,7 +233,7 @@ def churn_difference(
     over: Over,
     *,
     tolerance: float,
-    compare: str = "rest",
+    compare: Comparison = "rest",
     intersect: bool = False,
     min_support: float = 0,
 ) -> list[Constraint | Family]:

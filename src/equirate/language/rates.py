@@ -13,12 +13,28 @@ tpr(sex == 'Female')
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..data.kinds import KINDS, RateKind
 from ..data.slices import EVERYBODY, Attribute, Slice
 from .expressions import Expression
 from .nodes import Loss, Rate
+
+
+class RateOfSlice(Protocol):
+    """A function that makes a rate of a slice; no slice means everybody."""
+
+    def __call__(self, slice: Slice | None = None) -> Expression:
+        """Make the rate."""
+        ...
+
+
+class RateAgainstBaseline(Protocol):
+    """A function that makes a rate against a baseline's 0/1 predictions, which an attribute holds."""
+
+    def __call__(self, baseline: str | Attribute, slice: Slice | None = None) -> Expression:
+        """Make the rate."""
+        ...
 
 
 def slice_given(value: Slice | None, caller: str) -> Slice:
@@ -76,11 +92,31 @@ LINEAR: dict[str, Callable[..., Expression]] = {name: _function(kind) for name, 
 __test__: dict[str, Any] = LINEAR  # their examples are part of the tests
 
 
-def __getattr__(name: str) -> Callable[..., Expression]:
-    """Find a linear rate by its name, as if it were written out here."""
-    if name in LINEAR:
-        return LINEAR[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:  # what type checkers see; when the module runs, `__getattr__` finds them
+    positive_rate: RateOfSlice
+    negative_rate: RateOfSlice
+    accuracy: RateOfSlice
+    error_rate: RateOfSlice
+    tpr: RateOfSlice
+    recall: RateOfSlice
+    fnr: RateOfSlice
+    fpr: RateOfSlice
+    tnr: RateOfSlice
+    tp: RateOfSlice
+    fp: RateOfSlice
+    tn: RateOfSlice
+    fn: RateOfSlice
+    base_rate: RateOfSlice
+    wins: RateAgainstBaseline
+    losses: RateAgainstBaseline
+    churn: RateAgainstBaseline
+else:
+
+    def __getattr__(name: str) -> Callable[..., Expression]:
+        """Find a linear rate by its name, as if it were written out here."""
+        if name in LINEAR:
+            return LINEAR[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def log_loss(slice: Slice | None = None) -> Expression:

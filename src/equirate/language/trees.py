@@ -92,9 +92,9 @@ class Tree:
         self,
         y_true: ArrayLike,
         y_pred: ArrayLike,
+        *,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
         pos_label: Any = None,
     ) -> float:
         """Return the exact value on any predictions.

@@ -70,3 +70,8 @@ __all__ = [
     "snapped",
     "values",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)

@@ -9,3 +9,8 @@ from .flavor import load_model, log_model, save_model
 from .serving import _load_pyfunc
 
 __all__ = ["_load_pyfunc", "load_model", "log_model", "save_model"]
+
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)

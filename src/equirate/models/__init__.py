@@ -36,6 +36,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
 LATE = {("torch.nn.modules.module", "Module"): ("equirate.torch", "TorchModel")}
 """Classes of extras that are models: known by name, so that nothing is imported before somebody uses one."""
 NAMED = {"trees": ("equirate.boosting", "default_trees")}

@@ -222,7 +222,6 @@ def _weighed(values: Scores, cells: Cells) -> Scores:
 KINDS = {
     "linear": ("equirate.models.linear", "LinearMembers"),
     "thresholds": ("equirate.models.thresholds", "ThresholdMembers"),
-    "plug_in": ("equirate.models.plug_in_1", "FirstPlugInMembers"),
     "posterior": ("equirate.models.plug_in", "PlugInMembers"),
     "forests": ("equirate.models.forest_members", "ForestMembers"),
     "side_by_side": ("equirate.models.side_by_side", "SideBySide"),
@@ -259,11 +258,11 @@ class Members:
         """Count the classifiers."""
         raise NotImplementedError
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Return the 0/1 decisions, (examples, classifiers)."""
         raise NotImplementedError
 
-    def scores(self, X: Any, attributes: Any = None) -> Scores:
+    def scores(self, X: Any, *, attributes: Any = None) -> Scores:
         """Return real-valued scores (examples, classifiers), where there are any."""
         raise AlgorithmError("these classifiers decide without a score")
 
@@ -288,11 +287,11 @@ class Members:
     def __iter__(self) -> Iterator[Members]:
         return (self[k] for k in range(len(self)))
 
-    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """Weighted mean of the scores, where there are any: one number per example, whatever the other examples."""
-        return np.asarray(self.scores(X, attributes) @ weights, dtype=float)
+        return np.asarray(self.scores(X, attributes=attributes) @ weights, dtype=float)
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """What each feature adds to the scores; None where the classifiers cannot tell."""
         return None
 
@@ -467,7 +466,9 @@ class Learner:
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Return a function that gives the sums of the decisions of members on other rows, of all processes."""
-        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X, rows.sample.examples.columns)))[0]
+        return lambda members: rows.reduce(
+            rows.cells.sums(members.decide(rows.X, attributes=rows.sample.examples.columns))
+        )[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,30 +63,32 @@ class Derandomised(Members):
         """One."""
         return 1
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Ask the member of each row's bin."""
-        decided = self.base.decide(X, attributes)
-        return decided[np.arange(len(decided)), self.deciding(X, attributes)][:, None]
+        decided = self.base.decide(X, attributes=attributes)
+        return decided[np.arange(len(decided)), self.deciding(X, attributes=attributes)][:, None]
 
-    def deciding(self, X: Any, attributes: Any = None) -> NDArray[np.int64]:
+    def deciding(self, X: Any, *, attributes: Any = None) -> NDArray[np.int64]:
         """The member that decides each row: that of its bin."""
-        bins = np.searchsorted(self.edges, self.base.mean_score(X, self.weights, attributes), side="right")
+        bins = np.searchsorted(
+            self.edges, self.base.mean_score(X, weights=self.weights, attributes=attributes), side="right"
+        )
         return np.asarray(self.choice[bins])
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Those of the member that decides."""
-        found = self.base.contributions(X, attributes)
-        return None if found is None else found.picked(self.deciding(X, attributes))
+        found = self.base.contributions(X, attributes=attributes)
+        return None if found is None else found.picked(self.deciding(X, attributes=attributes))
 
     @property
     def has_scores(self) -> bool:
         """Whether the members have scores, and so a mean score."""
         return self.base.has_scores
 
-    def scores(self, X: Any, attributes: Any = None) -> Array:
+    def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """The members' mean score, moved just across 0 where the member that decides says otherwise."""
-        mean = self.base.mean_score(X, self.weights, attributes)
-        return moved_across(mean, self.decide(X, attributes)[:, 0])[:, None]
+        mean = self.base.mean_score(X, weights=self.weights, attributes=attributes)
+        return moved_across(mean, self.decide(X, attributes=attributes)[:, 0])[:, None]
 
     def split_counts(self) -> Array | None:
         """Those of the members."""

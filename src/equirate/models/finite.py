@@ -97,7 +97,7 @@ class FiniteMembers(Members):
         """Count them."""
         return len(self.classifiers)
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Decide with each."""
         if any(isinstance(c, np.ndarray) for c in self.classifiers):
             raise DataError(
@@ -105,7 +105,7 @@ class FiniteMembers(Members):
             )
         return decisions(self.classifiers, X, None)
 
-    def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
+    def scores(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Decision functions, or probabilities around one half; refuses classifiers that have neither."""
         return np.stack([_score(classifier, X) for classifier in self.classifiers], axis=1)
 

@@ -93,11 +93,11 @@ class ForestMembers(Members):
         """Features of the trees."""
         return self.forest.width
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Whether scores are above the thresholds."""
         return np.asarray(self.scores(X) > 0)
 
-    def scores(self, X: Any, attributes: Any = None) -> Array:
+    def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """How far the scores are above the thresholds."""
         pieces = self.forest.scores(X)
         for k, begin in enumerate(self.before.tolist()):
@@ -105,7 +105,7 @@ class ForestMembers(Members):
                 pieces[:, k] += pieces[:, begin]
         return np.asarray(pieces[:, self.place] - self.cuts)
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions:
         """Path contributions of the trees of each prefix, less the threshold."""
         base, features = tree_contributions(self.forest, X)
         for k, begin in enumerate(self.before.tolist()):

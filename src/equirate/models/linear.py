@@ -43,7 +43,7 @@ JUDGED = 1000
 
 @dataclass(frozen=True)
 class Linear(Model):
-    """A linear score ``x . w + b``.
+    """A linear score ``x @ w + b``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Linear(Model):
     radius
         Keep (w, b) inside an L2 ball of this radius; None for no bound.
     penalty
-        Weight of the penalty |w|^2 / 2 (b is free).
+        Weight of the penalty ``|w|^2 / 2`` (b is free).
     spread
         Standard deviation of the random first parameters; 0 begins at zero.
     standardise
@@ -367,18 +367,18 @@ class LinearMembers(Members):
         """The weights with a row of intercepts, of zeros where there is none."""
         return self.W if self.intercept else np.vstack([self.W, np.zeros((1, self.W.shape[1]), self.W.dtype)])
 
-    def scores(self, X: Any, attributes: Any = None) -> NDArray[Any]:
+    def scores(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Scores of new examples (examples, classifiers)."""
         return linear_scores(checked_features(X, len(self.W) - self.intercept, self.names), self.with_intercept)
 
-    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """The score of the mean weights, in double precision of features in the precision trained in."""
         X = checked_features(X, len(self.W) - self.intercept, self.names)
         V = self.with_intercept.astype(float) @ weights
         parts = [X[a : a + _BLOCK].astype(self.W.dtype).astype(float) @ V[:-1] for a in range(0, X.shape[0], _BLOCK)]
         return np.asarray(np.concatenate([*parts, np.zeros(0)]) + V[-1], dtype=float)
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
         wanted, V = len(self.W) - self.intercept, self.with_intercept
         if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
@@ -388,7 +388,7 @@ class LinearMembers(Members):
             return np.asarray(self.scores(X) > 0)
         return decided
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions:
         """Each feature times its weight."""
         return linear_contributions(checked_features(X, self.width, self.names), self.with_intercept)
 

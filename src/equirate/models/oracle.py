@@ -395,11 +395,11 @@ class ScoredMembers(Members):
         """Count the thresholds."""
         return len(self.place)
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Score with each classifier, and compare."""
         return np.asarray(self.scores(X) > 0)
 
-    def scores(self, X: Any, attributes: Any = None) -> Array:
+    def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """How far the log-odds are above the threshold."""
         if self.remembered:
             rows = np.asarray(X)[:, 0].astype(np.intp)

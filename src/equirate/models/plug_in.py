@@ -292,11 +292,11 @@ class PlugInMembers(Members):
         """Count the columns."""
         return int(self.k.shape[1])
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the expected coefficient is negative."""
         return np.asarray(self._expected(X, attributes) < 0)
 
-    def scores(self, X: Any, attributes: Any = None) -> Array:
+    def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """What predicting 1 is expected to save."""
         return -self._expected(X, attributes)
 
@@ -310,7 +310,7 @@ class PlugInMembers(Members):
             examples = Examples.of(np.zeros(X.shape[0]), attributes)
         return self.posterior(X, examples)
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """How far the label's log-odds are above those that the costs of the row's groups ask for."""
         posterior = self.posterior
         label = posterior.label_contributions(X) if isinstance(posterior, Posterior) else None

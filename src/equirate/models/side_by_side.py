@@ -61,13 +61,13 @@ class SideBySide(Members):
         """Features of the parts."""
         return next((part.width for part in self.parts if part.width is not None), None)
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """As the parts decide."""
-        return np.hstack([part.decide(X, attributes) for part in self.parts])[:, self.order]
+        return np.hstack([part.decide(X, attributes=attributes) for part in self.parts])[:, self.order]
 
-    def scores(self, X: Any, attributes: Any = None) -> Array:
+    def scores(self, X: Any, *, attributes: Any = None) -> Array:
         """As the parts score."""
-        return np.hstack([part.scores(X, attributes) for part in self.parts])[:, self.order]
+        return np.hstack([part.scores(X, attributes=attributes) for part in self.parts])[:, self.order]
 
     @property
     def has_scores(self) -> bool:
@@ -80,19 +80,20 @@ class SideBySide(Members):
         counts = [each for each in found if each is not None]
         return None if len(counts) < len(found) else np.asarray(np.sum(counts, axis=0), dtype=float)
 
-    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """Sum of the parts' mean scores, each with the weights of its own classifiers."""
         ends = np.cumsum([0, *map(len, self.parts)])
         shares = np.zeros(ends[-1])
         np.add.at(shares, self.order, weights)
         found = [
-            part.mean_score(X, shares[a:b], attributes) for part, (a, b) in zip(self.parts, pairwise(ends), strict=True)
+            part.mean_score(X, weights=shares[a:b], attributes=attributes)
+            for part, (a, b) in zip(self.parts, pairwise(ends), strict=True)
         ]
         return np.asarray(np.sum(found, axis=0), dtype=float)
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Those of the parts, where all of them tell."""
-        found = [part.contributions(X, attributes) for part in self.parts]
+        found = [part.contributions(X, attributes=attributes) for part in self.parts]
         known = [each for each in found if each is not None]
         return Contributions.beside(known).in_order(self.order) if len(known) == len(found) else None
 

@@ -152,7 +152,7 @@ class ThresholdMembers(Members):
         """Count the columns."""
         return int(self.cuts.shape[1])
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above the threshold of the example's group."""
         score = _scores(self.setting.scorer, X, None)
         return np.asarray(score[:, None] > self._cuts(len(score), X, attributes))
@@ -170,11 +170,11 @@ class ThresholdMembers(Members):
             )
         return self.cuts[membership(self.setting.groups, examples)]
 
-    def mean_score(self, X: Any, weights: Array, attributes: Any = None) -> Array:
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """The score itself: the members' thresholds are all on it."""
         return _scores(self.setting.scorer, X, None)
 
-    def contributions(self, X: Any, attributes: Any = None) -> Contributions | None:
+    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Those of the score, where its scorer tells them, less the threshold."""
         explain = getattr(self.setting.scorer, "contributions", None)
         found: Contributions | None = None if explain is None else explain(X)

@@ -7,23 +7,17 @@ notebook, a page to show, a data frame, or plain data.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
-from typing import Any, Literal
-
-import narwhals as nw
+from typing import Any
 
 from .._core.errors import EquirateError
+from .._core.frames import json_ready, make_frame
 from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 from . import notebook, text, words
 from .facts import Baseline, Course, Origin, Point, RateValue
-
-FRAMES: tuple[Literal["pandas", "polars", "pyarrow"], ...] = ("pandas", "polars", "pyarrow")
-"""Libraries that `to_frame` can make a frame with, in the order in which they are tried."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data that JSON can hold; numbers that it cannot (NaN, infinity) are None."""
-        plain: dict[str, Any] = _plain(asdict(self))
+        plain: dict[str, Any] = json_ready(asdict(self))
         outcome = words.outcome(self.last)
         told = {"sentence": self.verdict, "price": words.price(self), "affected": words.affected(self)}
         told["certificate"] = " ".join(words.certificate(self))
@@ -122,13 +116,7 @@ class Report:
             rows += _rows(self.baseline.name, name, self.baseline.evaluation)
             rows += [_rate(self.baseline.name, name, rate) for rate in self.baseline.rates]
         columns = {key: [row[key] for row in rows] for key in _ROW}
-        for backend in FRAMES:
-            try:
-                import_module(backend)
-            except ImportError:
-                continue
-            return nw.from_dict(columns, backend=backend).to_native()
-        raise ImportError("to_frame needs pandas, polars or pyarrow: pip install 'equirate[data]'")
+        return make_frame(columns)
 
     def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, command: str | None = None) -> None:
         """Write one self-contained page: it opens anywhere, needs no network, and the same report gives the same bytes.
@@ -207,12 +195,3 @@ def _rate(classifier: str, part: str, rate: RateValue) -> dict[str, Any]:
     names = {"classifier": classifier, "part": part, "kind": "rate", "name": rate.rate, "slice": rate.slice}
     values = {"value": rate.value, "low": rate.low, "high": rate.high}
     return {**names, **values, "left": None, "right": None, "verdict": None}
-
-
-def _plain(value: Any) -> Any:
-    """Mappings, sequences, text and finite numbers, as JSON has them."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value

@@ -107,7 +107,7 @@ class Explanation:
         """Whether anything can be done with it."""
         return bool(self.algorithms) or not self.refusals
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {**self.__dict__, "possible": self.possible}
 

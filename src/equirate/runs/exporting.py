@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
 from ..export.columns import Column, NumberColumn, TextColumn
-from ..export.members import as_saved
 from ..export.model import CHECKED, Export
-from ..export.scores import LinearScore
 from ..tables.encoder import FARTHEST, Encoder, Encoding, OneHot
 from ..tables.kinds import Kind, codes, numbers
 from ..tables.reading import open_source
@@ -50,20 +48,18 @@ def export_of(model: Model) -> Export:
     """What the ONNX model of a folder is made of."""
     trained, encoder = model.trained, model.encoder
     if trained.estimator is None:
-        raise EquirateError("trees of a folder that was written before 0.3 cannot be exported: fit them again")
+        raise EquirateError("a mixture made by recertify cannot be exported: fit it again with its constraints")
     made: Export = trained.estimator._export()
-    members, dense = as_saved(made.classifier.members, made.width), needs_dense(trained.kind)
+    dense = needs_dense(trained.kind)
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
         X = _numbers_only(encoder).features_of(_table_of(encoder, inputs), None, dense)
-        return np.asarray(members.decide(trained.features(X)))
+        return made.decide({"X": X})
 
-    scorer = trained.scorer
     return replace(
         made,
         decide=decide,
         columns=tuple(map(_column, encoder.columns)),
-        score=None if scorer is None else LinearScore(np.append(scorer.weights, scorer.intercept)),
         dtype=np.float32,
     )
 

@@ -10,25 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .._core.errors import EquirateError, FileError
 from .._core.publishing import set_aside
-from .._core.rules import check_arrays
 from ..estimators import files
 from ..estimators.loading import load
 from ..estimators.saving import plain_mixture
 from ..game.classifiers import Classifier
-from ..models.finite import FiniteMembers
-from ..models.forests import Boosted, Forest
-from ..problem.problem import Problem
-from ..problem.text import parse_constraints, parse_objective
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
 from ..tables.options import AS_WRITTEN, ReadOptions
@@ -36,7 +28,7 @@ from .checking import ALL_ROWS, RowRules
 from .identity import CLASSIFIER, DESCRIPTION, refuse_mixed
 from .jsons import as_json
 from .labels import RULES, Labels
-from .models import Scorer, Trained
+from .models import Trained
 from .settings import MISSING_ATTRIBUTES, MODELS
 
 FORMAT, VERSION = "equirate table model", 2
@@ -82,7 +74,6 @@ def save_classifier(model: Model, folder: Path) -> bytes:
 
 def save_description(model: Model, folder: Path, classifier: bytes, run: str) -> None:
     """Write how a table becomes features, for a classifier that is written."""
-    scorer = model.trained.scorer
     described = {
         "format": FORMAT,
         "version": VERSION,
@@ -95,7 +86,6 @@ def save_description(model: Model, folder: Path, classifier: bytes, run: str) ->
         "reading": model.reading.plain(),
         "rows": dict(model.rules.__dict__),
         "classifier": hashlib.sha256(classifier).hexdigest(),
-        "scorer": None if scorer is None else {"weights": scorer.weights.tolist(), "intercept": scorer.intercept},
         "columns": model.encoder.plain(),
     }
     if model.trained.estimator is None:
@@ -162,12 +152,11 @@ def _opened(path: Path) -> Model:
         content = _content(path / CLASSIFIER)
         if hashlib.sha256(content).hexdigest() != described.get("classifier"):
             raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
-        if "run" in described:  # folders of earlier versions have none
-            refuse_mixed(path, _text(described["run"]))
+        refuse_mixed(path, _text(described.get("run")))
         trained = _trained(path, kind, described, len(encoder.features), labels)
         cluster = _text(described.get("cluster", ""), empty=True)
         return Model(trained, labels, encoder, kinds, weight, *_reading(described), cluster)
-    except (EquirateError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (EquirateError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 
 
@@ -181,9 +170,7 @@ def read_summary(path: Path) -> dict[str, Any]:
 
 
 def _reading(described: dict[str, Any]) -> tuple[ReadOptions, RowRules]:
-    """How tables are read, and which rows are left out; folders of version 1 say nothing of it."""
-    if described["version"] == 1:
-        return AS_WRITTEN, ALL_ROWS
+    """How tables are read, and which rows are left out."""
     rules = RowRules(**_dict(described.get("rows")))
     if not isinstance(rules.drop_unlabelled, bool) or rules.missing_attributes not in MISSING_ATTRIBUTES:
         raise FileError("it is not described which rows are left out")
@@ -202,8 +189,9 @@ def _described(path: Path) -> dict[str, Any]:
     version = described.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise FileError(f"{path} has no version")
-    if version > VERSION:
-        raise FileError(f"{path} has version {version}; this equirate reads up to {VERSION}: upgrade equirate")
+    if version != VERSION:
+        advice = "upgrade equirate" if version > VERSION else "fit the model again"
+        raise FileError(f"{path} has version {version}; this equirate reads version {VERSION}: {advice}")
     return described
 
 
@@ -217,8 +205,6 @@ def _content(path: Path) -> bytes:
 
 
 def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
-    if kind == "trees" and files.read(path / CLASSIFIER)[0].get("kind") == "Forests":
-        return _read_trees(path / CLASSIFIER, width)
     found = load(path / CLASSIFIER)
     if isinstance(found, Classifier):
         return _mixture(found, kind, described, width)
@@ -228,69 +214,21 @@ def _trained(path: Path, kind: str, described: dict[str, Any], width: int, label
         or str(estimator.pos_label) != labels.positive
     ):
         raise FileError("the labels of the classifier are not those of the table")
-    scorer = _scorer(described, width) if kind == "thresholds" else None
-    if scorer is None and estimator.n_features_in_ != width:
+    if estimator.n_features_in_ != width:
         raise FileError("the classifier has another number of features than the table")
-    return Trained(kind, estimator, estimator.classifier_, estimator.problem_, scorer)
+    return Trained(kind, estimator, estimator.classifier_, estimator.problem_)
 
 
 def _mixture(classifier: Classifier, kind: str, described: dict[str, Any], width: int) -> Trained:
     """A new mixture of a classifier's members, which has no estimator."""
     if classifier.problem is None:
         raise FileError("the mixture does not say which problem it is for")
-    scorer = _scorer(described, width) if kind == "thresholds" else None
-    if scorer is None and classifier.members.width not in (None, width):
+    if classifier.members.width not in (None, width):
         raise FileError("the classifier has another number of features than the table")
     salt = described.get("salt", 0)
     if isinstance(salt, bool) or not isinstance(salt, int) or not 0 <= salt < 2**63:
         raise FileError("the salt is not a whole number below 2^63")
-    return Trained(kind, None, classifier, classifier.problem, scorer, salt)
-
-
-def _scorer(described: dict[str, Any], width: int) -> Scorer:
-    found = _dict(described.get("scorer"))
-    weights = np.array([_number(weight) for weight in found.get("weights", [])])
-    if len(weights) != width:
-        raise FileError("there is not one weight for each feature")
-    return Scorer(weights, _number(found.get("intercept")))
-
-
-def _read_trees(path: Path, width: int) -> Trained:
-    manifest, arrays = files.read(path)
-    count, weights = manifest.get("count"), arrays.get("weights")
-    if manifest.get("kind") != "Forests" or not isinstance(count, int) or weights is None:
-        raise FileError(f"{path.name} holds no trees")
-    texts = manifest.get("constraints")
-    if not isinstance(texts, list) or len(texts) > _MOST_NAMES or not all(isinstance(text, str) for text in texts):
-        raise FileError(f"{path.name} holds no constraints")
-    good = weights.shape == (count,) and weights.dtype == np.float64 and (weights >= 0).all()
-    if not good or not math.isclose(float(weights.sum()), 1.0, rel_tol=1e-6):
-        raise FileError(f"the weights in {path.name} are not probabilities")
-    forests = tuple(
-        _forest({name.partition("_")[2]: array for name, array in arrays.items() if name.startswith(f"{k}_")}, width)
-        for k in range(count)
-    )
-    constraints = [part for text in texts for part in parse_constraints(text)]
-    problem = Problem(parse_objective(str(manifest.get("objective"))), constraints)
-    return Trained("trees", None, Classifier(FiniteMembers(forests), weights, problem, "polish"), problem)
-
-
-def _forest(arrays: dict[str, Any], width: int) -> Boosted:
-    """One ensemble as folders had it before 0.3: without missing values and categories."""
-    names = ("feature", "threshold", "left", "right", "value", "roots", "offset")
-    if set(arrays) != set(names):
-        raise FileError("the trees do not fit together")
-    nodes, trees = len(arrays["feature"]), len(arrays["roots"])
-    whole = {
-        **arrays,
-        "default_left": np.zeros(nodes, np.uint8),
-        "category": np.full(nodes, -1, np.int32),
-        "starts": np.zeros(1, np.int32),
-        "words": np.zeros(0, np.uint32),
-        "column": np.zeros(trees, np.int32),
-    }
-    check_arrays(Forest.rules, whole, "the trees")
-    return Boosted(Forest.read(whole, width, single=False))
+    return Trained(kind, None, classifier, classifier.problem, salt)
 
 
 def _dict(value: Any) -> dict[str, Any]:
@@ -303,9 +241,3 @@ def _text(value: Any, empty: bool = False) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST or not (value or empty):
         raise FileError("a name is not text of the right length")
     return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise FileError("a weight is not a finite number")
-    return float(value)

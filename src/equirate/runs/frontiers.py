@@ -59,8 +59,8 @@ def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Out
     found = estimator_of(prepared, tell).frontier(
         train.X,
         named(train.positive),
-        train.attributes,
-        train.weights,
+        sensitive_features=train.attributes,
+        sample_weight=train.weights,
         levels=levels,
         clusters=train.clusters,
         test=(test.X, named(test.positive), test.attributes, test.weights),
@@ -100,7 +100,7 @@ def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Repo
         for k in np.argsort(found.levels, kind="stable").tolist()
     ]
     classifier = found.classifiers[chosen]
-    decided = classifier.members.decide(prepared.test.X, examples.columns)
+    decided = classifier.members.decide(prepared.test.X, attributes=examples.columns)
     members = [Member(float(w), float(s)) for w, s in zip(classifier.weights, decided.mean(axis=0), strict=True)]
     facts = {
         "trained": provenance.date,

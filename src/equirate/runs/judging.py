@@ -180,8 +180,10 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
     weights = weights_of(how.weight, table)
-    found = audit(positive, decided, people, weights, confidence=how.confidence, smallest=how.smallest)
-    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.as_dict()}, Exit.DONE)
+    found = audit(
+        positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
+    )
+    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:

@@ -2,48 +2,31 @@
 
 In: a `Prepared` table and the name of a model. Out: a `Trained` model: one interface over the three kinds, ``linear``
 (`RateClassifier`), ``trees`` (the same with plug-in rules on boosted trees, kept as plain arrays) and ``thresholds``
-(`RatePostprocessor` on logistic regression, whose weights are kept beside it).
+(`RatePostprocessor` of logistic regression).
 """
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError, EquirateWarning
-from ..data.splits import split_by_cell
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
 from ..estimators.serving import hashes_of, rows_repeat
 from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
-from ..models.contributions import Contributions, linear_contributions
 from ..problem.problem import Problem
-from ..problem.table import problem_cells
 from .algorithms import algorithm_named
 from .labels import Labels
 from .preparing import Part, Prepared, Teller
 
 Array = NDArray[np.float64]
-_SCORED = 0.6  # share of the training rows that logistic regression is fitted on; thresholds are chosen on the others
-
-
-@dataclass(frozen=True, eq=False)
-class Scorer:
-    """Logistic regression as plain numbers: the scores that thresholds cut."""
-
-    weights: Array
-    intercept: float
-
-    def __call__(self, X: Any) -> Array:
-        """One score for each example, as a column."""
-        return np.asarray(X @ self.weights, dtype=float)[:, None] + self.intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +38,11 @@ class Trained:
     kind
         ``"linear"``, ``"trees"`` or ``"thresholds"``.
     estimator
-        The `RateClassifier` or `RatePostprocessor`; None for a new mixture of its members (``recertify``), and for
-        trees of a folder that was written before 0.3.
+        The `RateClassifier` or `RatePostprocessor`; None for a new mixture of its members (``recertify``).
     classifier
         The mixture that decides.
     problem
         What it was trained for, with ready-made constraints written out for the groups of the training rows.
-    scorer
-        What makes the features of ``thresholds``.
     salt
         Of the hashed decisions, where there is no estimator to know it.
     """
@@ -71,59 +51,52 @@ class Trained:
     estimator: Any
     classifier: Classifier
     problem: Problem
-    scorer: Scorer | None = None
     salt: int = 0
-
-    def features(self, X: Any) -> Any:
-        """What the estimator is given."""
-        return X if self.scorer is None else self.scorer(X)
 
     def probabilities(self, X: Any) -> Array:
         """Probability of predicting positive, example by example."""
-        return self.classifier.positive_probability(self.features(X))
+        return self.classifier.positive_probability(X)
 
     def served(self, X: Any) -> Array:
         """What is judged: the decisions that are served where rows repeat, else probabilities."""
-        features = self.features(X)
         if self.estimator is not None:
-            return np.asarray(self.estimator._served(features, None))
-        hashes = hashes_of(features)
+            return np.asarray(self.estimator._served(X, None))
+        hashes = hashes_of(X)
         if hashes is not None and rows_repeat(hashes):
-            return self.classifier.predict_hashed(features, salt=self.salt).astype(float)
+            return self.classifier.predict_hashed(X, salt=self.salt).astype(float)
         return self.probabilities(X)
 
     def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
         """Labels, each example always decided the same way; by its key, where one is given."""
-        features = self.features(X)
         if self.estimator is not None:
-            return np.asarray(self.estimator.predict(features, key=key))
-        return labels.named(self.classifier.predict_hashed(features, salt=self.salt, key=key).astype(bool))
+            return np.asarray(self.estimator.predict(X, key=key))
+        return labels.named(self.classifier.predict_hashed(X, salt=self.salt, key=key).astype(bool))
 
     def explain(self, X: Any, key: NDArray[Any] | None = None) -> Explanations:
         """Why each example is decided as it is, in the features of the table."""
         if self.estimator is None:
-            raise EquirateError("trees of a folder that was written before 0.3 give no reasons: fit them again")
-        found: Explanations = self.estimator.explain(self.features(X), key=key)
-        if self.scorer is None or found.contributions is None:
-            return found
-        # the score that thresholds cut is made of features itself
-        sign = 1.0 if self.estimator.classes_[1] == self.estimator.pos_label else -1.0
-        weights = sign * np.append(self.scorer.weights, self.scorer.intercept)
-        score = linear_contributions(X, weights[:, None])
-        features = np.broadcast_to(score.features, (len(found), len(found.weights), len(self.scorer.weights)))
-        parts = Contributions.of(found.contributions.base + score.base, features)
-        return replace(found, contributions=parts, unconstrained=(score.scores[:, 0] > 0).astype(float))
+            raise EquirateError("a mixture made by recertify gives no reasons: fit it again with its constraints")
+        found: Explanations = self.estimator.explain(X, key=key)
+        return found
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
-        return Evaluation.of(self.problem, part.examples(), self.served(part.X), confidence).as_dict()
+        found = Evaluation.of(self.problem, part.examples(), self.served(part.X), confidence)
+        return {**asdict(found), "violation": found.violation}
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
         """The estimator's own report on a part; None where there is no estimator."""
         if self.estimator is None:
             return None
-        features, named = self.features(part.X), labels.named(part.positive)
-        return self.estimator.report(features, named, part.attributes, part.weights, confidence, clusters=part.clusters)
+        named = labels.named(part.positive)
+        return self.estimator.report(
+            part.X,
+            named,
+            sensitive_features=part.attributes,
+            sample_weight=part.weights,
+            confidence=confidence,
+            clusters=part.clusters,
+        )
 
     @property
     def interrupted(self) -> bool:
@@ -180,8 +153,13 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
 def _game(prepared: Prepared, tell: Teller) -> Trained:
     train, labels = prepared.train, prepared.labels
     estimator = estimator_of(prepared, tell)
-    named = labels.named(train.positive)
-    estimator.fit(train.X, named, train.attributes, train.weights, clusters=train.clusters)
+    estimator.fit(
+        train.X,
+        labels.named(train.positive),
+        sensitive_features=train.attributes,
+        sample_weight=train.weights,
+        clusters=train.clusters,
+    )
     estimator.set_params(verbose=False)
     return Trained(prepared.settings.model, estimator, estimator.classifier_, estimator.problem_)
 
@@ -189,32 +167,26 @@ def _game(prepared: Prepared, tell: Teller) -> Trained:
 def _thresholds(prepared: Prepared) -> Trained:
     from sklearn.linear_model import LogisticRegression
 
-    settings, labels, whole = prepared.settings, prepared.labels, prepared.train
+    settings, labels, train = prepared.settings, prepared.labels, prepared.train
     if settings.algorithm != "auto":
         raise EquirateError("--algorithm goes with --model linear and --model trees: thresholds have one of their own")
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
-    if settings.confidence:
-        if "confidence" not in inspect.signature(RatePostprocessor).parameters:
-            raise EquirateError("--confidence is not to be had with --model thresholds: use --model linear")
-        options["confidence"] = settings.confidence
-    examples = whole.examples()
-    problem = prepared.problem.expanded(examples)
-    first, second = split_by_cell(problem_cells(problem, examples), (_SCORED, 1 - _SCORED), settings.seed)
-    scored, part = whole.taken(first), whole.taken(second)
-    base = LogisticRegression(max_iter=1000).fit(scored.X, scored.positive, sample_weight=scored.weights)
-    scorer = Scorer(np.asarray(base.coef_[0], dtype=float), float(base.intercept_[0]))
-    # The scores are higher for the positive label; the estimator takes them to be higher for the larger one.
-    flipped = labels.positive < labels.negative
-    scorer = Scorer(-scorer.weights, -scorer.intercept) if flipped else scorer
     estimator = RatePostprocessor(
-        None,
+        LogisticRegression(max_iter=1000),
         prepared.problem.objective,
         list(prepared.problem.constraints),
+        cv=5,
+        confidence=settings.confidence or None,
         on_interrupt="keep",
         pos_label=labels.positive,
         random_state=settings.seed,
         **options,
     )
-    named = labels.named(part.positive)
-    estimator.fit(scorer(part.X), named, part.attributes, part.weights, clusters=part.clusters)
-    return Trained("thresholds", estimator, estimator.classifier_, estimator.problem_, scorer)
+    estimator.fit(
+        train.X,
+        labels.named(train.positive),
+        sensitive_features=train.attributes,
+        sample_weight=train.weights,
+        clusters=train.clusters,
+    )
+    return Trained("thresholds", estimator, estimator.classifier_, estimator.problem_)

@@ -24,6 +24,8 @@ from ..game.classifiers import Classifier
 from ..judge.certify import check_confidence
 from ..models.contract import Members
 from ..models.joined import constants, joined
+from ..models.linear import LinearMembers
+from ..models.scikit import Line
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from ..problem.text import parse_constraints
@@ -126,12 +128,12 @@ def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Mo
     rows, rest = part.taken(chosen_on), part.taken(held)
     refuse_empty(problem, rest.examples())
     members = _members(model.trained)
-    weights, met = _weights(problem, members, model.trained.features(rows.X), rows)
+    weights, met = _weights(problem, members, rows.X, rows)
     support = np.flatnonzero(weights > 0)
     classifier = Classifier(members.take(support.tolist()), weights[support], problem, "polish")
     old = model.trained
-    salt = int(getattr(old.estimator, "salt_", None) or old.salt)
-    trained = Trained(old.kind, None, classifier, problem, old.scorer, salt)
+    salt = old.salt if old.estimator is None else int(old.estimator.salt_)
+    trained = Trained(old.kind, None, classifier, problem, salt)
     return Model(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster), rest, met
 
 
@@ -142,10 +144,23 @@ def _members(trained: Trained) -> Members:
     """
     outputs = getattr(trained.estimator, "_outputs", None) or {"": trained.classifier}
     mixed = outputs.get("stochastic", trained.classifier).members
+    if trained.kind == "thresholds" and trained.estimator is not None:
+        mixed = _linear(trained.estimator)
+        return joined([mixed, constants(mixed) or mixed])
     parts = [mixed, *(each.members for each in outputs.values() if each.members is not mixed)]
     alike = [part for part in parts if type(part) is type(mixed)]
     same = constants(mixed)
     return joined(alike if same is None else [*alike, same])
+
+
+def _linear(estimator: Any) -> Members:
+    """Thresholds on the score of a linear classifier as linear classifiers, which a folder can hold by themselves."""
+    line = Line.of(estimator.estimator_)
+    sign = 1.0 if estimator.classes_[1] == estimator.pos_label else -1.0
+    cuts = estimator.classifier_.members.cuts[0]
+    finite = cuts[np.isfinite(cuts)]
+    weights = np.repeat(sign * line.coef_.T, len(finite), axis=1)
+    return LinearMembers(np.vstack([weights, sign * line.intercept_ - finite]))
 
 
 def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[NDArray[np.float64], bool]:
@@ -156,7 +171,14 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
     decided = members.decide(X)
     distinct = np.unique(decided, axis=1, return_index=True)[1]
     columns = [decided[:, k].astype(np.int8) for k in distinct]
-    solution = eq.solve(problem, np.zeros((len(rows), 1)), rows.positive, rows.attributes, rows.weights, model=columns)
+    solution = eq.solve(
+        problem,
+        np.zeros((len(rows), 1)),
+        rows.positive,
+        attributes=rows.attributes,
+        sample_weight=rows.weights,
+        model=columns,
+    )
     mixture = solution.polish()
     places = {id(column): int(k) for column, k in zip(columns, distinct, strict=True)}
     found: Any = mixture.members

@@ -32,4 +32,10 @@ __all__ = [
     "save_checkpoint",
 ]
 
+
+def __dir__() -> list[str]:
+    """The public names alone."""
+    return list(__all__)
+
+
 del safetensors, torch  # here to be missed early; `equirate.torch.torch` is nobody's name

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from .._core.choices import AlgorithmName, Bounds, SurrogateName
 from .._core.errors import AlgorithmError, DataError
 from ..data.cells import Cells
 from ..data.examples import Examples
@@ -117,14 +118,14 @@ class RateGame:
         self,
         problem: Problem | Objective,
         y: ArrayLike,
+        *,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
-        *,
-        algorithm: str | Algorithm = "auto",
+        algorithm: AlgorithmName | Algorithm = "auto",
         lambda_step: Steps = LAMBDA_STEP,
         every: int | None = None,
-        surrogate: str | Surrogate | None = None,
-        bounds: str | None = None,
+        surrogate: SurrogateName | Surrogate | None = None,
+        bounds: Bounds | None = None,
         radius: float | None = None,
         held_out: ArrayLike | float | None = None,
         logit_adjusted: bool = False,

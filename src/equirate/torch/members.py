@@ -69,7 +69,7 @@ class TorchMembers(Members):
         found = self.states[k]
         return found if isinstance(found, dict) else found[0].states()[found[1]]
 
-    def scores(self, X: Any, attributes: Any = None) -> Scores:
+    def scores(self, X: Any, *, attributes: Any = None) -> Scores:
         """Scores of new examples (examples, networks)."""
         X = as_rows(X)
         module, n = self._module(), count_rows(X)
@@ -88,7 +88,7 @@ class TorchMembers(Members):
             raise DataError("the network's scores of these examples are NaN or infinite")
         return found
 
-    def decide(self, X: Any, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0."""
         return np.asarray(self.scores(X) > 0)
 

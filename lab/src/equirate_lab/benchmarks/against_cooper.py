@@ -93,7 +93,9 @@ def _rounds(ground: Ground, rival: Process, problem: eq.Problem, train: Part) ->
 
     def play(steps: Any, rounds: int) -> None:
         options = {"n_rounds": rounds, "record_every": settings.record_every, "bounds": "row"}
-        ground.solve(problem, train.X, train.y, train.attributes, theta_step=steps, lambda_step=steps, **options)
+        ground.solve(
+            problem, train.X, train.y, attributes=train.attributes, theta_step=steps, lambda_step=steps, **options
+        )
 
     lasting = (settings.short, settings.long)
     sides = {

@@ -120,4 +120,4 @@ def grid(ground: Ground, experiment: str, dataset: str, style: str) -> Measured:
 def _polished(bench: Bench, played: Played, solution: eq.Solution) -> eq.Classifier:
     """The best mixture of the iterates on training and validation rows together."""
     part = bench.both
-    return solution.on(part.X, part.y, part.attributes).for_problem(played.problem(bench, part)).polish()
+    return solution.on(part.X, part.y, attributes=part.attributes).for_problem(played.problem(bench, part)).polish()

@@ -30,7 +30,7 @@ def rows(job: dict[str, Any]) -> dict[str, Any]:
     def solve(X: Any, y: Any, group: Any, n_rounds: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)
-            eq.solve(problem, X, y, {GROUP: group}, n_rounds=n_rounds, theta_step=0.01, lambda_step=0.01)
+            eq.solve(problem, X, y, attributes={GROUP: group}, n_rounds=n_rounds, theta_step=0.01, lambda_step=0.01)
 
     solve(*made_up(1000, job["columns"]), 20)  # what is loaded at first use is not counted
     X, y, group = made_up(job["rows"], job["columns"])

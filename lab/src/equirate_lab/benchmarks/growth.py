@@ -63,7 +63,7 @@ def _round(ground: Ground, problem: eq.Problem, X: Any, y: Any, group: Any, note
     settings = ground.settings
 
     def play(rounds: int) -> None:
-        ground.solve(problem, X, y, {GROUP: group}, n_rounds=rounds, **options)
+        ground.solve(problem, X, y, attributes={GROUP: group}, n_rounds=rounds, **options)
 
     samples = interleaved(
         {OURS: lambda: 1e3 * per_round(play, settings.short, settings.long)}, settings.repetitions, ground.tell
@@ -89,7 +89,7 @@ def by_iterates(ground: Ground, experiment: str, size: int) -> Measured:
         return replace(solution)  # without what the solution has worked out already
 
     def judged() -> eq.Solution:
-        return solution.on(part.X, part.y, part.attributes)
+        return solution.on(part.X, part.y, attributes=part.attributes)
 
     work: dict[str, Callable[[], Any]] = {
         "shrink": lambda: fresh().shrink(),
@@ -114,7 +114,7 @@ def by_plug_in(ground: Ground, size: int) -> Measured:
     options = {"algorithm": "oracle", "model": model, "lambda_step": 0.01}
 
     def play(rounds: int) -> None:
-        ground.solve(problem, X, y, {GROUP: group}, n_rounds=rounds, **options)
+        ground.solve(problem, X, y, attributes={GROUP: group}, n_rounds=rounds, **options)
 
     sample = {OURS: lambda: 1e3 * per_round(play, settings.short, long)}
     samples = interleaved(sample, settings.slow_repetitions, ground.tell)

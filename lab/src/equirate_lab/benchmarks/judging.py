@@ -55,7 +55,10 @@ def iterate_values(problem: eq.Problem, part: Part, W: NDArray[Any]) -> tuple[Ar
     parts = [piece for c in problem.constraints if isinstance(c, eq.Constraint) for piece in c.split()]
 
     def values(what: Any) -> Array:
-        found = [what.evaluate(kinds[:, 0], share, {PROTECTED: kinds[:, 1]}, sizes) for share in shares]
+        found = [
+            what.evaluate(kinds[:, 0], share, attributes={PROTECTED: kinds[:, 1]}, sample_weight=sizes)
+            for share in shares
+        ]
         return np.array(found)[back.reshape(-1)]
 
     sign = -1.0 if problem.objective.sense == "maximize" else 1.0
@@ -89,9 +92,13 @@ def chosen(problem: eq.Problem, weights: NDArray[Any], split: Split) -> eq.Class
 
 def pair(problem: eq.Problem, probabilities: Any, part: Part) -> Pair:
     """Objective and largest signed violation of predictions on a part."""
-    given = (part.y, np.clip(probabilities, 0.0, 1.0), part.attributes)  # a sum of shares may be above 1 by rounding
-    violations = [c.evaluate(*given) for c in problem.constraints if isinstance(c, eq.Constraint)]
-    return float(problem.objective.expr.evaluate(*given)), float(max(violations, default=0.0))
+    given = (part.y, np.clip(probabilities, 0.0, 1.0))  # a sum of shares may be above 1 by rounding
+    violations = [
+        c.evaluate(*given, attributes=part.attributes) for c in problem.constraints if isinstance(c, eq.Constraint)
+    ]
+    return float(problem.objective.expr.evaluate(*given, attributes=part.attributes)), float(
+        max(violations, default=0.0)
+    )
 
 
 def reaches(found: Pair, target: Pair) -> bool:

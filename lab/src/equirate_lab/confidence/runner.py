@@ -36,9 +36,10 @@ class Fresh:
         probability = classifier.predict_pmf(data.X)[:, 1]
         counts = np.bincount(sort, minlength=4)
         mean = np.bincount(sort, weights=probability, minlength=4) / np.maximum(counts, 1)
-        given = (np.array([0, 1, 0, 1]), np.clip(mean, 0.0, 1.0), {"g": np.array([0, 0, 1, 1])}, counts.astype(float))
-        violations = [constraint.residual.evaluate(*given) for constraint in problem.constraints]
-        return float(problem.objective.expr.evaluate(*given)), float(max(violations))
+        given = (np.array([0, 1, 0, 1]), np.clip(mean, 0.0, 1.0))
+        cells: dict[str, Any] = {"attributes": {"g": np.array([0, 0, 1, 1])}, "sample_weight": counts.astype(float)}
+        violations = [constraint.residual.evaluate(*given, **cells) for constraint in problem.constraints]
+        return float(problem.objective.expr.evaluate(*given, **cells)), float(max(violations))
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def fit(problem: Problem, data: Data, method: str, seed: int) -> eq.RateClassifi
     estimator = eq.RateClassifier(problem.objective, list(problem.constraints), random_state=seed, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.NotSolvedWarning)
-        return estimator.fit(data.X, data.y, {"g": data.g})
+        return estimator.fit(data.X, data.y, sensitive_features={"g": data.g})
 
 
 def needed(problem: Problem) -> float:
@@ -154,7 +155,7 @@ def needed(problem: Problem) -> float:
         rows = np.flatnonzero(group == k)
         labels[rows[: round(base * len(rows))]] = 1
     told = eq.power(
-        list(problem.constraints), labels, {"g": group}, confidence=CONFIDENCE, power=POWER, rates=rates
+        list(problem.constraints), labels, attributes={"g": group}, confidence=CONFIDENCE, power=POWER, rates=rates
     ).constraints
     shares = []
     for part in told:

@@ -58,7 +58,7 @@ class Population:
         share = np.where(group == 1, self.group / self.n, 1 - self.group / self.n)
         share = share * np.where(label == 1, self.base, 1 - self.base) * (1 + label if self.weighted else 1)
         p = np.array([*self.rates, *(self.of_group or self.rates)])
-        return expr.evaluate(label, p, {"g": group}, share)
+        return expr.evaluate(label, p, attributes={"g": group}, sample_weight=share)
 
     @property
     def countable(self) -> bool:

@@ -113,7 +113,9 @@ def foretold(plan: Plan, samples: int, rng: np.random.Generator) -> Kept:
     for part in (group, ~group):  # the labels that are expected
         label[np.flatnonzero(part)[: round(population.base * part.sum())]] = 1
     rates = dict(zip(("fpr", "tpr"), population.rates, strict=True))
-    asked = eq.power(plan.at(0.05), label, {"g": group.astype(int)}, confidence=CONFIDENCE, power=POWER, rates=rates)
+    asked = eq.power(
+        plan.at(0.05), label, attributes={"g": group.astype(int)}, confidence=CONFIDENCE, power=POWER, rates=rates
+    )
     margin = asked.constraints[0].margin
     judge = _Judge(plan.at(margin), population)
     return Kept(plan.name, margin, float(np.mean([judge.draw(rng).verdict == "pass" for _ in range(samples)])))

@@ -86,7 +86,7 @@ class Bench:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
             solution = eq.solve(
-                problem, self.train.X, self.train.y, self.train.attributes, algorithm=algorithm, **options
+                problem, self.train.X, self.train.y, attributes=self.train.attributes, algorithm=algorithm, **options
             )
         if solution.interrupted:
             raise KeyboardInterrupt

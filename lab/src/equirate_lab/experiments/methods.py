@@ -50,7 +50,7 @@ Method = Callable[[Bench], Made]
 
 def predictor(classifier: eq.Classifier) -> Predictor:
     """A classifier as a predictor."""
-    return lambda part: classifier.positive_probability(part.X, part.attributes)
+    return lambda part: classifier.positive_probability(part.X, attributes=part.attributes)
 
 
 def as_printed(
@@ -73,7 +73,7 @@ def as_printed(
 
 def by_ranks(classifiers: Sequence[eq.Classifier], problem: eq.Problem, part: Part) -> int:
     """Which classifier the paper's ranking heuristic takes on a part."""
-    found = [classifier.evaluate(problem, part.X, part.y, part.attributes) for classifier in classifiers]
+    found = [classifier.evaluate(problem, part.X, part.y, attributes=part.attributes) for classifier in classifiers]
     sign = -1.0 if problem.objective.sense == "maximize" else 1.0
     objective = sign * np.array([values["objective"] for values in found])
     return eq.mixtures.best_index(objective, np.array([values["violations"] for values in found]).T)
@@ -188,7 +188,7 @@ def kld_polish(bench: Bench) -> Made:
     shrunk, _ = as_printed(bench, problem, solution, solution.shrink)
     columns = {"net": predictor(shrunk)}
     for name, part in (("polish", bench.validation), ("polish_both", bench.both)):
-        judged = solution.on(part.X, part.y, part.attributes).for_problem(kld_problem(bench, part))
+        judged = solution.on(part.X, part.y, attributes=part.attributes).for_problem(kld_problem(bench, part))
         columns[name] = predictor(judged.polish())
     return Made(columns)
 
@@ -246,7 +246,7 @@ def fmeasure_polish(bench: Bench) -> Made:
     shrunk, _ = as_printed(bench, problem, solution, solution.shrink)
     columns = {"net": predictor(shrunk)}
     for name, part in (("polish", bench.validation), ("polish_both", bench.both)):
-        columns[name] = predictor(solution.on(part.X, part.y, part.attributes).polish())
+        columns[name] = predictor(solution.on(part.X, part.y, attributes=part.attributes).polish())
     return Made(columns)
 
 
@@ -298,7 +298,7 @@ def table1_convex(bench: Bench, row: problems.Row) -> Made:
         ("surrogate", linear),
     ):
         solution = bench.solve(row.problem, name, net=True, **options)
-        columns[name] = predictor(solution.on(part.X, part.y, part.attributes).output())
+        columns[name] = predictor(solution.on(part.X, part.y, attributes=part.attributes).output())
     return Made(columns)
 
 
@@ -323,7 +323,7 @@ def table1_ratios(bench: Bench, row: problems.Row) -> Made:
 
 def on_both(bench: Bench, solution: eq.Solution) -> eq.Solution:
     """The iterates, judged on training and validation rows together."""
-    return solution.on(bench.both.X, bench.both.y, bench.both.attributes)
+    return solution.on(bench.both.X, bench.both.y, attributes=bench.both.attributes)
 
 
 def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_classifier", **options: Any) -> Made:
@@ -334,7 +334,7 @@ def rate_classifier(bench: Bench, problem: eq.Problem, column: str = "rate_class
     fitted = eq.RateClassifier(problem.objective, problem.constraints, random_state=bench.split.seed, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
-        fitted.fit(rows.X, rows.y, rows.attributes)
+        fitted.fit(rows.X, rows.y, sensitive_features=rows.attributes)
     _refuse_interrupted(fitted)
     return Made({column: lambda part: np.asarray(fitted.predict_pmf(part.X)[:, 1])})
 
@@ -346,9 +346,11 @@ def postprocess(bench: Bench, problem: eq.Problem) -> Made:
     part = bench.validation
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)  # the tables say what was reached
-        fitted.fit(part.X, part.y, part.attributes)
+        fitted.fit(part.X, part.y, sensitive_features=part.attributes)
     _refuse_interrupted(fitted)
-    return Made({"postprocess": lambda part: np.asarray(fitted.predict_pmf(part.X, part.attributes)[:, 1])})
+    return Made(
+        {"postprocess": lambda part: np.asarray(fitted.predict_pmf(part.X, sensitive_features=part.attributes)[:, 1])}
+    )
 
 
 def _refuse_interrupted(fitted: eq.RateClassifier | eq.RatePostprocessor) -> None:

@@ -73,9 +73,11 @@ def _pair_of(problem: eq.Problem) -> Callable[[Array, Part, float], tuple[float,
     """Objective and largest signed violation of a problem whose constraints are plain."""
 
     def pair(predictions: Array, part: Part, reference: float) -> tuple[float, float]:
-        given = (part.y, predictions, part.attributes)
-        violations = [c.evaluate(*given) for c in problem.constraints if isinstance(c, eq.Constraint)]
-        return float(problem.objective.expr.evaluate(*given)), max(violations, default=0.0)
+        given = (part.y, predictions)
+        violations = [
+            c.evaluate(*given, attributes=part.attributes) for c in problem.constraints if isinstance(c, eq.Constraint)
+        ]
+        return float(problem.objective.expr.evaluate(*given, attributes=part.attributes)), max(violations, default=0.0)
 
     return pair
 

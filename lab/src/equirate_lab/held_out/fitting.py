@@ -61,7 +61,7 @@ def frontier(task: dict[str, Any], data: dict[str, Any], seed: int) -> tuple[dic
     objective, constraints = PROBLEMS[task["problem"]](levels[0])
     clf = eq.RateClassifier(objective, constraints, random_state=seed)
     beyond = [level - levels[0] for level in levels]
-    found = clf.frontier(data["X"], data["y"], {"protected": data["group"]}, levels=beyond)
+    found = clf.frontier(data["X"], data["y"], sensitive_features={"protected": data["group"]}, levels=beyond)
     held = [row.get("objective_validation", row["objective_train"]) for row in found.table()]
     parts = {str(k): one.positive_probability(data["X"]) for k, one in enumerate(found.classifiers)}
     return {"held": held}, parts
@@ -75,7 +75,7 @@ def polished(task: dict[str, Any], data: dict[str, Any], seed: int) -> tuple[dic
         eq.Problem(objective, constraints),
         data["X"],
         data["y"],
-        {"protected": data["group"]},
+        attributes={"protected": data["group"]},
         n_rounds=task["columns"] // len(steps) ** 2,
         record_every=1,
         theta_step=steps,

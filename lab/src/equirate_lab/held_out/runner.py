@@ -225,9 +225,14 @@ def _times(plan: Plan, versions: Sequence[Version], folder: Path) -> list[Result
 def values(task: dict[str, Any], predicted: Array, rows: Rows) -> dict[str, float]:
     """Objective and largest violation (at least 0) of a task's problem on some rows."""
     objective, constraints = PROBLEMS[task["problem"]](task["level"])
-    given = (rows.y, predicted, rows.attributes)
-    violations = [part.evaluate(*given) for part in eq.Problem(objective, constraints).constraints]  # type: ignore[union-attr]
-    return {"objective": float(objective.expr.evaluate(*given)), "violation": float(max(0.0, *violations, 0.0))}
+    given = (rows.y, predicted)
+    violations = [
+        part.evaluate(*given, attributes=rows.attributes) for part in eq.Problem(objective, constraints).constraints
+    ]  # type: ignore[union-attr]
+    return {
+        "objective": float(objective.expr.evaluate(*given, attributes=rows.attributes)),
+        "violation": float(max(0.0, *violations, 0.0)),
+    }
 
 
 def asked(jobs: Sequence[Job], version: Version, folder: Path) -> list[Answer]:

@@ -42,7 +42,7 @@ def table(rows: int, columns: int, seed: int) -> tuple[Any, Any, Any]:
     return X, (score > 0.5).astype(np.int8), np.where(group, "a", "b")
 
 
-def played(*given: Any, rounds: int, every: int = EVERY) -> dict[str, float]:
+def played(*given: Any, attributes: Any = None, rounds: int, every: int = EVERY) -> dict[str, float]:
     """Seconds of a round: by the clock, without the time in which others had the cores, and of this process's own."""
     clock, free, own = [], [], []
 
@@ -51,7 +51,16 @@ def played(*given: Any, rounds: int, every: int = EVERY) -> dict[str, float]:
         free.append(clock[-1] - _waited())
         own.append(time.process_time())
 
-    eq.solve(PROBLEM, *given, n_rounds=rounds, record_every=every, theta_step=STEPS, lambda_step=STEPS, progress=told)
+    eq.solve(
+        PROBLEM,
+        *given,
+        attributes=attributes,
+        n_rounds=rounds,
+        record_every=every,
+        theta_step=STEPS,
+        lambda_step=STEPS,
+        progress=told,
+    )
     times = {"clock": clock, "free": free, "own": own}
     return {name: float(np.median(np.diff(each) / every)) for name, each in times.items()}
 
@@ -68,7 +77,7 @@ def a_round(job: dict[str, Any]) -> dict[str, Any] | None:
     """A round of this process's share of the rows, and an all-reduce of what a round sends."""
     rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     X, y, group = table(job["rows"] // size, job["columns"], rank)
-    found: dict[str, Any] = played(X, y, {"group": group}, rounds=job["rounds"])
+    found: dict[str, Any] = played(X, y, attributes={"group": group}, rounds=job["rounds"])
     numbers = (job["columns"] + 1 + CELLS) * len(STEPS) ** 2
     found.update(bytes=8 * numbers, reduces=_reduced((1, numbers, MANY), job["repetitions"]) if size > 1 else [])
     return found if rank == 0 else None
@@ -135,7 +144,9 @@ def from_memory(job: dict[str, Any]) -> dict[str, Any]:
         X[:, k] = file.column(name).to_numpy()
     y, group = (file.column(name).to_numpy() for name in ("y", "group"))
     del file
-    return _watched(lambda: dict(played(X, y, {"group": group.astype(str)}, rounds=job["rounds"], every=job["every"])))
+    return _watched(
+        lambda: dict(played(X, y, attributes={"group": group.astype(str)}, rounds=job["rounds"], every=job["every"]))
+    )
 
 
 def _watched(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -171,7 +182,7 @@ def fitted(job: dict[str, Any]) -> dict[str, Any] | None:
         killer.daemon = True  # a fit that was faster than the kill is over
         killer.start()
     with eqd.processes(every=0.2):
-        classifier = estimator(job["rounds"]).fit(X, y, {"group": group})
+        classifier = estimator(job["rounds"]).fit(X, y, sensitive_features={"group": group})
     return {"digest": digest(classifier), "seconds": time.perf_counter() - begun} if rank == 0 else None
 
 

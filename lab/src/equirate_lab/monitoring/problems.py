@@ -67,7 +67,9 @@ class Problem:
         group, label = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
         weight = np.where(group == 1, SHARE, 1 - SHARE) * np.where(label == 1, BASE, 1 - BASE)
         p = self._at(shift)[group, label]
-        return self.constraint.evaluate(label, p, {"sex": np.where(group == 1, "F", "M")}, weight)
+        return self.constraint.evaluate(
+            label, p, attributes={"sex": np.where(group == 1, "F", "M")}, sample_weight=weight
+        )
 
     def draw(self, rng: np.random.Generator, rows: int, violation: float) -> Rows:
         """Draw rows."""

@@ -71,7 +71,9 @@ def _certified(problem: Problem, stream: Rows, day: int, whole: bool) -> int | N
     level = 1 - (1 - CONFIDENCE) / looks
     for end in range(day, len(stream.label) + 1, day):
         part = stream.take(slice(0 if whole else end - day, end))
-        found = eq.certify(problem.constraint, part.label, part.predicted, {"sex": part.sex}, confidence=level)
+        found = eq.certify(
+            problem.constraint, part.label, part.predicted, attributes={"sex": part.sex}, confidence=level
+        )
         if found.verdict == "fail":
             return end
     return None

@@ -67,7 +67,7 @@ def widths(sizes: tuple[int, ...] = (1000, 10_000, 100_000)) -> dict[str, list[f
         predicted = np.where(y, rng.random(size) < 0.7, rng.random(size) < 0.2)
         for name, constraint in WIDTHS.items():
             (always,) = eq.Monitor(constraint).update(predicted, y, attributes={"sex": sex}).status()
-            (once,) = eq.certify(constraint, y, predicted, {"sex": sex}, confidence=0.975)
+            (once,) = eq.certify(constraint, y, predicted, attributes={"sex": sex}, confidence=0.975)
             found[name].append((always.upper - always.lower) / (once.high - once.low))
     return found
 

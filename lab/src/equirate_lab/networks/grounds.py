@@ -95,7 +95,7 @@ def judged(classifier: eq.Classifier, problem: eq.Problem, ground: Ground) -> di
     """Objective, largest violation (at least 0) and error on training and test rows."""
     found = {}
     for name, (X, y, attributes) in (("train", ground.train), ("test", ground.test)):
-        values = classifier.evaluate(problem, X, y, attributes)
-        error = classifier.evaluate(eq.error_rate(), X, y, attributes)
+        values = classifier.evaluate(problem, X, y, attributes=attributes)
+        error = classifier.evaluate(eq.error_rate(), X, y, attributes=attributes)
         found[name] = [float(values["objective"]), max(0.0, *map(float, values["violations"])), float(error)]
     return found

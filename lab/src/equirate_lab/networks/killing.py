@@ -39,7 +39,8 @@ def _fitted(rows: int, folder: Path | None) -> eq.Solution:
     model = TorchModel(two_layers(here.width), batch_size=64, epochs=10, averaging=0.2, checkpoint=folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)
-        return eq.solve(problem("f1", here.limit), *here.train, model=model, record_every=4)
+        X, y, attributes = here.train
+        return eq.solve(problem("f1", here.limit), X, y, attributes=attributes, model=model, record_every=4)
 
 
 def _told(solution: eq.Solution) -> dict[str, Any]:

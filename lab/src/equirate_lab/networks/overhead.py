@@ -96,7 +96,9 @@ def _equirate(train: Part, test: Part, size: int, epochs: int, seed: int, held_o
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)
-        solution = eq.solve(PROBLEM, rows[0], rows[1], {"women": rows[2]}, model=model, seeds=[seed], referee=referee)
+        solution = eq.solve(
+            PROBLEM, rows[0], rows[1], attributes={"women": rows[2]}, model=model, seeds=[seed], referee=referee
+        )
     seconds = time.process_time() - begin
     mixture = solution.polish()
     chosen = others if held_out else rows
@@ -117,9 +119,9 @@ def _rival(environments: Environments, side: str, train: Part, test: Part, size:
 
 
 def _quality(predicted: Any, test: Part) -> Result:
-    given = (test[1], predicted.astype(float), {"women": test[2]})
+    given, women = (test[1], predicted.astype(float)), {"women": test[2]}
     gap = eq.tpr(~WOMEN) - eq.tpr(WOMEN)
-    return {"error": eq.error_rate().evaluate(*given), "gap": gap.evaluate(*given)}
+    return {"error": eq.error_rate().evaluate(*given), "gap": gap.evaluate(*given, attributes=women)}
 
 
 def make_tables(lines: Lines) -> list[Table]:

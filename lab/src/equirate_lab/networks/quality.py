@@ -48,7 +48,8 @@ def fitted(here: Ground, asked: eq.Problem, seed: int, record_every: int | None 
     model = TorchModel(two_layers(here.width), **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", eq.EquirateWarning)
-        solution = eq.solve(asked, *here.train, model=model, seeds=[seed], record_every=record_every)
+        X, y, attributes = here.train
+        solution = eq.solve(asked, X, y, attributes=attributes, model=model, seeds=[seed], record_every=record_every)
         mixture = solution.polish()
     found: Result = judged(mixture, asked, here)
     return {**found, "members": len(mixture.weights), "iterates": len(solution.columns)}

@@ -35,7 +35,7 @@ RECORDED = 3
 """Rounds from one recorded network to the next: where parity is bought with the others' F-measure, it falls steeply."""
 _WORD = re.compile(r"[a-z']+")
 LINEAR = {"kl": (0.087, 1.10), "f1": (0.853, 0.05)}
-"""The linear model's means over five splits, on an embedding of the same text (docs/reproduction.md)."""
+"""The linear model's means over five splits, on an embedding of the same text (lab/results/reproduction.md)."""
 
 
 class Bag(torch.nn.Module):
@@ -97,8 +97,16 @@ def _trained(seed: int, epochs: int, rows: int | None) -> Result:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", eq.EquirateWarning)
             others = (validation.X, validation.y, validation.attributes)
-            given = (train.X, train.y, train.attributes)
-            solution = eq.solve(problem, *given, model=model, seeds=[seed], referee=others, record_every=RECORDED)
+            solution = eq.solve(
+                problem,
+                train.X,
+                train.y,
+                attributes=train.attributes,
+                model=model,
+                seeds=[seed],
+                referee=others,
+                record_every=RECORDED,
+            )
             return solution.polish()
 
     free = mixture(eq.Problem(eq.minimize(eq.error_rate())))

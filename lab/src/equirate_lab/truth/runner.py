@@ -164,7 +164,7 @@ def _classified(case: Case) -> dict[str, Any]:
 
 def _polished(case: Case) -> dict[str, Any]:
     ground = case.ground
-    solution = eq.solve(case.written(), ground.X, ground.y, ground.attributes)
+    solution = eq.solve(case.written(), ground.X, ground.y, attributes=ground.attributes)
     classifier = solution.polish()
     made = _values(case, classifier.positive_probability(ground.X))
     return {**made, **_said(solution.status)}
