@@ -36,7 +36,7 @@ def test_a_deterministic_output_that_was_not_tested_is_not_called_certified():
 
 def test_statuses_say_what_they_speak_of():
     problem = eq.Problem(eq.minimize(eq.error_rate()), [PARITY])
-    solution = eq.solve(problem, X, Y, PEOPLE)
+    solution = eq.solve(problem, X, Y, attributes=PEOPLE)
     assert ("the mixture" in str(solution.status)) == (len(solution.polish().weights) > 1)
 
 
@@ -55,10 +55,10 @@ def test_bounds_end_where_they_are_possible():
     y, decided = np.array([0, 1] * 6), np.array([0, 1] * 6)
     people = {"g": np.array([0, 0, 1, 1] * 3)}
     gap = abs(eq.tpr(eq.attr("g") == 0) - eq.tpr(eq.attr("g") == 1)) <= 0.05
-    one = eq.certify(gap, y, decided, people)[0]
+    one = eq.certify(gap, y, decided, attributes=people)[0]
     assert one.low == pytest.approx(-0.05)
     assert one.high <= 0.95
-    rate = eq.certify(eq.recall() >= 0.7, y, decided, people)[0]
+    rate = eq.certify(eq.recall() >= 0.7, y, decided, attributes=people)[0]
     assert rate.low >= 0.7 - 1.0 - 1e-12
 
 

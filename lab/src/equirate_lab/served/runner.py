@@ -66,17 +66,17 @@ def fitted(table: CategoryTable, sample: Drawn, fresh: Drawn, confidence: float 
         "met": bool(status.feasible),
         "certified": status.certified,
         "own": own,
-        "told": max(row["violation"] for row in told["constraints"]),
+        "told": max(row.violation for row in told.constraints),
         "status": status.violation,
         "fresh": violation(classifier.problem_, fresh, classifier.predict(fresh.X)),
-        "objective": float(objective.expr.evaluate(fresh.y, classifier.predict(fresh.X), fresh.group)),
+        "objective": float(objective.expr.evaluate(fresh.y, classifier.predict(fresh.X), attributes=fresh.group)),
         "seconds": seconds,
     }
 
 
 def violation(problem: eq.Problem, rows: Drawn, decided: Any) -> float:
     """The largest signed violation of decisions."""
-    found = [constraint.residual.evaluate(rows.y, decided, rows.group) for constraint in problem.constraints]
+    found = [constraint.residual.evaluate(rows.y, decided, attributes=rows.group) for constraint in problem.constraints]
     return float(max(found))
 
 
