@@ -15,7 +15,7 @@ y = (X[:, 0] + X[:, 1] + 0.5 * (group == "a") + 0.5 * rng.normal(size=1000) > 0.
 
 a = eq.attr("group") == "a"
 problem = eq.Problem(eq.minimize(eq.error_rate()), [abs(eq.positive_rate(a) - eq.positive_rate(~a)) <= 0.03])
-game = RateGame(problem, y, attributes={"group": group})
+game = RateGame(problem, y, attributes={"group": group}, held_out=0.25)  # judged on rows that it is not trained on
 
 
 class Rates(torch.nn.Module):

@@ -32,7 +32,7 @@ problem = eq.Problem(eq.maximize(eq.f1()), [abs(gap) <= 0.02])
 # ``game(scores, index)`` is an ordinary loss, and ``game.step()`` moves the multipliers.
 module = torch.nn.Sequential(torch.nn.Linear(5, 32), torch.nn.ReLU(), torch.nn.Linear(32, 1))
 optimizer = torch.optim.Adam(module.parameters(), lr=3e-3)
-game = RateGame(problem, y, attributes=people)
+game = RateGame(problem, y, attributes=people, held_out=0.25)
 course = []
 for _epoch in range(15):
     for index in torch.randperm(n).split(64):

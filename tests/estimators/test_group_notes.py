@@ -31,13 +31,13 @@ def test_groups_left_out_are_named_everywhere(tmp_path):
     assert clf.status_.certified
     assert text in clf.certification_.sentence
     assert text in clf.status_.certificate
-    report = clf.report(X, Y, PEOPLE)
+    report = clf.report(X, Y, sensitive_features=PEOPLE)
     assert report.verdict.endswith(f"; {text}.")
     assert text in report.to_dict()["sentence"]
     clf.save(tmp_path / "model.equirate")
     again = eq.load(tmp_path / "model.equirate")
     assert text in again.notes_
-    assert text in again.report(X, Y, PEOPLE).verdict
+    assert text in again.report(X, Y, sensitive_features=PEOPLE).verdict
     assert text in again.certification_.sentence
 
 

@@ -71,7 +71,7 @@ def test_three_rows_the_status_is_true_of_predict(confidence):
     ).fit(THREE, LABELS)
     assert clf.status_.feasible
     assert clf.predict(THREE).mean() <= 0.201
-    assert clf.evaluate(THREE, LABELS)["positive_rate"] == clf.predict(THREE).mean()
+    assert clf.evaluate(THREE, LABELS).positive_rate == clf.predict(THREE).mean()
     # every function of three rows whose positive rate is at most 0.2 predicts 0 for everybody
     shares = np.bincount(DEPARTMENT) / 3000
     assert [d for d in product((0, 1), repeat=3) if 0 < shares @ d <= 0.2] == []
@@ -95,7 +95,7 @@ def test_constraints_met_is_true_of_predict(sizes, confidence):
         assert clf.status_.objective == pytest.approx(np.mean(decided != y))
     told = clf.evaluate(X, y, sensitive_features=people)
     by_hand = Evaluation.of(clf.problem_, clf._judged(X, y, people).examples, decided.astype(float))
-    assert told == by_hand.as_dict()
+    assert told == by_hand
     certificates = clf.certify(X, y, sensitive_features=people)
     assert max(c.violation for c in certificates) == pytest.approx(gap(decided, people) - 0.05)
     score = eq.scorer(eq.minimize(eq.error_rate()), PARITY, penalty=0)
@@ -152,7 +152,7 @@ def test_files_keep_what_is_served(tmp_path):
     few = slice(0, 5)  # distinct by chance: what is known from training counts
     people_few = {"group": np.array(["a", "b", "a", "b", "a"])}
     y_few = np.array([0, 1, 0, 1, 1])
-    assert again.evaluate(X[few], y_few, people_few)["objective"] == pytest.approx(
+    assert again.evaluate(X[few], y_few, sensitive_features=people_few).objective == pytest.approx(
         np.mean(clf.predict(X[few]) != y_few)
     )
     # no training rows in the file
@@ -162,7 +162,7 @@ def test_files_keep_what_is_served(tmp_path):
 def test_a_frontier_speaks_of_what_is_served():
     X, y, people = table(3000, (6, 4), 4)
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), PARITY, random_state=1)
-    found = clf.frontier(X, y, people, levels=[0.0, 0.1], test=(X, y, people))
+    found = clf.frontier(X, y, sensitive_features=people, levels=[0.0, 0.1], test=(X, y, people))
     assert "predict(X)" in str(found)
     for k in (0, 1):
         decided = found.decided(k, X)
@@ -185,7 +185,7 @@ def test_distinct_rows_are_as_before():
     assert "served" not in clf._outputs
     assert clf.salt_ == int(stream("salt", 3).integers(2**63))
     expected = clf._outputs["stochastic"].positive_probability(X)
-    assert clf.evaluate(X, y, {"group": group})["positive_rate"] == pytest.approx(expected.mean())
+    assert clf.evaluate(X, y, sensitive_features={"group": group}).positive_rate == pytest.approx(expected.mean())
 
 
 # -- thresholds ---------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_thresholds_on_scores_that_repeat(confidence, tmp_path):
     if confidence is None:
         assert post.status_.feasible == (gap(decided, people) <= 0.051)
         assert post.train_.objective == pytest.approx(np.mean(decided != y))
-    assert post.evaluate(scores, y, people)["objective"] == pytest.approx(np.mean(decided != y))
+    assert post.evaluate(scores, y, sensitive_features=people).objective == pytest.approx(np.mean(decided != y))
     post.save(tmp_path / "post.equirate")
     again, key = eq.load(tmp_path / "post.equirate"), np.arange(len(y))
     assert (again.predict(scores) == decided).all()

@@ -198,14 +198,14 @@ def passing(n: int, runs: int, rng: np.random.Generator) -> float:
     constraint = eq.tpr(eq.attr("sex") == "F") >= eq.tpr(eq.attr("sex") == "M") - 0.1
     sex = np.repeat(["F", "M"], [n, 20 * n])
     y = np.ones(21 * n, dtype=int)
-    found = [eq.certify(constraint, y, rng.random(21 * n) < 0.8, {"sex": sex}).verdict for _ in range(runs)]
+    found = [eq.certify(constraint, y, rng.random(21 * n) < 0.8, attributes={"sex": sex}).verdict for _ in range(runs)]
     return found.count("pass") / runs
 
 
 def test_how_many_would_do_is_what_simulation_says() -> None:
     y, sex = np.ones(21 * 20, dtype=int), np.repeat(["F", "M"], [20, 400])
     constraint = eq.tpr(eq.attr("sex") == "F") >= eq.tpr(eq.attr("sex") == "M") - 0.1
-    (told,) = eq.power(constraint, y, {"sex": sex}).constraints
+    (told,) = eq.power(constraint, y, attributes={"sex": sex}).constraints
     assert told.certifiable is False
     assert told.needed is not None
     rng = np.random.default_rng(0)
@@ -216,7 +216,7 @@ def test_how_many_would_do_is_what_simulation_says() -> None:
 def test_impossible_numbers_are_not_printed() -> None:
     y, sex = np.ones(63, dtype=int), np.repeat(["F", "M"], [3, 60])
     constraint = eq.tpr(eq.attr("sex") == "F") >= eq.tpr(eq.attr("sex") == "M") - 0.1
-    few = eq.power(constraint, y, {"sex": sex}).constraints[0]
+    few = eq.power(constraint, y, attributes={"sex": sex}).constraints[0]
     precise = eq.power(eq.precision() >= 0.7, np.array([1, 0, 1, 0, 0]), rates={"tpr": 0.9, "fpr": 0.05}).constraints[0]
     for told in (few, precise):
         assert told.certifiable is not True
@@ -225,7 +225,7 @@ def test_impossible_numbers_are_not_printed() -> None:
     assert few.most == pytest.approx(1.1)
     assert precise.most == pytest.approx(0.3)
     equal = abs(eq.tpr(eq.attr("sex") == "F") - eq.tpr(eq.attr("sex") == "M")) <= 0.05
-    assert "or 1." not in str(eq.power(equal, y, {"sex": sex}).constraints[0])
+    assert "or 1." not in str(eq.power(equal, y, attributes={"sex": sex}).constraints[0])
 
 
 def test_reasons_are_those_of_power() -> None:
@@ -240,4 +240,4 @@ def test_reasons_are_those_of_power() -> None:
         clf.fit(X, y, sensitive_features={"sex": sex})
     told = clf.certification_
     assert told.reasons == told.power
-    assert told.power == tuple(map(str, eq.power([constraint], y, {"sex": sex}).constraints))
+    assert told.power == tuple(map(str, eq.power([constraint], y, attributes={"sex": sex}).constraints))

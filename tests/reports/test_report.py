@@ -411,8 +411,9 @@ def test_the_text_of_a_frontier() -> None:
     assert repr(found) == text
     assert text.startswith("maximize(f1())\n")
     lines = text.splitlines()
-    assert len(lines) == 1 + 2 + len(LEVELS)
-    for row, line in zip(found.table(), lines[3:], strict=True):
+    assert len(lines) == 1 + 2 + len(LEVELS) + 1
+    assert lines[-1] == "numbers are of the mixture: expected rates over its draws"
+    for row, line in zip(found.table(), lines[3:-1], strict=True):
         assert line.split() == [f"{row['level']:+.4g}", *(f"{v:.4f}" for k, v in row.items() if k != "level")]
 
 

@@ -269,3 +269,20 @@ def test_ordinary_losses_need_the_inputs_at_the_end():
 def test_bad_settings_are_refused(settings, error, message):
     with pytest.raises(error, match=message):
         game_of(**settings)
+
+
+def test_the_status_says_on_which_rows():
+    trained, module = game_of(), network()
+    train(trained, module, 5)
+    trained.finish(module, X)
+    assert "rows that the module was trained on" in str(trained.status)
+    assert any("held_out" in line for line in trained.status.advice)
+    held, module = game_of(held_out=0.25), network()
+    train(held, module, 5)
+    held.finish(module, X)
+    share = (held.cells.weights > 0).mean()
+    assert share == pytest.approx(0.25, abs=0.02)
+    assert not ((held.cells.weights > 0) & (held.trained.weights > 0)).any()
+    assert "held-out rows" in str(held.status)
+    with pytest.raises(eq.DataError, match="between 0 and 1"):
+        game_of(held_out=1.5)

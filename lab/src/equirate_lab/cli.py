@@ -351,6 +351,25 @@ def coverage(
 
 
 @app.command()
+def served(
+    fits: Annotated[int, typer.Option(min=0, help="Fits of each table; 0: those in the file.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    fresh: Annotated[int, typer.Option(min=1000, help="Fresh rows to judge on.")] = 200_000,
+    out: Annotated[Path, typer.Option(help="Where every fit goes; a run that was interrupted goes on there.")] = Path(
+        "build/served"
+    ),
+) -> None:
+    """Compare what is said of tables of categories, whose rows repeat, with the decisions that are served."""
+    from . import served as measured
+    from .experiments import show
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    show(measured.make_tables(measured.run(fits, seed, out, fresh=fresh, tell=tell)), sys.stdout)
+
+
+@app.command()
 def confidence(
     samples: Annotated[
         int, typer.Option(min=0, help="Samples of each problem (twice as many for some); 0: those in the files.")

@@ -17,6 +17,7 @@ from ..game.classifiers import Classifier
 from ..game.loop import Moment
 from ..game.progress import ProgressLine
 from ..game.solution import Solution, Status
+from ..game.status import MIXTURE
 from ..language.expressions import Constraint
 from ..mixtures import PENALTY, Columns, Cut, best_priced, shrink_weights, values
 from ..problem.problem import Problem
@@ -158,6 +159,7 @@ def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Sta
         feasible=feasible,
         gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
         advice=advice,
+        speaks_of="" if classifier.is_deterministic else MIXTURE,
     )
 
 

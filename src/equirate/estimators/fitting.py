@@ -34,7 +34,6 @@ from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.solving import solve_on
-from ..game.status import MIXTURE
 from ..judge.certification import Certification
 from ..judge.certify import check_confidence
 from ..language.parity import attributes_in
@@ -456,8 +455,6 @@ class Training:
         single = self._single(chooser, mixture, sample)
         made = {"stochastic": mixture, "deterministic": single}
         statuses = {name: status_of(chooser, found, sample) for name, found in made.items()}
-        if not mixture.is_deterministic:
-            statuses["stochastic"] = replace(statuses["stochastic"], speaks_of=MIXTURE)
         salt = None
         if self.draws is not None:
             alone = chooser.best_single() if isinstance(self.settings.model, Thresholds) else single

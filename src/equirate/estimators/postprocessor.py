@@ -32,7 +32,6 @@ from ..game.classifiers import Classifier, hashed_uniform
 from ..game.options import Options
 from ..game.solution import Solution
 from ..game.solving import solve_on
-from ..game.status import MIXTURE
 from ..judge.evaluation import Evaluation
 from ..judge.spread import clusters_of
 from ..language.parity import attributes_in
@@ -302,8 +301,6 @@ class RatePostprocessor(Judged):
         self.repeats_ = "served" in outcome.outputs
         kind = "served" if self.repeats_ else "stochastic"
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
-        if not self.repeats_ and not classifier.is_deterministic:
-            status = replace(status, speaks_of=MIXTURE)
         self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
         if self.repeats_ and hashes is not None and outcome.salt is not None:

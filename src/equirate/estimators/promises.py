@@ -168,6 +168,14 @@ def of_thresholds(
     return promised(training, chooser, chosen(training, chooser), time.monotonic() - began)
 
 
+def certification_of(status: Status, said: Certification | None) -> Certification | None:
+    """The certificate of what predicts: an output that was not tested itself has none, and says why."""
+    if said is None or status.certified or not said.certified:
+        return said
+    reasons = tuple(line for line in status.advice if line.startswith("not certified"))
+    return replace(said, certified=False, reasons=reasons)
+
+
 def _uncertain(status: Status, advice: str, said: Certification) -> Status:
     sentence = said.sentence if not said.certified else ""
     return replace(status, certified=False, advice=(*status.advice, advice), certificate=sentence)

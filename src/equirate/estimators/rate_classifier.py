@@ -46,7 +46,7 @@ from .frontier import Frontier, plot_history, trace
 from .group_notes import costly, left_out, with_notes
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
-from .promises import chosen, promised
+from .promises import certification_of, chosen, promised
 from .provenance import keep_provenance
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .reporting import UNCONSTRAINED
@@ -363,7 +363,6 @@ class RateClassifier(Judged):
         self.problem_ = training.problem
         self._outputs = {name: training.served(each) for name, each in outcome.outputs.items()}
         self._statuses, self.margin_ = outcome.statuses, outcome.margin
-        self.certification_ = outcome.certification
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
@@ -379,6 +378,7 @@ class RateClassifier(Judged):
             for name, each in outcome.outputs.items()
             for salt in [outcome.salt if name == "served" else None]
         }
+        self.certification_ = certification_of(self.status_, outcome.certification)
         self._tell()
 
     @property
@@ -535,6 +535,7 @@ class RateClassifier(Judged):
         for name in ("_outputs", "_end", "_statuses", "_evaluations"):
             setattr(copy, name, getattr(self, name))
         copy.output = "deterministic"
+        copy.certification_ = certification_of(copy.status_, copy.certification_)
         return copy
 
     def _features(self, X: Any) -> Any:

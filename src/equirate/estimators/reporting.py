@@ -8,7 +8,6 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ from sklearn.base import BaseEstimator
 from .._core.errors import DataError
 from ..data.examples import Examples, to_numpy
 from ..data.sample import Sample
-from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.card import DRAWS
@@ -123,17 +121,9 @@ def _head(estimator: Judged) -> dict[str, Any]:
         "notes": tuple(estimator.notes_),
         "positive_label": shown_label(estimator._positive()),
         "course": Course.of(history) if history and len(history["round"]) else None,
-        "certification": _certification(estimator),
+        "certification": getattr(estimator, "certification_", None),
         "uncovered": tuple(getattr(estimator, "uncovered_", ())),
     }
-
-
-def _certification(estimator: Judged) -> Certification | None:
-    """The certificate of what predicts: one classifier made of a certified mixture has none."""
-    found: Certification | None = getattr(estimator, "certification_", None)
-    if found is None or estimator.status_.certified or not found.certified:
-        return found
-    return replace(found, certified=False, reasons=())
 
 
 def baseline_of(

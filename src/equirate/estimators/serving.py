@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import InfeasibleError
-from .._core.hashing import Hashes, row_hashes, salted, uniform
+from .._core.hashing import Hashes, mixed, row_hashes, salted, uniform
 from .._core.peers import peers
 from .._core.seeds import stream
 from ..data.cells import Cells
@@ -168,23 +168,24 @@ def best_salt(
 
     ``sample`` and ``draws`` are of the rows of the solution's table.
     """
-    if mixture.is_deterministic:
-        return _alone(solution, mixture, sample, draws, margins)
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     apart = np.flatnonzero(decided.any(axis=1) & ~decided.all(axis=1))
+    if not len(apart):
+        return _alone(solution, mixture, sample, draws, margins)
     fixed = cells.sums(np.asarray(decided.all(axis=1))[:, None])
-    distinct, place = np.unique(draws.hashes[apart], return_inverse=True)
-    adder: Any = cells.adder[:, apart]
-    picked = decided[apart]
-    rows, step = np.arange(len(apart)), max(_BLOCK // max(len(apart), 1), 1)
+    hashes, picked, adder = draws.hashes[apart], decided[apart], cells.adder[:, apart]
+    if not mixture.members.needs_attributes:  # equal rows are decided alike: one of each will do
+        hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+        together = sp.csr_array((np.ones(len(apart)), (np.arange(len(apart)), place.reshape(-1))))
+        picked, adder = picked[first], adder @ together
+    salts = np.array(draws.salts, dtype=np.uint64)
+    step = max(_BLOCK // max(len(hashes), 1), 1)
     sums = []
-    for start in range(0, len(draws.salts), step):
-        chosen = [
-            picked[rows, mixture.drawn(uniform(salted(distinct, salt)))[place.reshape(-1)]]
-            for salt in draws.salts[start : start + step]
-        ]
-        sums.append(adder @ np.stack(chosen, axis=1).astype(float))
+    for start in range(0, len(salts), step):
+        some = salts[start : start + step]
+        member = mixture.drawn(uniform(mixed(mixed(hashes[:, None] ^ some) + some)))  # as `salted` does it
+        sums.append(adder @ np.take_along_axis(picked, member, axis=1).astype(float))
     objective, violation = _values(solution, fixed + np.concatenate(sums, axis=1), margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
     return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))

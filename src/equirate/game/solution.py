@@ -32,7 +32,7 @@ from .column_generation import Course
 from .infeasible import Conflict, conflict_of, least_broken
 from .loop import Rules
 from .record import Record
-from .status import COLUMNS, EVERYTHING, Status
+from .status import COLUMNS, EVERYTHING, MIXTURE, Status
 
 __all__ = ["Play", "Solution", "Status", "describe"]
 
@@ -404,6 +404,7 @@ class Solution:
             conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
             smallest_tolerance=None if conflict is None else conflict.tolerance,
             conflict_over=None if conflict is None else conflict.over,
+            speaks_of="" if best.is_deterministic else MIXTURE,
         )
 
     def _bound(self, best: Classifier) -> tuple[float | None, str | None]:

@@ -210,7 +210,8 @@ class _Judged:
 
     def certificate(self, constraint: Constraint, asked: float, above: float, below: float, method: str) -> Certificate:
         worst = max(self.parts, key=lambda part: part.value)
-        low, high = self.low(below), self.high(above)
+        possible = constraint.residual.interval
+        low, high = max(self.low(below), possible.lo), min(self.high(above), possible.hi)
         verdict = "pass" if high <= 0 else "fail" if low > ROUNDING else "cannot tell"
         return Certificate(repr(constraint), worst.value, worst.error, low, high, asked, verdict, method)
 

@@ -117,7 +117,8 @@ def price(report: Report) -> str:
     better = (ours - theirs) * (1 if report.maximising else -1)
     name, beside = report.objective, f"{report.baseline.name} has {number(theirs)}"
     broken = [row.violation for row in report.baseline.evaluation.constraints if row.violation > LIMIT]
-    breaks = " and keeps every constraint here too"
+    kept = all(row.violation <= LIMIT for row in report.last.constraints)
+    breaks = f" and keeps every constraint here{' too' if kept else ''}"
     if broken:
         worst = f"{'by' if len(broken) == 1 else 'the worst by'} {number(max(broken))}"
         breaks = f", but breaks {_of(len(broken), len(report.last.constraints))} ({worst})"
@@ -145,7 +146,13 @@ def certificate(report: Report) -> tuple[str, ...]:
     if found is None:
         return ()
     made = "" if found.provenance is None else found.provenance.sentence
-    return tuple(part for part in (found.sentence, found.price, made) if part)
+    unsure = ""
+    if found.certified and fresh(report) and outcome(report.last) == "cannot tell":
+        unsure = (
+            f"The certificate is of the {people(found.examples)} rows of its own test; those of the "
+            f"{list(report.parts)[-1]} part alone are too few, or vary too much, to say so again."
+        )
+    return tuple(part for part in (found.sentence, unsure, found.price, made) if part)
 
 
 def positive(report: Report) -> str:

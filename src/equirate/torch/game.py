@@ -17,14 +17,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.choices import AlgorithmName, Bounds, SurrogateName
 from .._core.errors import AlgorithmError, DataError
+from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.sample import Sample
+from ..data.splits import measurable, split_by_cell
 from ..game.algorithms import Algorithm, choose
 from ..game.classifiers import Classifier
 from ..game.loop import Game, Turn
 from ..game.options import Options, Steps
 from ..game.record import Record
 from ..game.solution import Play, Solution, Status
+from ..game.status import MIXTURE
 from ..game.theory import damped_steps
 from ..models.contract import Array, Batch, Choice, Learner, Members, Pace, Rows, Seen
 from ..players.surrogates import Surrogate
@@ -40,6 +43,10 @@ from .model import DAMPING, LAMBDA_REACH, PATIENCE, UNITS
 from .sampling import StratifiedSampler, check_size
 from .snapshots import Shelf, Snapshot, copied, in_memory
 
+TRAINED_ON = (
+    "the constraints were judged on rows that the module was trained on, and may be kept less well on others: "
+    "held_out=0.25 judges them on rows that it was not trained on"
+)
 REMEMBERED = (
     "the rates are of remembered predictions, each as old as the last batch with its row: give finish the inputs X for "
     "exact ones"
@@ -71,8 +78,10 @@ class RateGame:
     surrogate, bounds, radius
         As in `equirate.solve`.
     held_out
-        Rows (a mask, or row numbers) that the module is not trained on and that the multipliers see instead of the
-        others: the game on two data sets, for modules that fit their training data. Give their scores to `measure`.
+        Rows (a mask, row numbers, or a share such as 0.25, stratified) that the module is not trained on and that the
+        multipliers see instead of the others: the game on two data sets, for modules that fit their training data. Pass
+        their batches to the game like any other, or give their scores to `measure`. `status` then speaks of these
+        rows; without any, of rows that the module was trained on.
     logit_adjusted
         Shift scores by costs instead of weighing examples by them; see `TorchModel`.
     memory, folder
@@ -118,7 +127,7 @@ class RateGame:
         surrogate: SurrogateName | Surrogate | None = None,
         bounds: Bounds | None = None,
         radius: float | None = None,
-        held_out: ArrayLike | None = None,
+        held_out: ArrayLike | float | None = None,
         logit_adjusted: bool = False,
         memory: float = 500e6,
         folder: Any = None,
@@ -147,7 +156,8 @@ class RateGame:
         program = canonicalize(self.problem, chosen.form)
         chosen.check(program)
         cells = make_cells(program, examples)
-        measured, trained = _apart(examples, held_out)
+        measured, trained = _apart(examples, cells, self.problem, held_out)
+        self.held_out = held_out is not None
         self.cells = cells.weighing(measured)
         self.trained = cells.weighing(trained)
         examples = replace(examples, weights=measured)
@@ -313,6 +323,11 @@ class RateGame:
         if X is not None:
             solution = solution.on_sample(Sample(as_rows(X), self.table.examples), self.cells)
         status = solution.status
+        rows = int((self.cells.weights > 0).sum())
+        seen = "held-out rows" if self.held_out else "rows that the module was trained on"
+        status = replace(status, speaks_of=f"{MIXTURE}, on {rows:,} {seen}")
+        if not self.held_out:
+            status = replace(status, advice=(*status.advice, TRAINED_ON))
         if X is None:
             status = replace(status, advice=(*status.advice, REMEMBERED))
         self.status = status
@@ -424,13 +439,21 @@ def _checked(algorithm: Algorithm) -> Algorithm:
     return algorithm
 
 
-def _apart(examples: Examples, held_out: Any) -> tuple[Array, Array]:
+def _apart(examples: Examples, cells: Cells, problem: Problem, held_out: Any) -> tuple[Array, Array]:
     """Weights to measure with and to train with."""
     if held_out is None:
         return examples.weights, examples.weights
     given = np.asarray(_array(held_out))
     mask = np.zeros(len(examples), dtype=bool)
-    if given.dtype == bool and given.shape == mask.shape:
+    if given.ndim == 0 and given.dtype.kind == "f":
+        share = float(given)
+        if not 0 < share < 1:
+            raise DataError(f"held_out is a share of the rows between 0 and 1, or some of the rows; got {share:g}")
+        parts = split_by_cell(cells, (1 - share, share), 0)
+        if not all(measurable(problem.rates(), cells.take(part)) for part in parts):
+            raise DataError("there are too few rows behind some rate to hold a share out: name the rows in held_out")
+        mask[parts[1]] = True
+    elif given.dtype == bool and given.shape == mask.shape:
         mask = given
     else:
         mask[checked_index(given, len(examples))] = True
