@@ -30,8 +30,8 @@ from equirate.models.forests import Boosted, Forest
 from equirate.models.linear import LinearMembers
 from equirate.models.plug_in import PlugInMembers
 from equirate.models.posterior import Posterior, Signatures
-from equirate.models.scikit import Logistic
 from equirate.models.side_by_side import SideBySide
+from equirate.models.sklearn_classifiers import Logistic
 from equirate.models.thresholds import Given, ThresholdMembers, Thresholds
 
 WIDTH, ROWS = 5, 3000

@@ -22,7 +22,7 @@ from ..export.members import as_saved
 from ..export.model import Export
 from ..export.scores import LinearScore, Score, TreeScore
 from ..models.forests import as_boosted
-from ..models.scikit import Line
+from ..models.sklearn_classifiers import Line
 from ..models.thresholds import Given
 from .out_of_fold import name_of, unfrozen
 

@@ -30,7 +30,8 @@ from ..judge.certification import MEANS as CERTIFIED_BY, Certification
 from ..judge.evaluation import ConstraintValue, Evaluation
 from ..language.parity import attributes_in
 from ..models.contract import Members, Written
-from ..models.scikit import Line, plain_learner, plain_model, read_learner, read_model
+from ..models.scikit import plain_learner, plain_model, read_learner, read_model
+from ..models.sklearn_classifiers import Line
 from ..models.thresholds import Given
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective

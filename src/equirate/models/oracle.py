@@ -34,6 +34,7 @@ from .forests import as_boosted, counted_splits
 from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
 from .posterior import Posterior, Signatures
 from .side_by_side import together
+from .sklearn_classifiers import Always, lines
 from .weighing import check_weights
 from .weighted_fit import weight_parameter
 
@@ -433,8 +434,6 @@ class ScoredMembers(Members):
 
     def plain(self, width: int) -> Written:
         """Write trees as forests, linear classifiers and plug-in rules as such; others are refused by name."""
-        from .scikit import lines
-
         learned = [each.classifier for each in self.fitted]
         is_rule = np.array([isinstance(each, Rule) for each in learned], dtype=bool)[self.place]
         if is_rule.any():
@@ -517,15 +516,3 @@ def log_odds(classifier: Any, X: Any) -> Array:
         return boosted.decision_function(X)
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     return _logit(spread(classifier, X, 2, rows)[:, 1])
-
-
-@dataclass(frozen=True)
-class Always:
-    """The classifier that says the same to everybody."""
-
-    answer: bool
-
-    def decision_function(self, X: Any) -> Array:
-        """+1 or -1 for everybody."""
-        rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.full(rows, 1.0 if self.answer else -1.0)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.choices import Output
 from .._core.errors import EquirateError, EquirateWarning
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
@@ -129,7 +130,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
     return RateClassifier(
         problem.objective,
         list(problem.constraints),
-        output=settings.output,
+        output=cast(Output, settings.output),  # checked when the settings were read
         confidence=settings.confidence or None,
         on_interrupt="keep",
         pos_label=prepared.labels.positive,

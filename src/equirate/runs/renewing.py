@@ -25,7 +25,7 @@ from ..judge.certify import check_confidence
 from ..models.contract import Members
 from ..models.joined import constants, joined
 from ..models.linear import LinearMembers
-from ..models.scikit import Line
+from ..models.sklearn_classifiers import Line
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from ..problem.text import parse_constraints
