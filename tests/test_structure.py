@@ -3,6 +3,7 @@
 import ast
 import builtins
 import importlib
+import importlib.util
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -47,7 +48,11 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
                 for method, function in inspect.getmembers(thing, callable):
                     own = getattr(function, "__module__", "") or ""
                     public = not method.startswith("_") or method == "__call__"
-                    if public and (inspect.isfunction(function) or inspect.ismethod(function)) and own.startswith("equirate"):
+                    if (
+                        public
+                        and (inspect.isfunction(function) or inspect.ismethod(function))
+                        and own.startswith("equirate")
+                    ):
                         yield f"{module.__name__}.{name}.{method}", function
             elif callable(thing):
                 yield f"{module.__name__}.{name}", thing
@@ -175,3 +180,20 @@ def test_models_import_none_of_their_own_inside_functions() -> None:
         if isinstance(inner, ast.ImportFrom) and (inner.level or inner.module.startswith("equirate"))
     ]
     assert found == []
+
+
+# -- counting -------------------------------------------------------------------------------------
+
+
+def test_the_counter_of_code_leaves_out_docstrings_comments_and_blanks() -> None:
+    path = SOURCE.parents[1] / "tools" / "count_code.py"
+    if not path.is_file():
+        pytest.skip("the tools are in a checkout alone")
+    spec = importlib.util.spec_from_file_location("count_code", path)
+    assert spec is not None
+    assert spec.loader is not None
+    count_code = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(count_code)
+    head = '"""A module.\n\nIn two parts.\n"""\n\nA = 1  # one\n"""What A is."""\n# why\n\n'
+    text = head + 'def f():\n    """One."""\n    return [\n        A,\n\n        2,\n    ]\n'
+    assert count_code.code_lines(text) == 6

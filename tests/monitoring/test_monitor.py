@@ -143,10 +143,10 @@ def test_old_starts_are_kept_sparsely() -> None:
 
 
 def test_all_starts_together_have_the_level() -> None:
-    from equirate.monitoring.following import Start
+    from equirate.monitoring.following import FollowerStart
 
     nobody = np.zeros((1, 2), dtype=np.int64)
-    total = sum(Start(number, 0, nobody).share for number in range(10_000))
+    total = sum(FollowerStart(number, 0, nobody).share for number in range(10_000))
     assert 0.999 < total < 1
 
 

@@ -64,7 +64,7 @@ class _OnCells:
         return cls(slopes, offsets, inside, slopes.T @ sums + (offsets.T @ cells.totals)[:, None])
 
 
-class Part:
+class FoldMixtures:
     """The columns of one part of the data, of which mixtures with margins are made.
 
     Parameters

@@ -41,7 +41,7 @@ from ..models.linear import FittedLinear
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import make_table
-from .careful import Part
+from .careful import FoldMixtures
 from .fitting import Training
 from .trials import Trial
 from .walking import Walked, deployed, tested, walk
@@ -121,13 +121,13 @@ def _looked_at(trial: Trial, plain: Classifier) -> tuple[Rows, Array]:
 
 def _parts(
     training: Training, trial: Trial, of: NDArray[np.intp], beyond: Array, tight: Array, seconds: float
-) -> list[Part]:
+) -> list[FoldMixtures]:
     """Train without each fold, and gather the columns."""
     rows = np.arange(len(of))
     trusted = training.settings.trusted(len(of) - len(of) // K, training.width)
     solve = _linear_folds if training.linear else _other_folds
     return [
-        Part(trial, one, inside=rows[of != k], test=rows[of == k], size=peers().total(len(of)), beyond=beyond)
+        FoldMixtures(trial, one, inside=rows[of != k], test=rows[of == k], size=peers().total(len(of)), beyond=beyond)
         for k, one in enumerate(solve(training, of, tight, trusted, seconds))
     ]
 
@@ -250,7 +250,7 @@ def holdout(training: Training, chooser: Solution) -> Found:
     if training.linear:
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)
         chooser = training.play([0.0, -possible(training.problem, tight)])[1]
-    part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
+    part = FoldMixtures(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
     without, walked = part.probability(part.plain), walk(trial, [part])
     mixture = None if walked is None else deployed([part], walked.mixtures, training.problem, "held out")
     return Found(trial, rows, without, walked, mixture)

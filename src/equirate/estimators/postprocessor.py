@@ -35,7 +35,7 @@ from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..language.parity import attributes_in
 from ..models.contract import one_place
-from ..models.thresholds import Given, Thresholds
+from ..models.thresholds import GivenScores, Thresholds
 from ..problem.problem import Objective, Problem
 from . import exporting
 from .absent import Absent, told_if_absent
@@ -263,7 +263,7 @@ class RatePostprocessor(Judged):
             taken = examples.take(rows)
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
-        model = Thresholds(Given(self._sign), self._slices(examples))
+        model = Thresholds(GivenScores(self._sign), self._slices(examples))
         mixture, status = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
         self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
@@ -296,8 +296,8 @@ class RatePostprocessor(Judged):
         """Which way scores go: they are higher for the larger label."""
         return 1.0 if self._positive() == self.classes_[1] else -1.0
 
-    def _scorer(self) -> Given | Scorer:
-        return Given(self._sign) if self.estimator_ is None else Scorer(self.estimator_, self._sign)
+    def _scorer(self) -> GivenScores | Scorer:
+        return GivenScores(self._sign) if self.estimator_ is None else Scorer(self.estimator_, self._sign)
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:

@@ -32,7 +32,7 @@ from ..language.parity import attributes_in
 from ..models.contract import Members, Written
 from ..models.scikit import plain_learner, plain_model, read_learner, read_model
 from ..models.sklearn_classifiers import Line
-from ..models.thresholds import Given
+from ..models.thresholds import GivenScores
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
@@ -154,7 +154,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
                 "trust them"
             ) from None
     manifest, arrays = _plain_head(estimator), Arrays()
-    on_scores = _scored_by(estimator.classifier_, Given(estimator._sign))
+    on_scores = _scored_by(estimator.classifier_, GivenScores(estimator._sign))
     manifest["outputs"] = {"stochastic": _plain_output("stochastic", on_scores, 1, arrays)}
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
     if line is not None:
@@ -174,7 +174,7 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     estimator.estimator_ = _read_line(estimator, manifest, left)
     classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
     setting = getattr(classifier.members, "setting", None)
-    if setting is None or setting.scorer != Given(estimator._sign):
+    if setting is None or setting.scorer != GivenScores(estimator._sign):
         raise FileError("the thresholds are not on scores for the positive label")
     estimator._classifier = _scored_by(classifier, estimator._scorer())
     estimator.status_ = build(Status, manifest["status"])

@@ -25,7 +25,7 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
-from .estimates import Estimate, Sample, check_confidence, estimate
+from .estimates import CellSample, Estimate, check_confidence, estimate
 from .exact import Decisions
 from .spread import clusters_of, measurable
 
@@ -158,7 +158,7 @@ def certify(
             return None
         if method == "exact":
             return Decisions.of(rates, examples, predictions, seed).estimate
-        return Sample.of(rates, examples, predictions, together, cells=cells).estimate
+        return CellSample.of(rates, examples, predictions, together, cells=cells).estimate
 
     everything = sampled([rate for constraint in constraints for rate in constraint.rates()])
     judged: list[_Judged | None] = []

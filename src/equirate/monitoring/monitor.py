@@ -17,7 +17,7 @@ from ..data.slices import is_missing
 from ..judge.border import constraints_in
 from ..judge.certify import check_confidence
 from ..language.expressions import Constraint, number
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Objective, Problem
 from .following import Alarm, ConstraintStatus, Follower
 
@@ -29,7 +29,7 @@ Labels = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class MonitorSource:
     """A file whose rows were counted, by its content: the command line counts no file twice."""
 
     name: str
@@ -87,8 +87,8 @@ class Monitor:
         self.confidence = float(confidence)
         self.rows = 0
         self.model: str | None = None
-        self.sources: list[Source] = []
-        self._families = asked if any(isinstance(each, Family) for each in asked) else []
+        self.sources: list[MonitorSource] = []
+        self._families = asked if any(isinstance(each, ConstraintFamily) for each in asked) else []
         self._followers = [] if self._families else self._made([c for c in asked if isinstance(c, Constraint)])
 
     def _made(self, constraints: list[Constraint]) -> list[Follower]:
@@ -246,9 +246,9 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _constraints(given: Any) -> Iterable[Constraint | Family]:
+def _constraints(given: Any) -> Iterable[Constraint | ConstraintFamily]:
     """The constraints of whatever holds some."""
-    if isinstance(given, (Constraint, Family)):
+    if isinstance(given, (Constraint, ConstraintFamily)):
         yield given
     elif isinstance(given, Problem):
         yield from given.constraints

@@ -23,8 +23,8 @@ from .._core.rules import FLAG, NUMBER, SCALAR, TEXT, Fields, ListOf, Number, On
 from ..language.expressions import Constraint
 from ..problem.text import parse_constraints
 from ..problem.written import as_text
-from .following import Alarm, Counts, Follower, Start
-from .monitor import Monitor, Source
+from .following import Alarm, Counts, Follower, FollowerStart
+from .monitor import Monitor, MonitorSource
 
 FORMAT, VERSION = "equirate monitor", 1
 _MOST = 2**53
@@ -128,7 +128,7 @@ def _restored(content: dict[str, Any]) -> Monitor:
     monitor.rows, monitor._fills = content["rows"], content["fills"]
     monitor.labels = None if content["labels"] is None else (content["labels"][0], content["labels"][1])
     monitor.model = content["model"]
-    monitor.sources = [Source(**each) for each in content["sources"]]
+    monitor.sources = [MonitorSource(**each) for each in content["sources"]]
     for follower, each in zip(monitor._followers, content["followers"], strict=True):
         _fill(follower, each)
     return monitor
@@ -147,7 +147,7 @@ def _fill(follower: Follower, content: dict[str, Any]) -> None:
     follower.rows = content["rows"]
     follower.counts = _counts(follower, content["counts"], content["rows"])
     follower.starts = [
-        Start(s["number"], s["rows"], _counts(follower, s["counts"], s["rows"])) for s in content["starts"]
+        FollowerStart(s["number"], s["rows"], _counts(follower, s["counts"], s["rows"])) for s in content["starts"]
     ]
     follower.history = [(h["rows"], _counts(follower, h["counts"], h["rows"])) for h in content["history"]]
     first = follower.starts[0]

@@ -227,7 +227,9 @@ def values(task: dict[str, Any], predicted: Array, rows: Rows) -> dict[str, floa
     objective, constraints = PROBLEMS[task["problem"]](task["level"])
     given = (rows.y, predicted)
     asked = eq.Problem(objective, constraints).constraints
-    violations = [part.evaluate(*given, attributes=rows.attributes) for part in asked if isinstance(part, eq.Constraint)]
+    violations = [
+        part.evaluate(*given, attributes=rows.attributes) for part in asked if isinstance(part, eq.Constraint)
+    ]
     return {
         "objective": float(objective.expr.evaluate(*given, attributes=rows.attributes)),
         "violation": float(max(0.0, *violations, 0.0)),
