@@ -6,7 +6,8 @@ WORKERS ?= logical
 
 CONSTRAINTS := constraints/dev.txt
 BIN := $(VENV)/bin
-SOURCES := src lab tests tools examples
+SOURCES := src lab tests tools examples docs
+MATHJAX := mathjax@3.2.2
 # One process per core, each with one thread (conftest.py). A file's tests run in one process and in order, so that
 # fixtures of a module are made once and a random generator of a module gives the same numbers in every run.
 # Bytecode is kept, because many tests start interpreters, and each would compile the library again.
@@ -14,7 +15,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $(WORKERS) --ma
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint types format check bench dist upgrade clean
+.PHONY: help demo test test-all lint types format check docs bench dist upgrade clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -43,8 +44,14 @@ format: $(VENV)/dev.stamp ## Reformat the code and fix what can be fixed safely
 
 check: lint types test ## All of lint, types and test (continuous integration also runs test-all)
 
+docs: $(VENV)/docs.stamp ## Build the site into build/site; warnings are errors (some pages alone: GALLERY=recall)
+	@rm -rf build/site
+	@EQUIRATE_SITE_STATIC=$(abspath $(VENV))/site-static EQUIRATE_GALLERY=$(GALLERY) \
+	  $(BIN)/python -m sphinx -b html -W -n --keep-going -q -j 2 -d build/doctrees docs build/site
+	@echo "The site is in build/site/index.html"
+
 bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")
-	@$(BIN)/python -m equirate_lab.cli bench all --out lab/benchmarks --docs docs/performance.md $(ARGS)
+	@$(BIN)/python -m equirate_lab.cli bench all --out lab/benchmarks --docs lab/results/performance.md $(ARGS)
 
 dist: ## Build both distributions into dist, and check them in a clean environment
 	@rm -rf dist build/release
@@ -66,6 +73,7 @@ upgrade: ## Show the newest versions, for constraints/dev.txt
 
 clean: ## Remove the environment, caches and build products
 	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf docs/gallery docs/results docs/api/generated docs/api/backreferences
 	@find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # New constraints make a new environment; a change of pyproject.toml brings the one there is up to date.
@@ -95,3 +103,14 @@ $(VENV)/demo.stamp: $(VENV)/venv.stamp pyproject.toml lab/pyproject.toml tools/d
 $(VENV)/dev.stamp: $(VENV)/venv.stamp pyproject.toml lab/pyproject.toml tools/dependency_group.py
 	$(call install,dev)
 	@touch $(VENV)/demo.stamp $@
+
+# The docs group includes the dev group. MathJax comes from npm and is part of the site, so that no page asks another host.
+$(VENV)/docs.stamp: $(VENV)/venv.stamp pyproject.toml lab/pyproject.toml tools/dependency_group.py
+	$(call install,docs)
+	@command -v npm >/dev/null || { echo "error: MathJax is installed by npm, which is not there" >&2; exit 1; }
+	@rm -rf $(VENV)/site-static && mkdir -p $(VENV)/site-static/mathjax
+	@cd $(VENV)/site-static && npm pack --silent $(MATHJAX) >/dev/null \
+	  && tar xzf mathjax-*.tgz --strip-components=2 -C mathjax \
+	    package/es5/tex-chtml.js package/es5/input/tex/extensions package/es5/output/chtml/fonts \
+	  && rm mathjax-*.tgz
+	@touch $(VENV)/dev.stamp $(VENV)/demo.stamp $@

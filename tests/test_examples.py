@@ -33,13 +33,15 @@ def test_the_readme_shows_the_quickstart() -> None:
     assert blocks[0] == (ROOT / "examples" / "quickstart.py").read_text("utf-8")
 
 
-def test_what_the_readme_names_exists() -> None:
-    table = README.split("## What can be written")[1].split("## The algorithms")[0]
-    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ") and "`" in line]
+def test_what_the_pages_name_exists() -> None:
+    page = (ROOT / "docs" / "constraints.md").read_text("utf-8").split("## What can be solved")[1]
+    rows = [line.split("|")[2] for line in page.splitlines() if line.startswith("| ") and "`" in line]
     names = {name for row in rows for code in re.findall(r"`([^`]+)`", row) for name in re.findall(r"[a-z]\w*", code)}
     words = {"beta", "old", "a", "b", "floor", "p", "rate", "function", "rates", "increasing", "tolerance"}
+    assert len(names) > 40
     assert sorted(name for name in names - words if not hasattr(eq, name)) == []
-    algorithms = re.findall(r"^\| `(\w+)` \|", README, flags=re.MULTILINE)
+    choosing = (ROOT / "docs" / "choosing.md").read_text("utf-8")
+    algorithms = re.findall(r"^\| `(\w+)` \|", choosing, flags=re.MULTILINE)
     assert sorted(algorithms) == sorted(eq.algorithms.ALGORITHMS)
 
 

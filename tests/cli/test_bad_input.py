@@ -69,6 +69,12 @@ DATA: list[tuple[str, bytes | None, str]] = [
     ("empty", b"", "is empty"),
     ("header twice", table().replace(b"score", b"school", 1), "two columns with the name 'school'"),
     ("ragged", table() + b"1,2\n", "Expected 5 columns, got 2"),
+    (
+        "text among numbers",
+        table(score=[*(f"{k / 7:.3f}" for k in range(ROWS - 1)), "abc"]),
+        "column 'score': numbers, but for 'abc' in 1 rows (--missing abc)",
+    ),
+    ("a number of 400 digits", table(score=[str(10**400), *"12345678" * 9, *"1234567"]), "infinite"),
     ("cut gzip", gzip.compress(table())[:-30], "cut short"),
 ]
 
@@ -87,7 +93,8 @@ def refused(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str,
 def arguments(data: Path, out: Path, **changed: str) -> list[str]:
     options = BASE | {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
     given = [part for name, value in options.items() if value for part in (name, value)]
-    return ["fit", str(data), *given, "--out", str(out), "--rounds", "20", "--quiet"]
+    rounds = [] if "rounds" in changed else ["--rounds", "20"]
+    return ["fit", str(data), *given, "--out", str(out), *rounds, "--quiet"]
 
 
 @pytest.mark.parametrize(("content", "says"), [case[1:] for case in DATA], ids=[case[0] for case in DATA])
@@ -130,6 +137,10 @@ OPTIONS: list[tuple[str, dict[str, str], str, int]] = [
     ("confidence", {"confidence": "1.5"}, "confidence must lie between", 1),
     ("model", {"model": "forest"}, "--model must be one of linear, trees, thresholds", 1),
     ("seed", {"seed": "-1"}, "--seed must not be negative", 1),
+    ("a large seed", {"seed": str(10**400)}, "seed must be at most", 1),
+    ("no rounds", {"rounds": "0"}, "--rounds must be at least 1; got 0", 1),
+    ("rounds", {"rounds": "-3"}, "--rounds must be at least 1; got -3", 1),
+    ("a large bound", {"subject_to": f"fpr() <= {10**400}"}, "a number is too large", 3),
     ("weight", {"weight": "school"}, "does not hold numbers", 1),
     ("time", {"time_column": "when"}, "names a column 'when'", 1),
     ("test file", {"test": "no.csv"}, "there is no file no.csv", 1),
@@ -160,6 +171,9 @@ def test_options(
         ("attributes = [1]", "attributes must be a list of texts"),
         ("split = 'half'", "split must be a number"),
         ("seed = 1.5", "seed must be a whole number"),
+        ("rounds = 0", "--rounds must be at least 1; got 0"),
+        (f"split = {10**400}", "split must be a number"),
+        (f"rounds = {10**400}", "rounds must be at most"),
     ],
 )
 def test_configs(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, says: str) -> None:
@@ -216,6 +230,13 @@ def rewritten(folder: Path, **changed: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changed), "utf-8")
 
 
+def wide(folder: Path) -> None:
+    path = folder / "model.json"
+    plain = json.loads(path.read_text("utf-8"))
+    next(column for column in plain["columns"] if "mean" in column)["mean"] = 10**400
+    path.write_text(json.dumps(plain), "utf-8")
+
+
 def halved(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
@@ -230,6 +251,7 @@ MODELS: list[tuple[str, Callable[[Path], object], str]] = [
     ("older", lambda folder: rewritten(folder, version=1), "this equirate reads version 2: fit the model again"),
     ("no version", lambda folder: rewritten(folder, version=True), "has no version"),
     ("other kind", lambda folder: rewritten(folder, kind="forest"), "there is no kind of model 'forest'"),
+    ("a mean of 400 digits", lambda folder: wide(folder), "cannot be opened"),
     ("no columns", lambda folder: rewritten(folder, columns=[]), "cannot be opened"),
     ("other label", lambda folder: rewritten(folder, label={"column": "a"}), "cannot be opened"),
     ("other attributes", lambda folder: rewritten(folder, attributes={"sex": "spline"}), "cannot be opened"),

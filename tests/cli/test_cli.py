@@ -445,3 +445,24 @@ def test_passes_over_the_data_are_shown(monkeypatch: pytest.MonkeyPatch, termina
     assert said in written.getvalue()
     line.end()  # once more does nothing
     assert written.getvalue().count(said) >= 1
+
+
+@pytest.mark.parametrize("where", ["evaluate", "report"])
+def test_interrupted_while_judging_saves_the_model(
+    where: str, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    out = tmp_path / "model"
+    with monkeypatch.context() as patched:
+        patched.setattr(f"equirate.runs.models.Trained.{where}", interrupt)
+        assert fit(people, out) == 130
+    shown = capsys.readouterr().out
+    assert "interrupted while judging: the model is complete" in shown
+    assert str(out) in shown
+    found = summary(out)
+    assert found["code"] == 130
+    assert (found["test"] is None) == (where == "evaluate")
+    assert not list(out.glob("report.*"))
+    assert main(["evaluate", str(out), str(people), "-q"]) in (0, 3)

@@ -64,3 +64,15 @@ def test_a_full_disk(tmp_path: Path) -> None:
     link.symlink_to("/dev/full")
     with pytest.raises(eq.FileError, match="No space left"), Sink(link) as sink:
         sink.write({"a": list(range(100_000))})
+
+
+def test_two_that_write_the_same_file_do_not_disturb_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with Sink(path) as first:
+        first.write({"a": [1]})
+        with Sink(path) as second:
+            second.write({"a": [2, 3]})
+        assert open_source(path).table(["a"], {})["a"].to_pylist() == [2, 3]
+        first.write({"a": [4]})
+    assert open_source(path).table(["a"], {})["a"].to_pylist() == [1, 4]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]

@@ -4,7 +4,8 @@
 ``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
 ``equirate-lab monitor`` how often monitors raise false alarms and how soon true ones,
 ``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
-``equirate-lab export`` compares ONNX models with Python, and ``equirate-lab datasets`` lists the data sets.
+``equirate-lab faults`` how folders withstand kills and concurrent runs, ``equirate-lab export`` compares ONNX models
+with Python, and ``equirate-lab datasets`` lists the data sets.
 """
 
 from __future__ import annotations
@@ -519,6 +520,21 @@ def held_out(
     show(made, sys.stdout)
     if docs is not None:
         fill(docs, as_markdown(made), "held-out")
+
+
+@app.command()
+def faults(
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of runs into one folder, and of fits in threads.")] = 200,
+    kills: Annotated[int, typer.Option(min=1, help="Kills at injected points.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of the moments and the points.")] = 0,
+) -> None:
+    """Cause faults: two runs into one folder, kills while it is replaced, readers meanwhile, fits in threads."""
+    from .faults import measure
+
+    found = measure(pairs, kills, seed, tell=typer.echo)
+    wrong = [line for count in found for line in count.wrong]
+    if wrong:
+        _fail("\n".join(wrong))
 
 
 def _machines(quick: bool, again: bool, rows: int | None, folder: Path, docs: Path | None) -> None:

@@ -35,7 +35,7 @@ def write_whole(path: str | os.PathLike[str], parts: Iterable[Bytes]) -> None:
     try:
         target = Path(os.path.realpath(os.fspath(path)))
         old = _existing(target)
-        _sweep(target)
+        sweep(target)
         _write(target, parts, old)
     except (OSError, ValueError, TypeError) as error:  # a null byte in the name, or a name that is not text
         reason = str(error) if isinstance(error, FileError) else getattr(error, "strerror", None) or error
@@ -63,7 +63,7 @@ def _existing(target: Path) -> os.stat_result | None:
 
 
 def _write(target: Path, parts: Iterable[Bytes], old: os.stat_result | None) -> None:
-    temporary, descriptor = _temporary(target, 0o666 if old is None else 0o600)
+    temporary, descriptor = locked_file(target, 0o666 if old is None else 0o600)
     try:
         with open(descriptor, "wb") as stream:
             for part in parts:
@@ -80,8 +80,8 @@ def _write(target: Path, parts: Iterable[Bytes], old: os.stat_result | None) -> 
     sync_folder(target.parent)
 
 
-def _temporary(target: Path, mode: int) -> tuple[Path, int]:
-    """A new, locked file beside the target."""
+def locked_file(target: Path, mode: int) -> tuple[Path, int]:
+    """A new, locked file beside the target, and its descriptor; who closes that lets go of the lock."""
     while True:
         temporary = target.parent / f"{_mark(target)}{secrets.token_hex(8)}.part"
         descriptor = os.open(temporary, _WRITE, mode)
@@ -101,7 +101,7 @@ def _mark(target: Path) -> str:
     return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
 
 
-def _sweep(target: Path) -> None:
+def sweep(target: Path) -> None:
     """Remove what killed processes left behind."""
     for left in target.parent.glob(f"{_mark(target)}*.part"):
         with contextlib.suppress(OSError):

@@ -32,7 +32,7 @@ def default_trees(library: Library | None = None, **settings: Any) -> PlugIn:
     library
         ``"lightgbm"``, ``"xgboost"`` or ``"sklearn"``; by default LightGBM where it is installed, and else
         scikit-learn's ``HistGradientBoostingClassifier``.
-    settings
+    **settings
         Settings of the trees for the label, in the library's own names.
 
     Examples

@@ -46,7 +46,7 @@ class BoostedTrees(Model):
         Trees of the unconstrained ensemble that every configuration begins with; 0 to begin with nothing.
     surrogate
         What replaces the predictions: ``"logistic"``, ``"sigmoid"`` or ``"hinge"``.
-    settings
+    **settings
         Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
         ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
         and others. The step size is the game's (``theta_step``); ``learning_rate`` is that of the unconstrained

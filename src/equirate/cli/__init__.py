@@ -9,14 +9,26 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from .streams import end_process, prepare
+
 NEEDED = ("typer", "rich", "pyarrow")
 SETTINGS = {"OMP_WAIT_POLICY": "passive", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Read by libraries when they are loaded: threads that wait leave the cores to others, and tables give memory back."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    """Run a command line and return its exit code; by default that of the process, which may end here."""
+    prepare()
+    if arguments is not None:
+        return _run(list(arguments))
+    code = _run(sys.argv[1:])
+    if "pyarrow" in sys.modules:
+        # Threads of Arrow may still hold Python objects, and abort the process if they free one while Python exits.
+        end_process(code)
+    return code
+
+
+def _run(given: list[str]) -> int:
     if given[:1] == ["explain"]:
         from .explaining import plain
 

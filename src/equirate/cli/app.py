@@ -7,8 +7,6 @@ certified; 2: bad input, in one line; 130: interrupted, with what was reached sa
 from __future__ import annotations
 
 import csv
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +16,7 @@ import typer
 import equirate as eq
 
 from .._core.errors import EquirateError
+from . import streams
 from .refusals import interrupted, refused, shown_error
 
 if TYPE_CHECKING:
@@ -68,6 +67,9 @@ Split = Annotated[float | None, typer.Option(help="Share of the rows to judge on
 TimeColumn = Annotated[str | None, typer.Option(help="Judge on the latest rows by this column instead.")]
 Test = Annotated[str | None, typer.Option(help="Judge on the rows of this file instead.")]
 Weight = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
+Cluster = Annotated[
+    str | None, typer.Option(help="Column that says whose row it is: a person's rows stay together and count as one.")
+]
 ModelName = Annotated[str | None, typer.Option("--model", help="linear, trees or thresholds.")]
 Output = Annotated[str | None, typer.Option(help="hashed (a mixture, each row always decided alike) or deterministic.")]
 Confidence = Annotated[float | None, typer.Option(help="Keep a margin: constraints hold on new data, as in 0.95.")]
@@ -79,7 +81,7 @@ SaveConfig = Annotated[Path | None, typer.Option(help="Write the options to this
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"equirate {eq.__version__}")
+        streams.write(f"equirate {eq.__version__}\n")
         raise typer.Exit
 
 
@@ -116,6 +118,7 @@ def fit(
     time_column: TimeColumn = None,
     test: Test = None,
     weight: Weight = None,
+    cluster: Cluster = None,
     model: ModelName = None,
     algorithm: Algorithm = None,
     output: Output = None,
@@ -158,6 +161,7 @@ def check(
     subject_to: SubjectTo = None,
     time_column: TimeColumn = None,
     weight: Weight = None,
+    cluster: Cluster = None,
     config: Config = None,
     save_config: SaveConfig = None,
     json: Json = False,
@@ -197,6 +201,7 @@ def frontier(
     time_column: TimeColumn = None,
     test: Test = None,
     weight: Weight = None,
+    cluster: Cluster = None,
     algorithm: Algorithm = None,
     rounds: Rounds = None,
     seed: Seed = None,
@@ -258,17 +263,20 @@ def predict(
     from ..runs import judging
 
     how = judging.Predicting(key or "", _listed(keep), probability or reasons, reasons)
+    if out is None and streams.is_closed():
+        raise EquirateError(f"cannot write to standard output: {streams.CLOSED}; name a file with --out")
     shown = _shown(quiet)
     try:
         rows = judging.predict(model, data, out, how, shown)
     except KeyboardInterrupt:
         return interrupted("" if out is None or not out.exists() else f": what was decided so far is in {out}")
     except BrokenPipeError:
-        return _enough()
+        streams.silence()
+        return 0
     finally:
         shown.done()
     if out is not None and not quiet:
-        typer.echo(f"{rows:,} rows decided: {out}")
+        streams.write(f"{rows:,} rows decided: {out}\n")
     return 0
 
 
@@ -426,18 +434,8 @@ def _told(run: Any, json: bool, quiet: bool) -> int:
         return interrupted(": nothing was reached yet")
     finally:
         shown.done()
-    try:
-        sys.stdout.write(as_json(outcome.summary) if json else f"{outcome.text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _enough()
+    streams.write(streams.as_text(outcome.summary, as_json) if json else f"{outcome.text}\n")
     return int(outcome.code)
-
-
-def _enough() -> int:
-    """Whoever read the output has enough of it: leave nothing that would be written when Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 _USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name__ == "ClickException")
@@ -447,6 +445,7 @@ def run(arguments: list[str]) -> int:
     """Run a command; whatever is wrong with the input is said on standard error, with exit code 2."""
     try:
         code = app(arguments or ["--help"], prog_name="equirate", standalone_mode=False)
+        streams.write("")  # flush what typer has printed, such as help, while errors can be reported
     except EquirateError as error:
         return refused(shown_error(error))
     except _USAGE as error:
@@ -456,4 +455,11 @@ def run(arguments: list[str]) -> int:
         return interrupted()
     except MemoryError:
         return refused("there is not enough memory for this table")
+    except (BrokenPipeError, SystemExit):  # typer exits where help goes to a pipe that nobody reads
+        streams.silence()
+        return 0
+    except OSError as error:  # errors of tables and models are raised as EquirateError where they occur
+        streams.silence()
+        where = error.filename or "cannot write to standard output"
+        return refused(f"{where}: {error.strerror or error}")
     return code if isinstance(code, int) else 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from .._core.errors import EquirateError
+from . import streams
 from .refusals import BAD_INPUT, refused, shown_error
 
 
@@ -15,7 +15,7 @@ def explain(text: str, json: bool) -> int:
     from ..runs.jsons import as_json
 
     found = explained(text)
-    sys.stdout.write(as_json(found.to_dict()) if json else f"{found}\n")
+    streams.write(streams.as_text(found.to_dict(), as_json) if json else f"{found}\n")
     return 0 if found.possible else BAD_INPUT
 
 

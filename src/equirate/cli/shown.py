@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
@@ -40,7 +40,7 @@ class Shown:
             if self._status is None:
                 self._status = self.console.status("")
                 self._status.start()
-            self._status.update(Text(what))
+            self._status.update(_one_line(what, self.console))
         elif what.partition(":")[0] != self._last:
             self._last = what.partition(":")[0]
             self.console.print(Text(what), soft_wrap=True)
@@ -100,10 +100,7 @@ class Rounds(ProgressLine):
             return
         self.last = now
         if self._bar is None:
-            best = TextColumn("{task.fields[best]}", markup=False)
-            left = (TextColumn("at most"), TimeRemainingColumn(), TextColumn("left"))
-            parts = (TextColumn("round"), MofNCompleteColumn(), BarColumn(10), best, *left)  # fits 80 columns
-            self._bar = Progress(*parts, console=self.console, transient=True)
+            self._bar = Progress(*self._parts(), console=self.console, transient=True)
             self._task = self._bar.add_task("", total=moment.n_rounds, best="")
             self._bar.start()
         self._bar.update(self._task, completed=moment.round, best=self._best)
@@ -115,10 +112,21 @@ class Rounds(ProgressLine):
             if self._status is None:
                 self._status = self.console.status("")
                 self._status.start()
-            self._status.update(Text(standing(generations[0])))
+            self._status.update(_one_line(standing(generations[0]), self.console))
         elif now - max(self.last, self.start) >= _PAUSE:
             self.last = now
             self.console.print(Text(standing(generations[0])), soft_wrap=True)
+
+    def _parts(self) -> list[ProgressColumn]:
+        """The columns that fit one line of the terminal: a line that wraps cannot be erased."""
+        parts: list[ProgressColumn] = [TextColumn("round"), MofNCompleteColumn()]
+        if self.console.width >= 80:
+            parts.append(BarColumn(10))
+        if self.console.width >= 48:
+            parts.append(TextColumn("{task.fields[best]}", markup=False))
+        if self.console.width >= 72:
+            parts += [TextColumn("at most"), TimeRemainingColumn(), TextColumn("left")]
+        return parts
 
     @property
     def _best(self) -> str:
@@ -141,3 +149,10 @@ class Rounds(ProgressLine):
         if self._status is not None:
             self._status.stop()
             self._status = None
+
+
+def _one_line(what: str, console: Console) -> Text:
+    """A text cut to fit beside the spinner of a status: a line that wraps cannot be erased."""
+    text = Text(what)
+    text.truncate(console.width - 3, overflow="ellipsis")
+    return text

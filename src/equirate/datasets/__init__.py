@@ -161,7 +161,7 @@ def describe() -> pd.DataFrame:
 
 
 def load_compas() -> Dataset:
-    """Load COMPAS: recidivism within two years; protected: women. See :mod:`equirate.datasets.compas`.
+    """Load COMPAS: recidivism within two years; protected: women. See ``equirate.datasets.compas``.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def load_compas() -> Dataset:
 
 
 def load_adult() -> Dataset:
-    """Load Adult: income above 50,000 dollars; protected: women. See :mod:`equirate.datasets.adult`.
+    """Load Adult: income above 50,000 dollars; protected: women. See ``equirate.datasets.adult``.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def load_crime(*, training_rows: ArrayLike | None = None) -> Dataset:
     ----------
     training_rows : array-like of int or bool, optional
         The rows that fill values and bin edges are taken from, if you have chosen a split; all rows if None.
-        See :mod:`equirate.datasets.crime`.
+        See ``equirate.datasets.crime``.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def load_crime(*, training_rows: ArrayLike | None = None) -> Dataset:
 def load_law_school(*, data_dir: Directory | None = None) -> Dataset:
     """Load Law School: passing the bar exam; protected: black students.
 
-    See :mod:`equirate.datasets.law_school`.
+    See ``equirate.datasets.law_school``.
     """
     return load("law_school", data_dir=data_dir)
 
@@ -210,7 +210,7 @@ def load_law_school(*, data_dir: Directory | None = None) -> Dataset:
 def load_wiki_toxicity(*, data_dir: Directory | None = None) -> Dataset:
     """Load Wiki Toxicity: acceptable comments; protected: those with the term "gay".
 
-    See :mod:`equirate.datasets.wiki_toxicity` for the embedding, which is computed once and then cached.
+    See ``equirate.datasets.wiki_toxicity`` for the embedding, which is computed once and then cached.
     """
     return load("wiki_toxicity", data_dir=data_dir)
 
@@ -218,6 +218,6 @@ def load_wiki_toxicity(*, data_dir: Directory | None = None) -> Dataset:
 def load_business(*, data_dir: Directory | None = None) -> Dataset:
     """Load Business entity resolution, a stand-in: same business or not; protected: non-chain businesses.
 
-    See :mod:`equirate.datasets.business`. Needs rapidfuzz (the extra ``data``).
+    See ``equirate.datasets.business``. Needs rapidfuzz (the extra ``data``).
     """
     return load("business", data_dir=data_dir)

@@ -6,6 +6,7 @@ What an interrupted fit has found is kept beside it, as the attribute ``resume_`
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Iterator
@@ -46,8 +47,14 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).pop("resume_", None)
         return
     estimator.resume_ = fitted
-    warnings.warn(KEPT, NotSolvedWarning, stacklevel=4)
+    with contextlib.suppress(NotSolvedWarning):  # where warnings are errors, an interrupt is an interrupt all the same
+        warnings.warn(KEPT, NotSolvedWarning, stacklevel=4)
     raise KeyboardInterrupt
+
+
+def is_raised(estimator: Any) -> bool:
+    """Whether a fit is about to end in KeyboardInterrupt, so that nothing else is to be said of it."""
+    return bool(estimator.status_.interrupted) and estimator.on_interrupt == "raise"
 
 
 def end_interrupted(estimator: Any) -> None:

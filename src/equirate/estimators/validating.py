@@ -56,6 +56,8 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
     options["ensure_min_samples"] = 2 if y else 1
     try:
         checked = validate_data(estimator, X, *y, ensure_all_finite=False, **options)
+    except OverflowError:
+        raise DataError("X holds a whole number beyond 1.8e308: scale it, or leave its column out") from None
     except (TypeError, ValueError) as error:
         refusal = _refusal(X, error)
         if not refusal:

@@ -45,6 +45,11 @@ SEVERAL = 4
 """Constraints from which on the mean of the prices is answered beside the prices themselves."""
 SPREADS, SPREAD = 7, 1.0
 """Further prices that are answered for ratios, and by how much their logarithms differ, at most."""
+STARTS = 3
+"""How many of them are those of other local optima, from mixtures drawn at random, where answers are exact.
+
+Answers that are not exact gain nothing by that on new rows: they fit the sample more closely.
+"""
 _CHEAPER = 1e-5
 """By how much a classifier must cost less than every column to join, as a share of the largest price."""
 
@@ -142,6 +147,7 @@ class Generation:
     _stale: int = 0
     _best: tuple[float, float] = (np.inf, np.inf)
     _smooth: Array | None = None
+    _asked: Array | None = None
     _rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def __post_init__(self) -> None:
@@ -202,9 +208,20 @@ class Generation:
         """Take the answers in, and mix again; ``settled`` says whether they were as good as the oracle's get."""
         if self.exact and self.training is None and self.mixture is not None:
             self._prove(families)
+        first = len(self.families)
         self.families += families
+        if self._asked is not None and families:
+            self.add(self._answers(families, first))
         self.improve()
         self._watch(settled and bool(self.stages))
+
+    def _answers(self, families: Sequence[Family], first: int) -> list[tuple[int, int]]:
+        """For each of the prices of several local optima, the classifier that costs least there."""
+        assert self._asked is not None
+        own = (self.spread(self._asked) * self.factors[:, None]).T
+        values = [own @ family.sums for family in families]
+        best = np.argmin([each.min(axis=1) for each in values], axis=0)
+        return [(first + int(f), int(values[f][k].argmin())) for k, f in enumerate(best)]
 
     def _prove(self, families: Sequence[Family]) -> None:
         """What exact answers to the last prices prove: the programme's value plus the least reduced cost."""
@@ -273,13 +290,22 @@ class Generation:
         prices = list(self.mixture.prices)
         asked = prices[:1]
         if self.master.has_ratios:
-            spread = self._rng.uniform(-SPREAD, SPREAD, (SPREADS, len(prices[-1])))
-            asked += [prices[-1] * np.exp(each) for each in spread]
+            others = self._elsewhere(STARTS if self.exact else 0)
+            spread = self._rng.uniform(-SPREAD, SPREAD, (SPREADS - len(others), len(prices[-1])))
+            asked += [*others, *(prices[-1] * np.exp(each) for each in spread)]
         elif self.table.program.n_constraints > SEVERAL:
             self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
             asked.append(self._smooth)
         table = self.table if self.training is None else self.training
+        self._asked = self.table.coefficients(np.stack(asked, axis=1)) if self.exact else None
         return table.coefficients(np.stack(asked, axis=1))
+
+    def _elsewhere(self, count: int) -> list[Array]:
+        """Prices of local optima that are sought from mixtures drawn at random; the best one is kept."""
+        assert self.master is not None
+        columns = self.master.rows.shape[1]
+        drawn = self._rng.exponential(size=(count, columns)) ** 3  # a few columns weigh most
+        return [self.master.best(each / each.sum()).prices[-1] for each in drawn]
 
     # -- stopping --------------------------------------------------------------------------------
 

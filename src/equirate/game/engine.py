@@ -21,6 +21,7 @@ from ..data.sample import Sample
 from ..data.splits import split_by_cell
 from ..mixtures import Columns
 from ..models.contract import Family, Learner, Model, Rows
+from ..models.independent_rows import IndependentRows
 from ..models.linear import FittedLinear, Linear
 from ..players.steps import ADAM
 from ..problem.canonical import canonicalize
@@ -112,7 +113,7 @@ class Generator:
     ) -> Solution:
         sample = replace(sample, X=features(sample.X, len(sample)))
         learner: Learner = FittedLinear(sample.X.shape[1], sample.names)
-        listed = _listed(model, sample, judge.cells)
+        listed = _exact(model, sample, judge.cells, mix_apart)
         if listed is not None:
             return self._answered(problem, model, judge, tables, listed, None, exact=True)
         if part is not None and not mix_apart:
@@ -215,9 +216,11 @@ def _weights(start: Start, width: int) -> Array:
     return found if len(found) > width else np.vstack([found, np.zeros((1, found.shape[1]))])
 
 
-def _listed(model: Linear, sample: Sample, cells: Cells) -> Learner | None:
-    """A learner that lists all its classifiers, where there is one feature; None where there are more."""
-    if sample.X.shape[1] != 1 or not model.intercept:
+def _exact(model: Linear, sample: Sample, cells: Cells, mix_apart: bool) -> Learner | None:
+    """A learner that answers exactly: all thresholds of one feature, or all decisions of independent rows."""
+    if not model.intercept:
         return None
-    learner = model.bind(Rows.of(sample, cells), 1, ADAM, [0])
-    return learner if learner.every_sum() is not None else None
+    if sample.X.shape[1] == 1:
+        learner = model.bind(Rows.of(sample, cells), 1, ADAM, [0])
+        return learner if learner.every_sum() is not None else None
+    return None if model.penalty or mix_apart else IndependentRows.of(sample, cells)

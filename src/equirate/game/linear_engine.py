@@ -218,12 +218,13 @@ class LinearEngine:
         if not first.interrupted and self._labels_suffice(first, trained):
             return self._only_labels(view, table), view
         # Without an intercept a direction has one threshold, and the search needs many.
-        keep = self.setting.intercept and not first.interrupted and self._gate(first, trained)
-        view.directions = list(trained.directions)
-        generation = self.go_on(first, view)
-        if not first.interrupted:
-            self.run([(generation, view)], passes, watch)
-        if keep and not generation.interrupted:
+        refines = self.setting.intercept and not first.interrupted and self._gate(first, trained)
+        if first.interrupted:
+            view.directions = list(trained.directions)
+            return self.go_on(first, view), view
+        generation = self.begin(view, table, start)
+        self.run([(generation, view)], passes, watch)
+        if refines and not generation.interrupted:
             refine(generation, view)
         return generation, view
 

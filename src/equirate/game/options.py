@@ -119,8 +119,8 @@ class Options:
 
     def checked_tolerance(self) -> float:
         """The tolerance, which must not be negative."""
-        if not self.tolerance >= 0:
-            raise AlgorithmError(f"the tolerance must not be negative; got {self.tolerance!r}")
+        if not 0 <= self.tolerance < np.inf:
+            raise AlgorithmError(f"the tolerance must not be negative, and finite; got {self.tolerance!r}")
         return self.tolerance
 
     def set_players(self, algorithm: Algorithm, radius: Callable[[Algorithm], float]) -> Algorithm:
@@ -194,11 +194,17 @@ class Options:
         return Rules(rounds, every, theta, share * lam, share * slack, levels, two_sets)
 
 
+_MOST = 2**53
+"""Rounds at most: whole numbers up to here are exact as floats."""
+
+
 def _count(value: int | None, name: str, default: int) -> int:
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise AlgorithmError(f"{name} must be a whole number of at least 1; got {value!r}")
+    if value > _MOST:
+        raise AlgorithmError(f"{name} must be at most {_MOST:,}")
     return int(value)
 
 
@@ -218,7 +224,7 @@ def _steps(
         return None if unused else [theory()]
     try:
         steps = [float(v) for v in np.ravel(np.asarray(value, dtype=float))]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # a whole number may be beyond any float
         steps = []
     if not steps or not all(map(_positive, steps)):
         also = "" if theory is None else ', or "theory"'
@@ -229,7 +235,7 @@ def _steps(
 def _positive(value: Any) -> bool:
     try:
         return 0 < float(value) < np.inf
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
@@ -247,7 +253,7 @@ def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:
         raise AlgorithmError("levels shift the constraints, and this problem has none: leave them out")
     try:
         array = np.atleast_1d(np.asarray(levels, dtype=float))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise AlgorithmError(f"levels must be numbers; got {levels!r}") from None
     if array.ndim == 1:
         array = np.repeat(array[:, None], n_constraints, axis=1)

@@ -5,6 +5,7 @@ In: moments of a play. Out: text on standard error, or an output of the notebook
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -37,7 +38,8 @@ class Terminal:
     width = 0
 
     def show(self, text: str) -> None:
-        """Write over the line before; a shorter one covers it."""
+        """Write over the line before; a shorter one covers it, and a long one is cut: a second line would stay."""
+        text = text[: shutil.get_terminal_size().columns - 2]
         self.width = max(self.width, len(text))
         print(f"\r{text:<{self.width}} ", end="", file=sys.stderr, flush=True)
 

@@ -174,7 +174,7 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
     function
         Called with numpy arrays, one per rate; returns an array. It is to be minimised or bounded above where it
         stands with a plus sign.
-    rates
+    *rates
         Affine expressions, and constants that only the data tell, such as ``base_rate()``.
     increasing
         Whether the function increases with each rate; one value, or one per rate (for a constant, either).

@@ -9,7 +9,9 @@ value and the duals.
     \quad \mu \ge 0, \quad l \le x \le u.
 
 Of thousands of columns a programme has only some: those whose reduced cost is negative join, and where it has no
-solution, those that its certificate of infeasibility asks for. What is returned holds for all columns.
+solution, those that its certificate of infeasibility asks for. Of many constraints it has only those that a solution
+without them violated: a basic solution has few binding rows, however many groups there are. What is returned holds for
+all columns and all rows.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ A violation is priced by up to 1e5, so the solver's own 1e-7 is no precision.
 """
 
 _BATCH = 64
-"""Columns that join at a time."""
+"""Columns, or violated rows, that join at a time."""
+_MANY_ROWS = 128
+"""Rows from which on they join when they are violated; with fewer, one solve with all of them is cheaper."""
 
 _NONE = np.zeros(0, np.int32)
 
@@ -61,6 +65,9 @@ class Programme:
         Columns to begin with, at least one.
     equal
         Which rows are equations; None for none.
+    deferred
+        How many of the first rows may join when they are violated. They must be inequalities that `set` and `limit` do
+        not change, and the programme must be bounded without them.
     """
 
     def __init__(
@@ -71,6 +78,7 @@ class Programme:
         bounds: Array,
         active: NDArray[np.intp],
         equal: NDArray[np.bool_] | None = None,
+        deferred: int = 0,
     ) -> None:
         self.n, self.k = columns.shape[1], others.shape[1]
         self.columns, self.active, self.solves = columns, np.zeros(0, np.intp), 0
@@ -80,9 +88,13 @@ class Programme:
         self._solver.addCols(self.k, np.zeros(self.k), bounds[:, 0], bounds[:, 1], 0, _NONE, _NONE, np.zeros(0))
         self._solver.addRow(1.0, 1.0, 0, _NONE, np.zeros(0))
         self._scale, self._limits = np.ones(1), np.zeros(0, dtype=bool)
+        self._place, self._rows = np.zeros(1, np.int32), 1  # row in the solver, or -1, of the simplex and of each row
         scale = np.maximum(np.abs(columns).max(axis=1, initial=0.0), np.abs(others).max(axis=1, initial=0.0))
         scale[scale < 1e-12] = 1.0  # coefficients that come later
         self._scaled, self._where = columns / scale[:, None], np.arange(1, 1 + len(limits), dtype=np.int32)
+        self._deferred = deferred if deferred >= _MANY_ROWS else 0
+        self._others = others[: self._deferred] / scale[: self._deferred, None]
+        self._upper = limits[: self._deferred] / scale[: self._deferred]
         self._append(others, limits, scale, np.zeros(len(limits), dtype=bool) if equal is None else equal)
         self._join(active)
 
@@ -123,19 +135,21 @@ class Programme:
 
     def limit(self, row: int, upper: float) -> None:
         """Set a row's right-hand side."""
-        self._solver.changeRowBounds(row + 1, -highspy.kHighsInf, upper / self._scale[row + 1])
+        self._solver.changeRowBounds(int(self._place[row + 1]), -highspy.kHighsInf, upper / self._scale[row + 1])
 
     def set(self, row: int, other: int, value: float) -> None:
         """Set the coefficient of another variable in a row."""
-        self._solver.changeCoeff(row + 1, other, value / self._scale[row + 1])
+        self._solver.changeCoeff(int(self._place[row + 1]), other, value / self._scale[row + 1])
 
     def solve(self) -> Solved | None:
-        """Solve for all columns; None if there is no solution."""
+        """Solve for all columns and rows; None if there is no solution."""
         while True:
             status = self._run()
             if status == highspy.HighsModelStatus.kOptimal:
                 solution = self._solver.getSolution()
-                duals = np.array(solution.row_dual)
+                if self._restrict(np.array(solution.col_value)):
+                    continue
+                duals = self._by_row(np.array(solution.row_dual))
                 gain = self.objective - duals[self._where] @ self._scaled - duals[0]
                 if self._join(self._helpful(gain)):
                     continue
@@ -170,7 +184,7 @@ class Programme:
         part; one for which it is negative may make the programme feasible. Without such a y, all columns.
         """
         _, known, ray = self._solver.getDualRay()
-        y = np.asarray(ray) if known else np.zeros(1 + len(self._limits))
+        y = self._by_row(np.asarray(ray)) if known else np.zeros(1 + len(self._limits))
         signed = y[1:][self._limits]
         y = y if signed.max(initial=0.0) >= -signed.min(initial=0.0) else -y
         gain = y[self._where] @ self._scaled + y[0]
@@ -182,30 +196,56 @@ class Programme:
         self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_], columns: Array | None = None
     ) -> None:
         """Add rows; ``columns`` are their coefficients of the columns, scaled, where some take part already."""
-        count, scaled = len(limits), others / scale[:, None]
+        scaled, upper = others / scale[:, None], limits / scale
         if columns is not None:
             scaled = np.concatenate([scaled, columns[:, self.active]], axis=1)
-        rows, where = np.nonzero(scaled)
-        starts = np.searchsorted(rows, np.arange(count)).astype(np.int32)
-        upper = limits / scale
-        lower = np.where(equal, upper, -highspy.kHighsInf)
-        self._solver.addRows(
-            count, lower, upper, len(rows), starts, where.astype(np.int32), np.ascontiguousarray(scaled[rows, where])
-        )
+        first = len(self._scale)
         self._scale = np.concatenate([self._scale, scale])
         self._limits = np.concatenate([self._limits, ~equal])
+        self._place = np.concatenate([self._place, np.full(len(limits), -1, np.int32)])
+        now = np.arange(self._deferred if first == 1 else 0, len(limits))
+        self._put(first + now, scaled[now], np.where(equal, upper, -highspy.kHighsInf)[now], upper[now])
+
+    def _put(self, rows: NDArray[np.intp], coefficients: Array, lower: Array, upper: Array) -> None:
+        """Put rows into the solver; the coefficients are those of the others, then of columns that take part."""
+        place, where = np.nonzero(coefficients)
+        starts = np.searchsorted(place, np.arange(len(rows))).astype(np.int32)
+        values = np.ascontiguousarray(coefficients[place, where])
+        self._solver.addRows(len(rows), lower, upper, len(place), starts, where.astype(np.int32), values)
+        self._place[rows] = np.arange(self._rows, self._rows + len(rows))
+        self._rows += len(rows)
+
+    def _restrict(self, x: Array) -> bool:
+        """Let the deferred rows that a solution violates most join; whether there were any."""
+        out = np.flatnonzero(self._place[1 : 1 + self._deferred] < 0)
+        if not len(out):
+            return False
+        columns = self._scaled[:, self.active]
+        over = self._others[out] @ x[: self.k] + columns[out] @ x[self.k :] - self._upper[out]
+        order = np.argsort(-over, kind="stable")[:_BATCH]
+        chosen = out[order[over[order] > FEASIBLE]]
+        if not len(chosen):
+            return False
+        coefficients = np.concatenate([self._others[chosen], columns[chosen]], axis=1)
+        self._put(1 + chosen, coefficients, np.full(len(chosen), -highspy.kHighsInf), self._upper[chosen])
+        return True
+
+    def _by_row(self, values: Array) -> Array:
+        """Values of the solver's rows as values of the simplex and of every row; 0 for those that have not joined."""
+        found: Array = np.where(self._place >= 0, values[self._place], 0.0)
+        return found
 
     def _join(self, joining: NDArray[np.intp]) -> bool:
         """Let columns take part; whether there were any."""
-        count, rows = len(joining), 1 + len(self._scaled)
+        count, there = len(joining), self._place[self._where] >= 0
         if not count:
             return False
-        values = np.ones((count, rows))
-        values[:, 1:] = self._scaled[:, joining].T
-        where = np.concatenate([np.zeros(1, np.int32), self._where])
+        values = np.ones((count, 1 + int(there.sum())))
+        values[:, 1:] = self._scaled[:, joining].T[:, there]
+        where = np.concatenate([np.zeros(1, np.int32), self._place[self._where[there]]])
         self._solver.addCols(
             count, self.objective[joining], np.zeros(count), np.full(count, highspy.kHighsInf), values.size,
-            np.arange(count, dtype=np.int32) * rows, np.tile(where, count), values.ravel(),
+            np.arange(count, dtype=np.int32) * values.shape[1], np.tile(where, count), values.ravel(),
         )  # fmt: skip
         self.active = np.concatenate([self.active, joining])
         self._in[joining] = True
@@ -235,7 +275,8 @@ def best_distribution(objective: Array, columns: Array, limits: Array) -> Array 
     [0.25, 0.75]
     """
     nothing = np.zeros((len(columns), 0))
-    programme = Programme(columns, nothing, limits, np.zeros((0, 2)), _extremes(objective, columns))
+    active = _extremes(objective, columns)
+    programme = Programme(columns, nothing, limits, np.zeros((0, 2)), active, deferred=len(limits))
     programme.aim(objective, np.zeros(0))
     solved = programme.solve()
     return None if solved is None else solved.weights

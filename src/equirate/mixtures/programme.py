@@ -283,7 +283,7 @@ class MixtureProgramme:
         padded = np.zeros((len(self.cuts), count))
         for k, cut in enumerate(self.cuts):
             padded[k, : self.v] = cut.slopes
-        programme = Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal)
+        programme = Programme(columns, others, limits, self._bounds(), self._begin_with(start), equal, self.j)
         programme.add(padded, np.array([cut.limit for cut in self.cuts]))
         return programme
 

@@ -109,7 +109,8 @@ def _smallest_violation(V: Array) -> float:
     if not len(V) or (V.max(0) <= 0).any():
         return 0.0
     others, n = -np.ones((len(V), 1)), V.shape[1]
-    programme = Programme(V, others, np.zeros(len(V)), np.array([[0.0, np.inf]]), np.unique(np.argmin(V, axis=1)))
+    bounds, active = np.array([[0.0, np.inf]]), np.unique(np.argmin(V, axis=1))
+    programme = Programme(V, others, np.zeros(len(V)), bounds, active, deferred=len(V))
     programme.aim(np.zeros(n), np.ones(1))
     solved = programme.solve()
     if solved is None:

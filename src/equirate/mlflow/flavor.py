@@ -89,12 +89,14 @@ def log_model(estimator: Any, name: str = "model", *, report: Report | None = No
 
     Parameters
     ----------
-    estimator, report
-        As in `save_model`. For each part of the report the metrics are ``PART.objective``, ``PART.positive_rate``,
-        ``PART.largest_violation`` and, for each constraint, ``PART.violation.NUMBER``.
+    estimator
+        As in `save_model`.
     name
         The model's name in the run.
-    options
+    report
+        As in `save_model`. For each part of the report the metrics are ``PART.objective``, ``PART.positive_rate``,
+        ``PART.largest_violation`` and, for each constraint, ``PART.violation.NUMBER``.
+    **options
         What ``mlflow.models.Model.log`` takes besides, such as ``registered_model_name`` and ``signature``.
 
     Returns

@@ -43,7 +43,7 @@ JUDGED = 1000
 
 @dataclass(frozen=True)
 class Linear(Model):
-    """A linear score ``x . w + b``.
+    """A linear score ``x @ w + b``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Linear(Model):
     radius
         Keep (w, b) inside an L2 ball of this radius; None for no bound.
     penalty
-        Weight of the penalty |w|^2 / 2 (b is free).
+        Weight of the penalty ``|w|^2 / 2`` (b is free).
     spread
         Standard deviation of the random first parameters; 0 begins at zero.
     standardise

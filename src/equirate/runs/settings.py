@@ -7,8 +7,8 @@ back to the same settings; what the command line says goes before what the file 
 from __future__ import annotations
 
 import json
-import math
 import shlex
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -31,6 +31,8 @@ MISSING_ATTRIBUTES = ("group", "refuse", "drop")
 LISTED = ("attributes", "also_feature", "also-feature", "ignore", "category", "date", "number")
 """Options that take names with commas between them."""
 _MOST_BYTES = 1 << 20
+_LARGEST = sys.float_info.max
+_MOST = 2**53  # a whole number of an option at most: the largest that other programs read back
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class RunSettings:
     time_column: str = ""
     test: str = ""
     weight: str = ""
+    cluster: str = ""
     model: str = "linear"
     algorithm: str = "auto"
     output: str = "hashed"
@@ -76,6 +79,8 @@ class RunSettings:
                 if source.get(sense):  # it takes the place of an objective of the other sense
                     given[other] = ""
             given.update({name: value for name, value in source.items() if value not in (None, (), [])})
+        if isinstance(given.get("rounds"), int) and given["rounds"] < 1:
+            raise EquirateError(f"--rounds must be at least 1; got {given['rounds']}")
         return cls(
             **{field.name: _typed(field, given[field.name]) for field in fields(cls) if field.name in given}
         )._checked()
@@ -91,9 +96,8 @@ class RunSettings:
             raise EquirateError(f"--split is the share of the rows to judge on, between 0 and 1; got {self.split:g}")
         if self.confidence:
             check_confidence(self.confidence)
-        for name in ("rounds", "seed"):
-            if getattr(self, name) < 0:
-                raise EquirateError(f"--{name} must not be negative; got {getattr(self, name)}")
+        if self.seed < 0:
+            raise EquirateError(f"--seed must not be negative; got {self.seed}")
         for name in ("data", "label"):
             if not getattr(self, name):
                 raise EquirateError(_ASKED[name])
@@ -218,12 +222,14 @@ def _typed(field: Any, value: Any) -> Any:
         if isinstance(parts, (list, tuple)) and all(isinstance(part, str) for part in parts):
             return tuple(parts)
         raise EquirateError(f"{name} must be a list of texts; got {value!r}")
-    if wanted is float and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+    if wanted is float and isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST:
         return float(value)
     if name == "positive" and isinstance(value, (int, float)):
         return str(value).lower() if isinstance(value, bool) else str(value)
     if type(value) is not wanted:
         raise EquirateError(f"{name} must be {_WANTED[wanted]}; got {value!r}")
+    if wanted is int and value > _MOST:
+        raise EquirateError(f"{name} must be at most {_MOST:,}")
     return value
 
 

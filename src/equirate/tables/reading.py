@@ -14,13 +14,16 @@ import gzip
 import io
 import lzma
 import re
+import shutil
+import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -84,6 +87,8 @@ class TableSource:
     delimiter: str = ","
     header: tuple[str, ...] = ()
     skipped: int = 0
+    spool: Any = field(default=None, repr=False, compare=False)
+    """The temporary file of a table that was read from a pipe."""
 
     def require(self, wanted: Iterable[str], what: str) -> None:
         """Refuse columns that are not there, and propose the nearest name."""
@@ -141,7 +146,7 @@ class TableSource:
                 yield from map(self.options.converted, batches)
 
     def _text(self) -> Utf8:
-        return Utf8(_unpacked(self.path), str(self.path), self.options.encoding)
+        return Utf8(_unpacked(self.files[0]), str(self.path), self.options.encoding)
 
     def _parse(self) -> Any:
         return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
@@ -171,10 +176,15 @@ def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
     options
         How its text is to be read.
     """
+    if str(path) == "-":
+        return _from_stream(getattr(sys.stdin, "buffer", None), Path("standard input"), options)
     if not path.exists():
         raise DataError(f"there is no file {path}")
     if path.is_dir():
         return _folder(path, options)
+    if not path.is_file():
+        with _told(path), open(path, "rb") as stream:
+            return _from_stream(stream, path, options)
     with _told(path):
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty")
@@ -188,6 +198,20 @@ def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
                 f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
             )
         return _named(TableSource(path, form, tuple(_schema(path, form).names), (path,), options))
+
+
+def _from_stream(stream: IO[bytes] | None, name: Path, options: ReadOptions) -> TableSource:
+    """A table from a pipe, which can be read once: by way of a temporary file that goes when the source does."""
+    if stream is None:
+        raise DataError(f"{name} is closed: there is no table to read")
+    spool = tempfile.NamedTemporaryFile(prefix="equirate-", suffix=".table")  # noqa: SIM115  (kept by the source)
+    with _told(name):
+        shutil.copyfileobj(stream, spool)
+        spool.flush()
+    try:
+        return replace(open_source(Path(spool.name), options), path=name, spool=spool)
+    except DataError as error:
+        raise DataError(str(error).replace(spool.name, str(name))) from None
 
 
 def release() -> None:

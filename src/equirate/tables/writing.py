@@ -11,7 +11,6 @@ import bz2
 import gzip
 import lzma
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
+from .._core.atomic import locked_file, sweep
 from .._core.errors import FileError
 
 _PACKERS: dict[str, Callable[[BinaryIO], Any]] = {
@@ -44,6 +44,7 @@ class Sink:
         self.path = path
         self.rows = 0
         self._part: Path | None = None
+        self._lock: int | None = None
         self._streams: list[Any] = []
         self._writer: Any = None
         name, self._packer = ("out.csv" if path is None else path.name), None
@@ -61,8 +62,10 @@ class Sink:
             elif self.path.exists() and not self.path.is_file():  # a device or a pipe is written to as it is
                 self._streams = [open(self.path, "wb")]
             else:
-                self._part = self.path.with_name(f".equirate-{secrets.token_hex(8)}.part")  # another run has another
-                self._streams = [open(self._part, "xb")]
+                sweep(self.path)
+                self._part, descriptor = locked_file(self.path, 0o666)
+                self._lock = os.dup(descriptor)  # outlasts the stream, so that nobody sweeps what is complete
+                self._streams = [open(descriptor, "wb")]
             if self._packer is not None:
                 self._streams.append(self._packer(self._streams[0]))
         return self
@@ -88,8 +91,11 @@ class Sink:
         with _told(self.path):
             self._close()
             if self._part is not None and self.path is not None:
+                if sys.platform == "win32":  # an open file cannot be renamed there
+                    self._let_go()
                 os.replace(self._part, self.path)
                 self._part = None
+            self._let_go()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
@@ -102,6 +108,12 @@ class Sink:
         finally:
             if self._part is not None:
                 self._part.unlink(missing_ok=True)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _close(self) -> None:
         closing, self._writer, self._streams = [self._writer, *self._streams[::-1]], None, []

@@ -46,7 +46,7 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     ----------
     path
         The file; one that is there is replaced in one step, so that a process that is killed leaves the old or the new.
-    parts
+    **parts
         By name: anything with ``state_dict``, and plain values and tensors. The random numbers of torch are kept too.
     """
     import torch

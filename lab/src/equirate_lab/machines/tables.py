@@ -1,4 +1,4 @@
-"""Tables of what was measured, for a terminal and for ``docs/scale.md``."""
+"""Tables of what was measured, for a terminal and for ``lab/results/scale.md``."""
 
 from __future__ import annotations
 

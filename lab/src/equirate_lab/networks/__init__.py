@@ -1,4 +1,4 @@
-"""Networks: what training on batches costs and how good it is, with the tables that docs/torch.md shows.
+"""Networks: what training on batches costs and how good it is, with the tables that lab/results/torch.md shows.
 
 In: which parts, and how much (`Plan`). Out: one line of JSON for every run, so that a run that was interrupted goes on
 where it was, and tables. ``equirate-lab bench torch`` calls `run`.

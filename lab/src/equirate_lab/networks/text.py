@@ -35,7 +35,7 @@ RECORDED = 3
 """Rounds from one recorded network to the next: where parity is bought with the others' F-measure, it falls steeply."""
 _WORD = re.compile(r"[a-z']+")
 LINEAR = {"kl": (0.087, 1.10), "f1": (0.853, 0.05)}
-"""The linear model's means over five splits, on an embedding of the same text (docs/reproduction.md)."""
+"""The linear model's means over five splits, on an embedding of the same text (lab/results/reproduction.md)."""
 
 
 class Bag(torch.nn.Module):

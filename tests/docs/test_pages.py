@@ -1,0 +1,136 @@
+"""What the documentation says: it is short, complete and up to date."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import equirate as eq
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+DEVELOPERS = {"architecture.md", "developers.md", "releasing.md"}
+USER_PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in DEVELOPERS)
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
+API = (DOCS / "api" / "index.rst").read_text("utf-8")
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def measured():
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        return importlib.import_module("measured")
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
+
+
+def test_the_readme_is_one_screen() -> None:
+    assert words(README) <= 900
+
+
+def test_the_user_documentation_is_short() -> None:
+    assert len(USER_PAGES) > 15
+    assert sum(words(path.read_text("utf-8")) for path in USER_PAGES) <= 15_000
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_result_files() -> None:
+    table = README.split("## Five figures")[1].split("## Limits")[0]
+    shown = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")
+    ]
+    known = {f"{figure.what}; beside {figure.rival}": figure for figure in measured().figures().values()}
+    rows = [row for row in shown if row[0]]
+    assert len(rows) == 5
+    assert [tuple(row[1:]) for row in rows] == [known[row[0]].shown for row in rows]
+    lost = [known[row[0]].lost for row in rows]
+    assert lost == sorted(lost, reverse=True)
+
+
+def test_what_lost_is_listed_first() -> None:
+    page = measured()
+    verdicts = re.findall(r"^\| (lost|won) \|", page.figure_table(), re.MULTILINE)
+    assert len(verdicts) == 10
+    assert verdicts == sorted(verdicts)
+    assert {f"{figure.source}.md" for figure in page.figures().values()} <= {
+        path.name for path in (ROOT / "lab" / "results").glob("*.md")
+    }
+
+
+def test_result_files_say_when_they_were_measured() -> None:
+    pages = [path for path in (ROOT / "lab" / "results").glob("*.md") if path.name != "README.md"]
+    assert len(pages) >= 10
+    for path in pages:
+        assert re.search(r"commit [0-9a-f]{7}", path.read_text("utf-8")), path.name
+
+
+def listed() -> dict[str, list[str]]:
+    """The names of the API reference by module."""
+    found: dict[str, list[str]] = {}
+    module = ""
+    for line in API.splitlines():
+        if line.startswith((".. module:: ", ".. currentmodule:: ")):
+            module = line.split(":: ")[1]
+        elif re.fullmatch(r"   \w+", line):
+            found.setdefault(module, []).append(line.strip())
+    return found
+
+
+def test_the_api_reference_has_every_public_name_once() -> None:
+    names = listed()["equirate"]
+    assert len(names) == len(set(names))
+    modules = {"algorithms", "models", "baselines", "mixtures", "__version__"}
+    assert set(names) == set(eq.__all__) - modules
+
+
+@pytest.mark.parametrize("module", ["models", "torch", "boosting", "distributed", "datasets"])
+def test_the_api_reference_has_every_name_of_a_module(module: str) -> None:
+    try:
+        found = importlib.import_module(f"equirate.{module}")
+    except ImportError as error:
+        pytest.skip(f"could not import {error.name!r}")
+    assert set(listed()[f"equirate.{module}"]) == set(found.__all__)
+
+
+def test_the_gallery_is_large_and_every_example_draws() -> None:
+    assert len(GALLERY) >= 16
+    for path in GALLERY:
+        text = path.read_text("utf-8")
+        assert re.match(r'"""\n.+\n=+\n', text), path.name
+        assert "plt." in text, path.name
+
+
+def test_the_front_page_answers_the_common_questions() -> None:
+    front = (DOCS / "index.md").read_text("utf-8")
+    questions = re.findall(r"^- \[(.+?)\]\((.+?)\)$", front, re.MULTILINE)
+    text = " ".join(question.lower() for question, _ in questions)
+    for part in (
+        *("recall at precision 0.9", "40 people", "certified", "pytorch", "random part", "faster than fairlearn"),
+        *("one row at a time", "rows repeat", "five classes"),
+    ):
+        assert part in text, part
+
+
+def test_twenty_constraints_can_be_written_as_the_page_says() -> None:
+    page = (DOCS / "constraints.md").read_text("utf-8").split("## From words to expressions")[1].split("\n## ")[0]
+    codes = [re.findall(r"`([^`]+)`", row.split("|")[2]) for row in page.splitlines() if row.startswith("| ")]
+    expressions = [code for row in codes for code in row if "(" in code]
+    assert len(expressions) >= 20
+    names = {name: getattr(eq, name) for name in eq.__all__ if not name.startswith("_")}
+    names["women"] = eq.attr("sex") == "Female"
+    for expression in expressions:
+        made = eval(expression, {}, names)  # the text of our own page
+        assert isinstance(made, (eq.Constraint, eq.Expression, list)), expression
+
+
+def test_every_error_and_status_is_explained() -> None:
+    page = (DOCS / "troubleshooting.md").read_text("utf-8")
+    errors = {name for name in eq.__all__ if name.endswith("Error")} - {"EquirateError"}
+    assert {name for name in errors if name not in page} == set()
+    for status in ("feasible", "conflict", "bound", "certified", "interrupted", "diverged", "left_domain"):
+        assert status in page, status
