@@ -104,7 +104,7 @@ class TorchLearner(Learner):
             (sums,) = self.rows.reduce(self.ledger.estimate())
             return Seen(sums)
         scores = self._look(averaged=asked.recorded)
-        seen = asked.seen(Batch(None, self.rows.cells, self.rows.trained, slice(None)), scores)
+        seen = asked.seen(Batch(None, cells=self.rows.cells, trained=self.rows.trained, rows=slice(None)), scores)
         return seen.of_parts(self.rows.reduce(*seen.parts()))
 
     def advance(self, rate: Array) -> None:
@@ -144,7 +144,7 @@ class TorchLearner(Learner):
         """Gradient with respect to the scores of a batch: `Asked.slope`, shorter where net costs are all it needs."""
         asked, costs = self.asked[c], self.costs[c]
         if costs is None:
-            batch = Batch(None, self.rows.cells, self.trained.take(index), index)
+            batch = Batch(None, cells=self.rows.cells, trained=self.trained.take(index), rows=index)
             return asked.slope(batch, scores[:, None])[:, 0]
         cost = costs.take(self.trained.of.take(index))
         cost *= self.weights.take(index)

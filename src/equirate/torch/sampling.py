@@ -175,7 +175,7 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
         """A sampler of the rows that have a weight."""
         check_size(batch_size, "batch_size")
         sampler = cls.__new__(cls)
-        sampler._begin(cells, batch_size, least, seed)
+        cls._begin(sampler, cells, batch_size, least, seed)
         return sampler
 
     def _begin(self, cells: Cells, batch_size: int, least: int, seed: int) -> None:
