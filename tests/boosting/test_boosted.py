@@ -21,7 +21,7 @@ from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees,
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
 from equirate.models.contract import Members
-from equirate.models.oracle import Rule
+from equirate.models.oracle import PlugInRule
 
 rng = np.random.default_rng(1)
 N = 1600
@@ -389,7 +389,7 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
     training: Any = clf._training(X, Y, PEOPLE, None)
     everything = training.prepared.serve(training.play()[0].members())
-    rules = [isinstance(each.classifier, Rule) for each in everything.fitted]
+    rules = [isinstance(each.classifier, PlugInRule) for each in everything.fitted]
     assert any(rules)
     assert not all(rules)
     np.testing.assert_array_equal(Members.read(everything.plain(X.shape[1])).decide(X), everything.decide(X))

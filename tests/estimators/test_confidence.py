@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import equirate as eq
 from equirate.data.sample import Sample
 from equirate.estimators import confidence as methods
-from equirate.estimators.careful import Part
+from equirate.estimators.careful import FoldMixtures
 from equirate.estimators.fitting import Settings, Training
 from equirate.estimators.trials import Trial
 from equirate.judge.certify import estimate
@@ -194,7 +194,7 @@ def test_an_oracle_certifies_with_a_training_for_each_fold_and_says_so_beforehan
 # -- the standard errors of mixtures -------------------------------------------------------------
 
 
-def parts_of(constraint) -> tuple[Trial, Part, np.ndarray]:
+def parts_of(constraint) -> tuple[Trial, FoldMixtures, np.ndarray]:
     """A trial, the columns of one part on all rows, and a mixture of them."""
     settings = Settings.of(eq.RateClassifier(ERROR, [constraint], confidence=0.95, validation=0.0, random_state=2))
     problem = eq.Problem(ERROR, [constraint])
@@ -203,7 +203,7 @@ def parts_of(constraint) -> tuple[Trial, Part, np.ndarray]:
     trial = methods.trial_of(training, "approximate")
     rows = np.arange(N)
     where = {"inside": rows, "test": rows, "size": N, "beyond": np.zeros(len(trial.parts))}
-    part = Part(trial, chooser, **where)
+    part = FoldMixtures(trial, chooser, **where)
     mu = np.random.default_rng(1).dirichlet(np.full(len(part.members), 0.3))
     return trial, part, mu
 

@@ -90,6 +90,6 @@ def test_the_parts_are_worth_what_evaluate_says_of_them(game: dict[str, Any]) ->
     )
     (part,) = clf.parts_.values()
     found = clf.evaluate(X, y, sensitive_features=groups, sample_weight=weights)
-    assert found["objective"] == pytest.approx(part.objective, abs=1e-12)
+    assert found.objective == pytest.approx(part.objective, abs=1e-12)
     for key in ("violation", "low", "high"):
-        assert found["constraints"][0][key] == pytest.approx(getattr(part.constraints[0], key), abs=1e-9)
+        assert getattr(found.constraints[0], key) == pytest.approx(getattr(part.constraints[0], key), abs=1e-9)

@@ -30,9 +30,9 @@ from equirate.models.forests import Boosted, Forest
 from equirate.models.linear import LinearMembers
 from equirate.models.plug_in import PlugInMembers
 from equirate.models.posterior import Posterior, Signatures
-from equirate.models.scikit import Logistic
 from equirate.models.side_by_side import SideBySide
-from equirate.models.thresholds import Given, ThresholdMembers, Thresholds
+from equirate.models.sklearn_classifiers import Logistic
+from equirate.models.thresholds import GivenScores, ThresholdMembers, Thresholds
 
 WIDTH, ROWS = 5, 3000
 
@@ -110,7 +110,7 @@ def side_by_side(rng: np.random.Generator) -> SideBySide:
 KINDS: dict[str, Any] = {
     "linear": linear,
     "linear in single precision": lambda rng: linear(rng, np.float32),
-    "thresholds": lambda rng: ThresholdMembers(Thresholds(Given(-1.0)), np.array([[0.1, -0.3, np.inf, -np.inf]])),
+    "thresholds": lambda rng: ThresholdMembers(Thresholds(GivenScores(-1.0)), np.array([[0.1, -0.3, np.inf, -np.inf]])),
     "trees": prefixes,
     "trees in single precision": lambda rng: prefixes(rng, True),
     "a rule on trees": lambda rng: plug_in(rng, 1),
@@ -238,7 +238,7 @@ def test_others_are_refused_by_name() -> None:
     refused = {
         "FiniteMembers|decide": FiniteMembers((lambda X: np.asarray(X)[:, 0],)),
         "look attributes up": ThresholdMembers(
-            Thresholds(Given(), (eq.attr("sex") == "F", eq.attr("sex") != "F")), np.zeros((2, 1))
+            Thresholds(GivenScores(), (eq.attr("sex") == "F", eq.attr("sex") != "F")), np.zeros((2, 1))
         ),
     }
     for reason, members in refused.items():

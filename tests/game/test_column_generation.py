@@ -16,7 +16,7 @@ from equirate.game.infeasible import COLUMNS, EVERYTHING
 from equirate.game.record import Start
 from equirate.mixtures import Source
 from equirate.models import Linear, PlugIn
-from equirate.models.thresholds import Given, Thresholds
+from equirate.models.thresholds import GivenScores, Thresholds
 
 from .finite_truth import PROBLEMS, A, B, Counted, best, one_feature, one_hot, two_features
 
@@ -102,7 +102,7 @@ def test_exact_answers_prove_the_optimum(seed):
     decided = np.stack(
         [np.where(g == 0, score > a, score > b).astype(int) for a, b in itertools.product(*cuts)], axis=1
     )
-    solution = eq.solve(PARITY, score, y, attributes={"g": g}, model=Thresholds(Given(), (A, B)))
+    solution = eq.solve(PARITY, score, y, attributes={"g": g}, model=Thresholds(GivenScores(), (A, B)))
     (truth, _) = best("error, equal opportunity", y, {"g": g}, decided)
     assert solution.learner.every_sum() is None
     assert solution.status.objective == pytest.approx(truth, abs=1e-4)
@@ -116,7 +116,7 @@ def test_exact_answers_prove_the_optimum(seed):
     rows = np.column_stack([np.stack([0.97 - counted.tpr, fpr - 0.03]), [-1.0, -1.0]])
     one = np.append(np.ones(counted.n), 0.0)[None]
     least = linprog(np.eye(counted.n + 1)[-1], rows, [0, 0], one, [1.0], (0, 1)).fun
-    broken = eq.solve(hard, score, y, attributes={"g": g}, model=Thresholds(Given(), (A, B)))
+    broken = eq.solve(hard, score, y, attributes={"g": g}, model=Thresholds(GivenScores(), (A, B)))
     assert broken.status.violation == pytest.approx(least, abs=2e-4)
     assert broken.status.conflict_over == EVERYTHING
     assert least - 2e-4 <= broken.course.violation_bound <= least + 1e-7
@@ -128,7 +128,7 @@ def test_answers_on_other_rows_prove_nothing():
     y, g = rng.integers(0, 2, n), rng.integers(0, 2, n)
     score = (y + 1.2 * rng.normal(size=n)).round(1)[:, None]
     train, other = np.arange(n) < 80, np.arange(n) >= 80
-    model = Thresholds(Given(), (A, B))
+    model = Thresholds(GivenScores(), (A, B))
     referee = (score[other], y[other], {"g": g[other]})
     solution = eq.solve(PARITY, score[train], y[train], attributes={"g": g[train]}, model=model, referee=referee)
     alone = eq.solve(PARITY, score[other], y[other], attributes={"g": g[other]}, model=model)
@@ -254,7 +254,7 @@ def _made(kind):
     weights = None
     models = {
         "list": [lambda X, b=b: X[:, 0] - b for b in (-0.5, 0.0, 0.5, 1.0)],
-        "thresholds": Thresholds(Given()),
+        "thresholds": Thresholds(GivenScores()),
         "trees": DecisionTreeClassifier(max_depth=2, random_state=0),
         "plug-in": PlugIn(),
         "without intercept": Linear(intercept=False),

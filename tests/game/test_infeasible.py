@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 import equirate as eq
 from equirate.game.infeasible import COLUMNS, EVERYTHING, SEARCHED
-from equirate.models.thresholds import Given, Thresholds
+from equirate.models.thresholds import GivenScores, Thresholds
 
 Array = NDArray[np.float64]
 AIM = eq.maximize(eq.accuracy())
@@ -33,7 +33,7 @@ class Data:
             "accuracy": (self.decided == self.y[:, None]).mean(axis=0),
             "tp": (self.decided * self.y[:, None]).mean(axis=0),
         }
-        self.model = Thresholds(Given()) if thresholds else [lambda X, cut=cut: X[:, 0] > cut for cut in cuts]
+        self.model = Thresholds(GivenScores()) if thresholds else [lambda X, cut=cut: X[:, 0] > cut for cut in cuts]
         self.X = self.scores if thresholds else self.scores[:, None]
 
     def status(self, constraints: list[eq.Constraint]) -> eq.Status:

@@ -183,7 +183,7 @@ def test_the_lagrangian_is_the_sum_of_its_parts_by_definition():
     lam = rng.uniform(0.1, 2, (table.program.n_multipliers, 1))
     lam[0] = 1.0
     xi = rng.uniform(table.lo, table.hi)[:, None]
-    residual = game._residual(table.rows(table.cells.sums((p > 0)[:, None])), xi)
+    residual = game.residual_of(table.rows(table.cells.sums((p > 0)[:, None])), xi)
 
     def x(text, nth=0):
         return xi[[k for k, t in enumerate(couplings) if t == text][nth], 0]
@@ -230,9 +230,9 @@ def test_residual_and_slack_gradient_are_derivatives_of_the_lagrangian(problem, 
         game.slacks.u[:] = rng.uniform(0.1, 0.9, game.slacks.u.shape)
 
     def lagrangian(lam, xi):
-        return (lam * game._residual(rows, xi)).sum(0)
+        return (lam * game.residual_of(rows, xi)).sum(0)
 
-    residual = game._residual(rows, xi)
+    residual = game.residual_of(rows, xi)
     for k in range(n):
         step = np.zeros_like(lam)
         step[k] = h

@@ -11,7 +11,7 @@ import pytest
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.language.parity import Family
+from equirate.language.parity import ConstraintFamily
 
 WOMEN = eq.attr("sex") == "F"
 ONE_METRIC = {
@@ -109,7 +109,7 @@ def test_values() -> None:
 @pytest.mark.parametrize("parity", PARITIES, ids=lambda f: f.__name__)
 def test_a_family_waits_for_the_data(parity) -> None:
     (family,) = parity(eq.attr("race"), tolerance=0.1)
-    assert isinstance(family, Family)
+    assert isinstance(family, ConstraintFamily)
     assert repr(family) == f"{parity.__name__}(race, tolerance=0.1)"
     assert len(expand([family], Y, PEOPLE)) == 3 * len(family.metrics)
     assert len(expand(parity(eq.attr("race"), tolerance=0.1, compare="pairs"), Y, PEOPLE)) == 3 * len(family.metrics)

@@ -245,7 +245,7 @@ def test_other_surrogates_and_losses_take_the_same_way_through_shards():
 def test_curvature_bounds_the_change_of_the_slope(name):
     solution = solved(Linear(), n_rounds=1)
     cells = solution.play.table.cells
-    batch = Batch(X, cells, cells, slice(None))
+    batch = Batch(X, cells=cells, trained=cells, rows=slice(None))
     up = rng.random((len(cells), 3))
     down = -rng.random((len(cells), 3))
     asked = Asked(False, up, down, SURROGATES[name], {"log_loss": rng.random((len(cells), 3))})

@@ -21,7 +21,7 @@ from equirate.models.linear import LinearMembers
 from equirate.models.plug_in import PlugInMembers
 from equirate.models.posterior import Posterior, Signatures
 from equirate.models.side_by_side import SideBySide
-from equirate.models.thresholds import Given, ThresholdMembers, Thresholds
+from equirate.models.thresholds import GivenScores, ThresholdMembers, Thresholds
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 3))
@@ -61,7 +61,7 @@ def members() -> dict[str, tuple[Members, Any]]:
         "side by side": (SideBySide((trees, rules(True)), np.array([3, 0, 1])), X),
         "rules": (rules(False), X),
         "rules and groups": (rules(True), X),
-        "thresholds": (ThresholdMembers(Thresholds(Given(-1.0)), np.array([[0.1, -0.4]])), WHOLE[:, 0]),
+        "thresholds": (ThresholdMembers(Thresholds(GivenScores(-1.0)), np.array([[0.1, -0.4]])), WHOLE[:, 0]),
     }
 
 

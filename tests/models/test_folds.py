@@ -12,7 +12,7 @@ from equirate.models.folds import Folds
 from equirate.models.joined import constants, joined
 from equirate.models.linear import LinearMembers
 from equirate.models.side_by_side import SideBySide
-from equirate.models.thresholds import Given, ThresholdMembers, Thresholds
+from equirate.models.thresholds import GivenScores, ThresholdMembers, Thresholds
 from equirate.problem.table import problem_cells
 
 N, K = 400, 5
@@ -73,7 +73,7 @@ def test_joined_members_decide_as_each() -> None:
     both = joined(lines)
     assert isinstance(both, LinearMembers)
     np.testing.assert_array_equal(both.decide(X), np.hstack([part.decide(X) for part in lines]))
-    setting = Thresholds(Given(1.0), (eq.attr("g") == 1, eq.attr("g") == 0))
+    setting = Thresholds(GivenScores(1.0), (eq.attr("g") == 1, eq.attr("g") == 0))
     cuts = [ThresholdMembers(setting, rng.normal(size=(2, 2))) for _ in range(2)]
     assert isinstance(joined(cuts), ThresholdMembers)
     np.testing.assert_array_equal(
@@ -83,7 +83,7 @@ def test_joined_members_decide_as_each() -> None:
 
 
 def test_members_of_different_settings_stay_apart() -> None:
-    apart = [ThresholdMembers(Thresholds(Given(sign)), np.array([[0.0, 0.5]])) for sign in (1.0, -1.0)]
+    apart = [ThresholdMembers(Thresholds(GivenScores(sign)), np.array([[0.0, 0.5]])) for sign in (1.0, -1.0)]
     both = joined(apart)
     assert isinstance(both, SideBySide)
     assert len(both) == 4
@@ -97,7 +97,7 @@ def test_members_of_different_settings_stay_apart() -> None:
 
 
 def test_constants_say_the_same_to_everybody() -> None:
-    for like in (LinearMembers(np.ones((4, 1))), ThresholdMembers(Thresholds(Given(1.0)), np.zeros((1, 1)))):
+    for like in (LinearMembers(np.ones((4, 1))), ThresholdMembers(Thresholds(GivenScores(1.0)), np.zeros((1, 1)))):
         features = X if isinstance(like, LinearMembers) else X[:, 0]
         np.testing.assert_array_equal(constants(like).decide(features), np.tile([False, True], (N, 1)))
     assert constants(SideBySide.of(())) is None

@@ -39,8 +39,8 @@ def test_batches_of_any_size_count_the_same(size: int) -> None:
     for part in batches(n, size):
         parts.update(predicted[part], y[part], attributes={"sex": people["sex"][part]})
     assert parts.status() == whole.status()
-    assert [[s.number for s in f.starts] for f in parts._followers] == [
-        [s.number for s in f.starts] for f in whole._followers
+    assert [[s.number for s in f.starts] for f in parts.followers] == [
+        [s.number for s in f.starts] for f in whole.followers
     ]
 
 
@@ -134,19 +134,19 @@ def test_a_change_after_many_good_rows_is_found_from_the_rows_since_then() -> No
 
 def test_old_starts_are_kept_sparsely() -> None:
     monitor = eq.Monitor(eq.accuracy() >= 0.5).update(*rows(300_000)[:2])
-    numbers = [start.number for start in monitor._followers[0].starts]
+    numbers = [start.number for start in monitor.followers[0].starts]
     assert len(numbers) < 40
     assert numbers[0] == 0
     for age in (1, 10, 100):  # there is one of about every age
         assert any(0.6 * age <= 300 - number <= 1.6 * age for number in numbers)
-    assert sum(start.share for start in monitor._followers[0].starts) <= 1
+    assert sum(start.share for start in monitor.followers[0].starts) <= 1
 
 
 def test_all_starts_together_have_the_level() -> None:
-    from equirate.monitoring.following import Start
+    from equirate.monitoring.following import FollowerStart
 
     nobody = np.zeros((1, 2), dtype=np.int64)
-    total = sum(Start(number, 0, nobody).share for number in range(10_000))
+    total = sum(FollowerStart(number, 0, nobody).share for number in range(10_000))
     assert 0.999 < total < 1
 
 

@@ -37,7 +37,7 @@ PROBLEM = eq.Problem(
 )
 TABLE = make_table(canonicalize(PROBLEM), Examples.of(Y, {"group": GROUP, "old": OLD}, WEIGHT))
 ROWS, CELLS = len(TABLE.program.rows), len(TABLE.cells)
-BATCH = Batch(None, TABLE.cells, TABLE.cells, slice(None))
+BATCH = Batch(None, cells=TABLE.cells, trained=TABLE.cells, rows=slice(None))
 BY_NAME = pytest.mark.parametrize("name", SURROGATES)
 scores_like = arrays(float, (N, 1), elements=st.floats(-30, 30))
 multipliers_like = arrays(float, (ROWS, 1), elements=st.floats(0, 50))

@@ -14,7 +14,7 @@ import pytest
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.judge.evaluation import Evaluation
-from equirate.reports.facts import SHOWN, Baseline, Course, Member, Origin, Point, changes, rates_by_slice
+from equirate.reports.facts import SHOWN, Baseline, GameCourse, Member, Origin, Point, changes, rates_by_slice
 from equirate.reports.report import Report
 
 HOSTILE = "<script>alert(1)</script>"
@@ -66,7 +66,7 @@ def made(slices: int = 0) -> Report:
             changes(problem, examples, at(0.6), plain),
         ),
         points,
-        Course.of(history),
+        GameCourse.of(history),
         Origin(
             f"RateClassifier({HOSTILE})", (Member(0.7, 0.4), Member(0.3, 0.1)), {"features": VALUE}, {"equirate": "0"}
         ),

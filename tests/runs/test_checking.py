@@ -16,14 +16,14 @@ import equirate as eq
 from equirate.runs.checking import Checked, check, command, refuse
 from equirate.runs.likeness import says_label, twins
 from equirate.runs.preparing import features_of
-from equirate.runs.settings import Settings
+from equirate.runs.settings import RunSettings
 from equirate.tables.reading import open_source
 
 ROWS = 200
 LABEL = ["01"[k % 3 == 0] for k in range(ROWS)]
 
 
-def found(folder: Path, columns: dict[str, Any], separator: str = ";", **options: Any) -> tuple[Settings, Checked]:
+def found(folder: Path, columns: dict[str, Any], separator: str = ";", **options: Any) -> tuple[RunSettings, Checked]:
     """What is found in a table with these columns beside a number, an attribute and a label."""
     rng = np.random.default_rng(0)
     whole = {"x": [f"{value:.4f}" for value in rng.normal(size=ROWS)], "sex": list("FM") * (ROWS // 2), "y": LABEL}
@@ -31,7 +31,7 @@ def found(folder: Path, columns: dict[str, Any], separator: str = ";", **options
     lines = [separator.join({**whole, **columns})]
     lines += [separator.join(map(str, row)) for row in zip(*{**whole, **columns}.values(), strict=True)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
-    settings = Settings.of({"data": str(path), "label": "y", "attributes": ("sex",), **options})
+    settings = RunSettings.of({"data": str(path), "label": "y", "attributes": ("sex",), **options})
     source = open_source(path, settings.reading())
     return settings, check(settings, source, features_of(settings, source))
 

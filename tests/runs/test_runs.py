@@ -23,7 +23,7 @@ from equirate.runs.fitting import write_report
 from equirate.runs.models import Trained
 from equirate.runs.names import check_names, mentioned
 from equirate.runs.preparing import Labels
-from equirate.runs.settings import Settings
+from equirate.runs.settings import RunSettings
 
 # -- explain --------------------------------------------------------------------------------------
 
@@ -122,17 +122,17 @@ OPTIONS = st.fixed_dictionaries(
 
 @given(chosen=OPTIONS)
 def test_options_survive_a_file(tmp_path_factory: pytest.TempPathFactory, chosen: dict[str, Any]) -> None:
-    settings = Settings.of(chosen)
+    settings = RunSettings.of(chosen)
     path = tmp_path_factory.mktemp("options") / "problem.toml"
     path.write_text(settings.as_toml(), "utf-8", newline="")
-    assert Settings.of(options.read(path)) == settings
+    assert RunSettings.of(options.read(path)) == settings
     tomllib.loads(settings.as_toml())
 
 
 def test_the_command_says_the_same() -> None:
     chosen = {"data": "a b.csv", "label": "y", "attributes": ("sex", "race"), "maximize": "f1()", "seed": 3}
     said = "equirate fit 'a b.csv' --label y --attributes sex --attributes race --maximize 'f1()' --seed 3"
-    assert Settings.of(chosen).command() == said
+    assert RunSettings.of(chosen).command() == said
 
 
 class Page:

@@ -17,7 +17,7 @@ import pyarrow.parquet as parquet
 import equirate as eq
 from equirate.tables.kinds import Kind
 from equirate.tables.options import ReadOptions
-from equirate.tables.reading import Form, open_source
+from equirate.tables.reading import FileForm, open_source
 
 TEXT = 'id,age,name,when\n1,30,Ann,2020-01-01\n2,,"B, b",2020-02-01\n3,40.5,,2021-01-01\n'
 KINDS = {"age": Kind.NUMBER, "name": Kind.CATEGORY, "when": Kind.DATE, "id": Kind.NUMBER}
@@ -54,7 +54,7 @@ def csv_table(folder: Path) -> pa.Table:
 )
 def test_compressed_csv(tmp_path: Path, name: str, pack: object) -> None:
     source = open_source(written(tmp_path, name, pack(TEXT.encode())))  # type: ignore[operator]
-    assert source.form is Form.CSV
+    assert source.form is FileForm.CSV
     assert source.table(source.names, KINDS).equals(csv_table(tmp_path))
 
 

@@ -23,7 +23,7 @@ def four_cells():
 
 def batch_of(cells, of, weights):
     few = Cells(np.asarray(of, np.int32), np.asarray(weights, float), cells.totals, cells.labels, {}, {})
-    return Batch(None, few, few, slice(None))
+    return Batch(None, cells=few, trained=few, rows=slice(None))
 
 
 @settings(max_examples=80, deadline=None)

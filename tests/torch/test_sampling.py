@@ -8,7 +8,7 @@ import equirate as eq
 from equirate._core.seeds import stream
 from equirate.data.cells import Cells
 from equirate.torch import StratifiedSampler
-from equirate.torch.sampling import Batches, Draws, Strata
+from equirate.torch.sampling import BatchDraws, Batches, Strata
 
 
 def cells_of(of, weights=None):
@@ -59,7 +59,7 @@ def test_whatever_the_cells_no_row_comes_twice_in_a_batch_and_factors_add_up(siz
 
 
 def test_every_row_of_a_stratum_is_drawn_equally_often():
-    draws = Draws(np.arange(7), stream("batches", 1))
+    draws = BatchDraws(np.arange(7), stream("batches", 1))
     counts = np.bincount(np.concatenate([draws.take(3) for _ in range(700)]), minlength=7)
     assert counts.min() >= 295  # 300 each, but for the ends of permutations
     assert counts.max() <= 305

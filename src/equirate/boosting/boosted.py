@@ -65,9 +65,9 @@ class BoostedTrees(Model):
     True
     """
 
-    library: str = "lightgbm"
+    library: Library = "lightgbm"
     begin: int = BEGIN
-    surrogate: str | Surrogate = LOGISTIC
+    surrogate: SurrogateName | Surrogate = LOGISTIC
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __init__(

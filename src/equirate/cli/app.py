@@ -355,7 +355,7 @@ def monitor(
     """Follow a model's constraints on rows that arrive: kept, broken (exit code 3) or cannot tell yet."""
     from ..runs import monitoring
 
-    how = monitoring.Following(state, confidence, floor, late, prediction or "", key or "", page)
+    how = monitoring.MonitoringOptions(state, confidence, floor, late, prediction or "", key or "", page)
     return _told(lambda shown: monitoring.monitor(model, data, how, shown), json, quiet)
 
 
@@ -399,12 +399,12 @@ def _settings(options: dict[str, Any]) -> Any:
     from .._core.atomic import write_whole
     from ..runs import settings as file
 
-    names = {field.name for field in fields(file.Settings)}
+    names = {field.name for field in fields(file.RunSettings)}
     given = {name: value for name, value in options.items() if name in names}
     for name in ("attributes", "also_feature", "ignore", "category", "date", "number"):
         given[name] = _listed(given[name])
     given["drop_unlabelled"] = given["drop_unlabelled"] or None
-    settings = file.Settings.of(given, {} if options["config"] is None else file.read(options["config"]))
+    settings = file.RunSettings.of(given, {} if options["config"] is None else file.read(options["config"]))
     path: Path | None = options["save_config"]
     if path is not None:
         write_whole(path, [settings.as_toml().encode()])

@@ -18,7 +18,7 @@ from rich.text import Text
 from ..game.column_generation import Generation
 from ..game.loop import Moment
 from ..game.progress import ProgressLine, standing
-from ..runs.preparing import Role
+from ..runs.preparing import ColumnRole
 
 _PAUSE = 5.0  # seconds between lines where there is no terminal
 
@@ -45,7 +45,7 @@ class Shown:
             self._last = what.partition(":")[0]
             self.console.print(Text(what), soft_wrap=True)
 
-    def roles(self, roles: Sequence[Role], rows: int) -> None:
+    def roles(self, roles: Sequence[ColumnRole], rows: int) -> None:
         """Show what the columns are used for."""
         if self.quiet:
             return

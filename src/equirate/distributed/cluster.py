@@ -94,7 +94,7 @@ def fit(
         raise EquirateError(f"equirate.distributed.fit takes a RateClassifier; got a {type(estimator).__name__}")
     if getattr(client, "asynchronous", False):
         raise EquirateError("equirate.distributed.fit takes a Client that is not asynchronous")
-    columns = Columns(label, attributes, features, sample_weight)
+    columns = FrameColumns(label, attributes, features, sample_weight)
     name = secrets.token_hex(8)
     workers = _workers(client, 1)
     shards = _shards(client, data, columns, len(workers))
@@ -112,7 +112,7 @@ def fit(
     return estimator
 
 
-class Columns:
+class FrameColumns:
     """Which columns of a table are what."""
 
     def __init__(
@@ -174,7 +174,7 @@ class InScheduler:
 # -- on the client -----------------------------------------------------------------------------------
 
 
-def _shards(client: Any, data: Any, columns: Columns, size: int) -> list[Any]:
+def _shards(client: Any, data: Any, columns: FrameColumns, size: int) -> list[Any]:
     """What each task is given: Parquet rows, of which it finds its own, or a list of partitions and their columns."""
     if isinstance(data, (str, os.PathLike, ParquetRows)):
         if isinstance(data, ParquetRows):

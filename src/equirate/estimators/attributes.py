@@ -13,7 +13,7 @@ from .._core.errors import DataError
 from ..data.examples import Examples, attribute_columns, refuse_lazy
 from ..data.features import feature_names
 from ..data.slices import column_of
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
 
 ROUTING = (
@@ -27,7 +27,7 @@ ROUTING = (
 def attribute_names(problem: Problem) -> set[str]:
     """Names of the attributes that slices, families and baselines of a problem refer to."""
     named = {name for rate in problem.rates() for name in rate.slice.attributes}
-    families = [constraint for constraint in problem.constraints if isinstance(constraint, Family)]
+    families = [constraint for constraint in problem.constraints if isinstance(constraint, ConstraintFamily)]
     return named | problem.baselines() | {name for family in families for name in family.attributes}
 
 

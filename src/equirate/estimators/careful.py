@@ -64,7 +64,7 @@ class _OnCells:
         return cls(slopes, offsets, inside, slopes.T @ sums + (offsets.T @ cells.totals)[:, None])
 
 
-class Part:
+class FoldMixtures:
     """The columns of one part of the data, of which mixtures with margins are made.
 
     Parameters
@@ -117,7 +117,7 @@ class Part:
         self.plain = self.last = _lightened(self.start if plain is None else plain.weights)
         self.wider = np.ones(len(trial.residuals))
         if trial.cells.clusters is not None:
-            self.wider = trial.wider(inside, Part.probability(self, self.plain, inside))
+            self.wider = trial.wider(inside, FoldMixtures.probability(self, self.plain, inside))
 
     # -- columns ---------------------------------------------------------------------------------
 

@@ -47,7 +47,7 @@ from ..models.linear import FittedLinear
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import make_table
-from .careful import ROOM, Part
+from .careful import ROOM, FoldMixtures
 from .fitting import Training
 from .serving import Served, best_salt
 from .trials import Trial
@@ -132,13 +132,13 @@ def _looked_at(trial: Trial, plain: Classifier) -> tuple[Rows, Array]:
 
 def _parts(
     training: Training, trial: Trial, of: NDArray[np.intp], beyond: Array, tight: Array, seconds: float
-) -> list[Part]:
+) -> list[FoldMixtures]:
     """Train without each fold, and gather the columns."""
     rows = np.arange(len(of))
     trusted = training.settings.trusted(len(of) - len(of) // K, training.width)
     solve = _linear_folds if training.linear else _other_folds
     return [
-        Part(trial, one, inside=rows[of != k], test=rows[of == k], size=peers().total(len(of)), beyond=beyond)
+        FoldMixtures(trial, one, inside=rows[of != k], test=rows[of == k], size=peers().total(len(of)), beyond=beyond)
         for k, one in enumerate(solve(training, of, tight, trusted, seconds))
     ]
 
@@ -263,7 +263,7 @@ def holdout(training: Training, chooser: Solution, method: str = "exact") -> Fou
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)
         chooser = training.play([0.0, -possible(training.problem, tight)])[1]
     if training.draws is None:
-        part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
+        part = FoldMixtures(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
     else:
         part = ServedPart(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond, training=training)
     without, walked = part.probability(part.plain), walk(trial, [part])
@@ -274,7 +274,7 @@ def holdout(training: Training, chooser: Solution, method: str = "exact") -> Fou
     return Found(trial, rows, without, walked, mixture, salt=salt)
 
 
-class ServedPart(Part):
+class ServedPart(FoldMixtures):
     """A part whose mixtures decide as they are served where rows repeat: each with the salt that suits it best.
 
     Salts are chosen on the rows that mixtures are chosen on, never on those of the test.

@@ -22,8 +22,8 @@ from ..export.members import as_saved
 from ..export.model import Export
 from ..export.scores import LinearScore, Score, TreeScore
 from ..models.forests import as_boosted
-from ..models.scikit import Line
-from ..models.thresholds import Given
+from ..models.sklearn_classifiers import Line
+from ..models.thresholds import GivenScores
 from .out_of_fold import name_of, unfrozen
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def of_postprocessor(estimator: Any) -> Export:
     """The export of a `RatePostprocessor`: thresholds on a given score, or on that of a linear model or of trees."""
     classifier, members = estimator.classifier_, estimator.classifier_.members
     serving = estimator.estimator_
-    given = replace(members, setting=replace(members.setting, scorer=Given(estimator._sign)))
+    given = replace(members, setting=replace(members.setting, scorer=GivenScores(estimator._sign)))
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
         return np.asarray(members.decide(inputs["X"]))

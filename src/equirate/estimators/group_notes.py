@@ -20,7 +20,7 @@ from ..judge.certification import Certification
 from ..judge.spread import labelled
 from ..language.expressions import Constraint
 from ..language.nodes import Rate
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
 from .fitting import Outcome
 
@@ -32,7 +32,7 @@ _SHOWN = 5
 def left_out(asked: Problem, examples: Examples) -> tuple[str, ...]:
     """A sentence for each parity that leaves groups out: which, and how few rows they have."""
     found = []
-    for family in (part for part in asked.constraints if isinstance(part, Family) and part.min_support):
+    for family in (part for part in asked.constraints if isinstance(part, ConstraintFamily) and part.min_support):
         sets = [family.attributes] if family.intersect else [(name,) for name in family.attributes]
         for names in sets:
             groups = Groups.of(names, examples)
@@ -60,7 +60,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     The price is how much better the best mixture of the same columns is without the constraints of these groups.
     """
     problem = chooser.problem
-    if not any(isinstance(part, Family) for part in asked.constraints) or not chooser.status.feasible:
+    if not any(isinstance(part, ConstraintFamily) for part in asked.constraints) or not chooser.status.feasible:
         return ()
     cells = chooser.judge.cells
     counts = np.bincount(cells.of[cells.weights > 0], minlength=len(cells))

@@ -58,6 +58,8 @@ class Judged(ClassifierMixin, BaseEstimator):
     ``parts_``; it says how features are checked (`_features`) and how it is saved (`_plain`).
     """
 
+    __metadata_request__score = {"sensitive_features": False}  # noqa: RUF012  # only thresholds for groups need them
+
     objective: Objective
     constraints: Any
     pos_label: Any

@@ -31,7 +31,7 @@ from .._core.seeds import stream
 from ..data.features import features
 from ..models.contributions import Contributions, linear_contributions, tree_contributions
 from ..models.forests import as_boosted
-from ..models.scikit import Line
+from ..models.sklearn_classifiers import Line
 from ..models.weighted_fit import fit_weighted, weight_parameter
 
 Array = NDArray[np.float64]

@@ -36,7 +36,7 @@ from ..judge.evaluation import Evaluation
 from ..judge.spread import clusters_of
 from ..language.parity import attributes_in
 from ..models.contract import one_place
-from ..models.thresholds import Given, Thresholds
+from ..models.thresholds import GivenScores, Thresholds
 from ..problem.problem import Objective, Problem
 from ..problem.table import problem_cells
 from . import exporting
@@ -293,7 +293,7 @@ class RatePostprocessor(Judged):
             taken = examples.take(rows)
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
-        model = Thresholds(Given(self._sign), self._slices(examples))
+        model = Thresholds(GivenScores(self._sign), self._slices(examples))
         outcome = self._outcome(model, Sample(scores, chosen), int(times.max(initial=1)), hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
         outcome = with_notes(outcome, self.uncovered_, ())
@@ -356,8 +356,8 @@ class RatePostprocessor(Judged):
         """Which way scores go: they are higher for the larger label."""
         return 1.0 if self._positive() == self.classes_[1] else -1.0
 
-    def _scorer(self) -> Given | Scorer:
-        return Given(self._sign) if self.estimator_ is None else Scorer(self.estimator_, self._sign)
+    def _scorer(self) -> GivenScores | Scorer:
+        return GivenScores(self._sign) if self.estimator_ is None else Scorer(self.estimator_, self._sign)
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:

@@ -21,7 +21,7 @@ from ..data.sample import Sample
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.card import DRAWS
-from ..reports.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
+from ..reports.facts import Baseline, GameCourse, Member, Origin, Point, changes, rates_by_slice
 from ..reports.intersections import intersection_notes
 from ..reports.report import Report
 from .predictions import decided
@@ -120,7 +120,7 @@ def _head(estimator: Judged) -> dict[str, Any]:
         "problem": repr(estimator.problem_),
         "notes": tuple(estimator.notes_),
         "positive_label": shown_label(estimator._positive()),
-        "course": Course.of(history) if history and len(history["round"]) else None,
+        "course": GameCourse.of(history) if history and len(history["round"]) else None,
         "certification": getattr(estimator, "certification_", None),
         "uncovered": tuple(getattr(estimator, "uncovered_", ())),
     }

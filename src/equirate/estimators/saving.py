@@ -30,8 +30,9 @@ from ..judge.certification import MEANS as CERTIFIED_BY, Certification
 from ..judge.evaluation import ConstraintValue, Evaluation
 from ..language.parity import attributes_in
 from ..models.contract import Members, Written
-from ..models.scikit import Line, plain_learner, plain_model, read_learner, read_model
-from ..models.thresholds import Given
+from ..models.scikit import plain_learner, plain_model, read_learner, read_model
+from ..models.sklearn_classifiers import Line
+from ..models.thresholds import GivenScores
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
@@ -153,10 +154,10 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
                 "trust them"
             ) from None
     manifest, arrays = _plain_head(estimator), Arrays()
-    on_scores = _scored_by(estimator.classifier_, Given(estimator._sign))
+    on_scores = _scored_by(estimator.classifier_, GivenScores(estimator._sign))
     manifest["outputs"] = {"stochastic": _plain_output("stochastic", on_scores, 1, arrays)}
     if estimator._drawn is not estimator.classifier_:  # what keys draw from, where rows repeat
-        drawn = _scored_by(estimator._drawn, Given(estimator._sign))
+        drawn = _scored_by(estimator._drawn, GivenScores(estimator._sign))
         manifest["outputs"]["drawn"] = _plain_output("drawn", drawn, 1, arrays)
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
     if line is not None:
@@ -188,7 +189,7 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
 def _on_its_scores(estimator: Any, classifier: Classifier) -> Classifier:
     """Thresholds on the scores of the estimator; refuses those on any others."""
     setting = getattr(classifier.members, "setting", None)
-    if setting is None or setting.scorer != Given(estimator._sign):
+    if setting is None or setting.scorer != GivenScores(estimator._sign):
         raise FileError("the thresholds are not on scores for the positive label")
     return _scored_by(classifier, estimator._scorer())
 

@@ -18,7 +18,7 @@ from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify, opposed
-from ..judge.estimates import Sample as Judged
+from ..judge.estimates import CellSample as Judged
 from ..judge.exact import Decisions
 from ..language.clearing import cleared
 from ..language.expressions import Constraint, Expression

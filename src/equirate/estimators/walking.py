@@ -1,7 +1,7 @@
 """The walk from careful to bold: which candidates are tested, in which order, and what is deployed.
 
-In: a `Trial`, and the `Part`s whose mixtures decide on the rows of the test: one for every fold, or one alone. Out: the
-last candidate that passed, and the uniform mixture of its parts.
+In: a `Trial`, and the `FoldMixtures` whose mixtures decide on the rows of the test: one for every fold, or one alone.
+Out: the last candidate that passed, and the uniform mixture of its parts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..game.classifiers import Classifier
 from ..judge.certify import Certificates
 from ..models.joined import joined
 from ..problem.problem import Problem
-from .careful import Part
+from .careful import FoldMixtures
 from .trials import Trial
 
 Array = NDArray[np.float64]
@@ -39,7 +39,7 @@ class Walked:
     certificates: Certificates
 
 
-def walk(trial: Trial, parts: Sequence[Part]) -> Walked | None:
+def walk(trial: Trial, parts: Sequence[FoldMixtures]) -> Walked | None:
     """Test ever bolder candidates in a fixed order; the first failure ends the walk.
 
     Over folds, every candidate tells by how much constraints are kept less well on rows that were not seen, and the
@@ -71,7 +71,7 @@ def walk(trial: Trial, parts: Sequence[Part]) -> Walked | None:
     return accepted
 
 
-def _mixtures(parts: Sequence[Part], share: float, missed: Array) -> list[Array] | None:
+def _mixtures(parts: Sequence[FoldMixtures], share: float, missed: Array) -> list[Array] | None:
     """The mixture of each part with a margin; None where some part has none."""
     found = []
     for part in parts:
@@ -82,12 +82,12 @@ def _mixtures(parts: Sequence[Part], share: float, missed: Array) -> list[Array]
     return found
 
 
-def tested(parts: Sequence[Part], mixtures: Sequence[Array]) -> Array:
+def tested(parts: Sequence[FoldMixtures], mixtures: Sequence[Array]) -> Array:
     """Probability of predicting 1 on the rows of every part's test, by its own mixture."""
     return np.concatenate([part.probability(mixture) for part, mixture in zip(parts, mixtures, strict=True)])
 
 
-def deployed(parts: Sequence[Part], mixtures: Sequence[Array], problem: Problem, origin: str) -> Classifier:
+def deployed(parts: Sequence[FoldMixtures], mixtures: Sequence[Array], problem: Problem, origin: str) -> Classifier:
     """The uniform mixture of the parts' mixtures."""
     kept = [np.flatnonzero(mixture) for mixture in mixtures]
     members = joined([part.members.take(rows.tolist()) for part, rows in zip(parts, kept, strict=True)])

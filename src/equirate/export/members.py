@@ -28,7 +28,7 @@ REFUSED = (
 )
 
 
-class Kind(ABC):
+class MembersExport(ABC):
     """Members of one kind, as graphs."""
 
     missing = False
@@ -60,13 +60,13 @@ def as_saved(members: Members, width: int) -> Members:
     return Members.read(written)
 
 
-def of_members(members: Members, width: int) -> Kind:
+def of_members(members: Members, width: int) -> MembersExport:
     """The graphs of members, or say why there are none."""
     saved = as_saved(members, width)
     return KINDS[saved.plain(width).kind](saved)
 
 
-class _Linear(Kind):
+class _Linear(MembersExport):
     def __init__(self, members: Any) -> None:
         self.W = members.with_intercept
 
@@ -91,7 +91,7 @@ class _Linear(Kind):
         return linear.products(graph, linear.rounded(graph, X, self.W.dtype), mean)
 
 
-class _Thresholds(Kind):
+class _Thresholds(MembersExport):
     """Thresholds on a score that is given in the place of features."""
 
     def __init__(self, members: Any) -> None:
@@ -112,7 +112,7 @@ class _Thresholds(Kind):
         return graph.op("Mul", X, graph.constant(self.sign, np.float64))
 
 
-class _Forests(Kind):
+class _Forests(MembersExport):
     """Thresholds on prefixes of ensembles."""
 
     missing = True
@@ -141,7 +141,7 @@ class _Forests(Kind):
         return graph.op("Sub", chosen, graph.constant(members.cuts[None]))
 
 
-class _PlugIn(Kind):
+class _PlugIn(MembersExport):
     """Plug-in rules: 1 where the expected cost of predicting it is negative."""
 
     def __init__(self, members: Any) -> None:
@@ -195,7 +195,7 @@ def _chances(graph: Graph, X: str, learner: Any) -> str:
     return graph.op("Concat", graph.op("Sub", one, second), second, axis=1)
 
 
-class _SideBySide(Kind):
+class _SideBySide(MembersExport):
     """Members of several kinds."""
 
     def __init__(self, members: Any) -> None:
@@ -223,7 +223,7 @@ class _SideBySide(Kind):
         return graph.op("Sum", *parts)
 
 
-class _Derandomised(Kind):
+class _Derandomised(MembersExport):
     """One classifier: the member of the bin that the mean score falls into decides."""
 
     def __init__(self, members: Any) -> None:
@@ -249,7 +249,7 @@ class _Derandomised(Kind):
         raise EquirateError(REFUSED.format(reason="they are made of one classifier that is made of others"))
 
 
-KINDS: dict[str, Callable[[Any], Kind]] = {
+KINDS: dict[str, Callable[[Any], MembersExport]] = {
     "linear": _Linear,
     "thresholds": _Thresholds,
     "forests": _Forests,

@@ -199,7 +199,7 @@ class Game:
         xi = self.slacks.xi if implied is None else implied
         direct = players.slack.direct(self.slacks, table, lam)
         full = np.concatenate([lam, direct]) if len(direct) else lam
-        return Turn(lam, xi, full, self._asked(full, recorded))
+        return Turn(lam, xi, full, self.request(full, recorded))
 
     def end(self, turn: Turn, seen: Seen, t: int, recorded: bool) -> None:
         """Let everybody learn from what was seen."""
@@ -207,11 +207,11 @@ class Game:
         lam, xi, full = turn.lam, turn.xi, turn.full
         rows = table.rows(seen.sums, self.levels)
         learnt_from = rows if seen.bounds is None else self._bounded(seen.bounds, t)
-        residual = self._residual(rows, xi)
-        learnt = residual if learnt_from is rows else self._residual(learnt_from, xi)
+        residual = self.residual_of(rows, xi)
+        learnt = residual if learnt_from is rows else self.residual_of(learnt_from, xi)
         self._add_up(t, rows, lam, full, residual, learnt)
         if recorded:
-            self._remember(t, seen, lam, xi, (lam * residual).sum(0))
+            self.remember(t, seen, lam, xi, (lam * residual).sum(0))
         if not players.model.responds:
             self.learner.advance(self.theta_rate)
         self.slacks = players.slack.learn(self.slacks, table, lam, rows, self.slack_rate)
@@ -219,7 +219,7 @@ class Game:
         if self.multipliers.left is not None:
             self._leave(self.multipliers.left, t)
 
-    def _asked(self, full: Array, recorded: bool) -> Asked:
+    def request(self, full: Array, recorded: bool) -> Asked:
         """Costs per cell for the model, of what it is trained on."""
         model, training = self.players.model, self.training
         up, down = model.split(training, full, self.levels)
@@ -227,7 +227,7 @@ class Game:
         bounded = self.players.multipliers.sees_bounds and not model.responds
         return Asked(model.responds, up, down, model.bounds, losses, bounded, recorded)
 
-    def _residual(self, rows: Array, xi: Array) -> Array:
+    def residual_of(self, rows: Array, xi: Array) -> Array:
         """Gradient of the Lagrangian (without the objective's ordinary losses) with respect to the multipliers."""
         table = self.table
         values = table.atom_values(xi, self.slacks.u, rows)
@@ -257,7 +257,7 @@ class Game:
         record.dual_bound[active] = np.fmax(record.dual_bound[active], value)
         record.played = t
 
-    def _remember(self, t: int, seen: Seen, lam: Array, xi: Array, value: Array) -> None:
+    def remember(self, t: int, seen: Seen, lam: Array, xi: Array, value: Array) -> None:
         """Record an iterate of every configuration."""
         record, table = self.record, self.table
         record.rounds.append(t)
@@ -292,15 +292,16 @@ class Game:
             return
         for c in self.active[~good]:
             self.record.diverged[int(c)] = t
-        self._keep(good)
+        self.keep_configurations(good)
 
     def retire(self, configurations: NDArray[np.intp], t: int) -> None:
         """End the play of some configurations; what they have recorded stays."""
         for c in configurations:
             self.record.retired[int(c)] = t
-        self._keep(~np.isin(self.active, configurations))
+        self.keep_configurations(~np.isin(self.active, configurations))
 
-    def _keep(self, good: NDArray[np.bool_]) -> None:
+    def keep_configurations(self, good: NDArray[np.bool_]) -> None:
+        """Drop the other configurations."""
         columns = np.flatnonzero(good)
         self.active = self.active[good]
         self.learner.keep(columns)

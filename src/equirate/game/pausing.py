@@ -101,7 +101,7 @@ def iterates(game: Game) -> dict[str, list[Any]]:
 def resume(game: Game, state: Mapping[str, Any], record: Mapping[str, list[Any]]) -> None:
     """Put players and record where they stood; learner and snapshots are to be put back by who has them."""
     if len(state["active"]) < len(game.active):
-        game._keep(np.isin(game.active, state["active"]))
+        game.keep_configurations(np.isin(game.active, state["active"]))
     game.slacks = unpacked(state["slacks"], game.slacks)
     game.multipliers = unpacked(state["multipliers"], game.multipliers)
     game.every, game.stored, game.record.played = state["every"], state["stored"], state["played"]

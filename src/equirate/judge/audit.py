@@ -36,7 +36,7 @@ _MOST = 100  # values of an attribute
 
 
 @dataclass(frozen=True)
-class Share:
+class AuditedRate:
     """A rate as a share: whom it is measured among, who counts, and how a share of these becomes its value."""
 
     among: Callable[[Mask, Mask], Mask]
@@ -49,13 +49,13 @@ def _f1(jaccard: float) -> float:
 
 
 RATES = {
-    "positive_rate": Share(lambda y, p: np.ones_like(y), lambda y, p: p),
-    "error_rate": Share(lambda y, p: np.ones_like(y), lambda y, p: y != p),
-    "tpr": Share(lambda y, p: y, lambda y, p: p),
-    "fpr": Share(lambda y, p: ~y, lambda y, p: p),
-    "precision": Share(lambda y, p: p, lambda y, p: y),
-    "npv": Share(lambda y, p: ~p, lambda y, p: ~y),
-    "f1": Share(lambda y, p: y | p, lambda y, p: y & p, _f1),
+    "positive_rate": AuditedRate(lambda y, p: np.ones_like(y), lambda y, p: p),
+    "error_rate": AuditedRate(lambda y, p: np.ones_like(y), lambda y, p: y != p),
+    "tpr": AuditedRate(lambda y, p: y, lambda y, p: p),
+    "fpr": AuditedRate(lambda y, p: ~y, lambda y, p: p),
+    "precision": AuditedRate(lambda y, p: p, lambda y, p: y),
+    "npv": AuditedRate(lambda y, p: ~p, lambda y, p: ~y),
+    "f1": AuditedRate(lambda y, p: y | p, lambda y, p: y & p, _f1),
 }
 """The rates that are looked at; negative_rate, accuracy, fnr and tnr are one minus one of them."""
 

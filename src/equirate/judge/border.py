@@ -15,7 +15,7 @@ from .._core.choices import CertificateMethod, Correction
 from .._core.errors import EquirateError
 from ..data.examples import Examples, binary, by_label, predictions_of, same_length
 from ..language.expressions import Constraint
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
 from . import audit as _audit, certify as _certify
 from .audit import SMALLEST, Audit
@@ -210,7 +210,7 @@ def constraints_in(given: Any, examples: Examples) -> list[Constraint]:
     """The constraints of whatever holds some, written out for the groups in the data."""
     if isinstance(given, Constraint):
         return [given]
-    if isinstance(given, Family):
+    if isinstance(given, ConstraintFamily):
         return given.expanded(examples)
     if isinstance(given, Problem):
         given = given.constraints

@@ -26,7 +26,7 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
-from .estimates import Bounds, Estimate, Sample, check_confidence, estimate
+from .estimates import Bounds, CellSample, Estimate, check_confidence, estimate
 from .exact import Decisions
 from .spread import clusters_of, measurable
 
@@ -159,7 +159,7 @@ def certify(
             return None
         if method == "exact":
             return Decisions.of(rates, examples, predictions, seed).estimate
-        return Sample.of(rates, examples, predictions, together, cells=cells).estimate
+        return CellSample.of(rates, examples, predictions, together, cells=cells).estimate
 
     everything = sampled([rate for constraint in constraints for rate in constraint.rates()])
     judged: list[_Judged | None] = []

@@ -125,11 +125,11 @@ def estimate(
     >>> round(result.value, 3), round(result.error, 3)
     (0.75, 0.022)
     """
-    return Sample.of(list(expr.rates()), examples, predictions, clusters, cells=cells).estimate(expr)
+    return CellSample.of(list(expr.rates()), examples, predictions, clusters, cells=cells).estimate(expr)
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class CellSample:
     """Examples and predictions as sums over cells: gathered once, for as many expressions as there are."""
 
     cells: Cells
@@ -147,7 +147,7 @@ class Sample:
         clusters: Clusters | None = None,
         drawn: bool = False,
         cells: Cells | None = None,
-    ) -> Sample:
+    ) -> CellSample:
         """Gather the sums for some rates; ``cells`` are those of the examples, where they are known.
 
         ``clusters`` are those of the examples, where none are given.
@@ -169,11 +169,11 @@ class Sample:
         plain = clusters is None and bool(low >= high)
         return cls(cells, sums, measurer(examples, predictions, known), plain)
 
-    def times(self, factor: float) -> Sample:
+    def times(self, factor: float) -> CellSample:
         """The sample as it would be with ``factor`` times as many such examples."""
         return replace(self, sums=self.sums.times(factor))
 
-    def merged(self, rates: Sequence[Rate]) -> Sample:
+    def merged(self, rates: Sequence[Rate]) -> CellSample:
         """The same sample with the cells put together that these rates do not tell apart.
 
         An expression about one group of many then costs as much as with two groups.
@@ -212,7 +212,7 @@ class Sample:
 class Bounds:
     """An expression on a sample: what its bounds are made of, worked out when they are asked for."""
 
-    def __init__(self, sample: Sample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
+    def __init__(self, sample: CellSample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
         self.here = np.array([sample.measure(rate) for rate in rates])

@@ -39,7 +39,7 @@ _LARGEST = 1e9  # a ratio that is not bounded below this is not bounded
 
 
 @dataclass(frozen=True)
-class Proportion:
+class ExactProportion:
     """A count of successes among trials, and what the proportion contributes to a sum, which is monotone in it."""
 
     successes: int
@@ -66,7 +66,7 @@ def clopper_pearson(successes: int, trials: int, left: float, side: int) -> floa
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearForm:
     """An affine function of rates."""
 
     constant: float
@@ -74,7 +74,7 @@ class Linear:
     factors: Array
 
     @classmethod
-    def of(cls, expr: Expression) -> Linear | None:
+    def of(cls, expr: Expression) -> LinearForm | None:
         """Find the factors from values, or None: what is constant for training, such as base_rate, is a rate here."""
         rates = tuple({rate.key: rate for rate in expr.rates()}.values())
         index, k = {rate.key: j for j, rate in enumerate(rates)}, len(rates)
@@ -89,7 +89,7 @@ class Linear:
         straight = np.allclose(constant + factors @ probes, values[k + 1 :], atol=1e-9)
         return cls(constant, rates, factors) if straight else None
 
-    def plus(self, factor: float, other: Linear) -> Linear:
+    def plus(self, factor: float, other: LinearForm) -> LinearForm:
         """The sum of this and a multiple of another."""
         rates = {rate.key: rate for rate in (*self.rates, *other.rates)}
         factors = dict.fromkeys(rates, 0.0)
@@ -97,7 +97,7 @@ class Linear:
             for rate, weight in zip(linear.rates, linear.factors, strict=True):
                 factors[rate.key] += times * float(weight)
         constant = self.constant + factor * other.constant
-        return Linear(constant, tuple(rates.values()), np.array(list(factors.values())))
+        return LinearForm(constant, tuple(rates.values()), np.array(list(factors.values())))
 
     def denominators(self) -> dict[Any, list[int]]:
         """Rates that are measured on the same examples."""
@@ -156,15 +156,15 @@ class Decisions:
 
     # -- taking apart ----------------------------------------------------------------------------
 
-    def _taken_apart(self, expr: Expression) -> tuple[float, list[Proportion] | None]:
+    def _taken_apart(self, expr: Expression) -> tuple[float, list[ExactProportion] | None]:
         """A constant and proportions; None where a ratio is not a function of one proportion."""
-        whole = Linear.of(expr)
+        whole = LinearForm.of(expr)
         if whole is not None:
             return self._affine(whole)
         constant, found = 0.0, []
         for factor, part in expr.terms():
             term = factor if part is None else factor * part
-            linear = Linear.of(term)
+            linear = LinearForm.of(term)
             if linear is not None:
                 more, proportions = self._affine(linear)
                 constant += more
@@ -178,7 +178,7 @@ class Decisions:
                 raise EquirateError(_refusal(expr, part))
         return constant, found
 
-    def _affine(self, linear: Linear) -> tuple[float, list[Proportion]]:
+    def _affine(self, linear: LinearForm) -> tuple[float, list[ExactProportion]]:
         """Means of variables with few values, each a sum of proportions above a value."""
         constant, found = linear.constant, []
         for members in linear.denominators().values():
@@ -191,12 +191,12 @@ class Decisions:
             for below, value in pairwise(possible):
                 above = (np.asarray(values) > (below + value) / 2) & inside[:, None]
                 step = value - below
-                found.append(Proportion(int(self.counts[above].sum()), trials, _times(step)))
+                found.append(ExactProportion(int(self.counts[above].sum()), trials, _times(step)))
         return constant, found
 
-    def _ratio(self, factor: float, ratio: Quotient) -> Proportion | None:
+    def _ratio(self, factor: float, ratio: Quotient) -> ExactProportion | None:
         """A ratio in which examples of one denominator count in two ways, or not at all; None for any other."""
-        sides = [Linear.of(side) for side in (ratio.left, ratio.right)]
+        sides = [LinearForm.of(side) for side in (ratio.left, ratio.right)]
         top, bottom = sides
         if top is None or bottom is None:
             return None
@@ -224,7 +224,7 @@ class Decisions:
             below = share * d2 + (1 - share) * d1
             return factor * (share * n2 + (1 - share) * n1) / below if below > 0 else factor * float("inf")
 
-        return Proportion(second, first + second, worth)
+        return ExactProportion(second, first + second, worth)
 
     def _single_ratio(self, expr: Expression) -> Estimate:
         """Bound a ratio by the t at which the bound of N - t D reaches 0."""
@@ -239,7 +239,7 @@ class Decisions:
         if not isinstance(ratio, Quotient) or ratio.right.interval.lo < 0:
             raise EquirateError(_refusal(expr, ratio))
         constant = sum(float(number.value(_no_rates)) for number in rest)
-        top, bottom = Linear.of(factor * ratio.left), Linear.of(ratio.right)
+        top, bottom = LinearForm.of(factor * ratio.left), LinearForm.of(ratio.right)
         if top is None or bottom is None:
             raise EquirateError(_refusal(expr, ratio))
 
@@ -296,7 +296,7 @@ def _times(step: float) -> Callable[[float], float]:
     return lambda share: step * share
 
 
-def _variance(proportion: Proportion) -> float:
+def _variance(proportion: ExactProportion) -> float:
     """Variance of a contribution, by its slope at the observed proportion."""
     if proportion.trials == 0:
         return np.inf

@@ -36,7 +36,7 @@ from ..data.slices import EVERYBODY
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
 from .certify import opposed
-from .estimates import Bounds, Sample, check_confidence
+from .estimates import Bounds, CellSample, check_confidence
 from .exact import clopper_pearson
 from .spread import Clusters, labelled, measurable
 
@@ -186,7 +186,7 @@ def powers(
                 ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)
             )
             continue
-        sample = Sample.of(rates, examples, predictions, clusters, drawn)
+        sample = CellSample.of(rates, examples, predictions, clusters, drawn)
         found.append(_Planned(constraint, sample, confidence, power).told(examples, counts))
     return Power(tuple(found), confidence, power, assumed)
 
@@ -194,7 +194,7 @@ def powers(
 class _Planned:
     """One constraint on a sample that could be larger."""
 
-    def __init__(self, constraint: Constraint, sample: Sample, confidence: float, power: float) -> None:
+    def __init__(self, constraint: Constraint, sample: CellSample, confidence: float, power: float) -> None:
         self.constraint, self.sample, self.confidence = constraint, sample, confidence
         self.parts = [part.residual for part in constraint.split()]
         self.chance = 1 - (1 - power) / len(self.parts)  # each part may miss its share
@@ -231,7 +231,7 @@ class _Planned:
         sample = self.sample.times(factor)
         return max(self._margin(part, sample) for part in self.parts)
 
-    def _margin(self, part: Expression, sample: Sample) -> float:
+    def _margin(self, part: Expression, sample: CellSample) -> float:
         found = sample.estimate(part)
         bounds = found.bound
         if sample.plain and isinstance(bounds, Bounds) and bounds.affine and len(bounds.rates) == 1:

@@ -1,7 +1,7 @@
 """Ready-made constraints: parity of a rate between groups.
 
 Given slices, each function returns a list of plain constraints. Given an attribute, the values are only known
-with the data, so the list holds one `Family` that `Problem.expanded` turns into plain constraints then.
+with the data, so the list holds one `ConstraintFamily` that `Problem.expanded` turns into plain constraints then.
 
 Examples
 --------
@@ -53,7 +53,7 @@ class Metric:
 
 
 @dataclass(frozen=True, repr=False)
-class Family:
+class ConstraintFamily:
     """Parity over the values of attributes: a constraint per group, once the data tell which groups there are."""
 
     name: str
@@ -139,7 +139,7 @@ def _parity(
     compare: str,
     intersect: bool,
     min_support: float,
-) -> list[Constraint | Family]:
+) -> list[Constraint | ConstraintFamily]:
     tolerance, min_support = (
         _nonnegative(value, f"the {what} of {name}")
         for what, value in (("tolerance", tolerance), ("min_support", min_support))
@@ -149,7 +149,7 @@ def _parity(
     parts = attributes_in(over)
     if parts and all(isinstance(part, Attribute) for part in parts):
         names = tuple(part.name for part in parts)
-        return [Family(name, tuple(metrics), names, tolerance, compare, intersect, min_support)]
+        return [ConstraintFamily(name, tuple(metrics), names, tolerance, compare, intersect, min_support)]
     if not parts or not all(isinstance(part, Slice) for part in parts):
         raise TypeError(f"{name} takes attributes, as in attr('sex'), or a list of slices; got {over!r}")
     slices = parts if len(parts) > 1 else [parts[0], ~parts[0]]
@@ -174,12 +174,12 @@ class ReadyMade(Protocol):
         compare: Comparison = "rest",
         intersect: bool = False,
         min_support: float = 0,
-    ) -> list[Constraint | Family]:
+    ) -> list[Constraint | ConstraintFamily]:
         """Make the constraints."""
         ...
 
 
-READY_MADE: dict[str, Callable[..., list[Constraint | Family]]] = {}
+READY_MADE: dict[str, Callable[..., list[Constraint | ConstraintFamily]]] = {}
 """Every function of this module that users call, by its name."""
 
 
@@ -191,7 +191,7 @@ def _ready_made(name: str, summary: str, *functions: Callable[..., Expression]) 
         compare: Comparison = "rest",
         intersect: bool = False,
         min_support: float = 0,
-    ) -> list[Constraint | Family]:
+    ) -> list[Constraint | ConstraintFamily]:
         metrics = [Metric(function) for function in functions]
         return _parity(name, metrics, over, tolerance, compare, intersect, min_support)
 
@@ -236,7 +236,7 @@ def churn_difference(
     compare: Comparison = "rest",
     intersect: bool = False,
     min_support: float = 0,
-) -> list[Constraint | Family]:
+) -> list[Constraint | ConstraintFamily]:
     """Equal win-loss ratios against a baseline model, up to a tolerance; arguments as in the other parities.
 
     Examples

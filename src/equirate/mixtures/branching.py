@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .convex import Found
+from .convex import ConvexSolution
 from .linear import FEASIBLE
 from .programme import Box, MixtureProgramme
 from .ratios import local
@@ -91,17 +91,19 @@ class _Node:
     point: float = field(compare=False)
 
 
-def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort) -> Found:
+def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort) -> ConvexSolution:
     """The mixture with the smallest objective and a violation of at most ``room``, or (None) the smallest violation."""
     root = whole(columns)
     if root is None:
-        return Found(start, _value(columns, start, room), -np.inf)
+        return ConvexSolution(start, _value(columns, start, room), -np.inf)
     if len(columns.ratios) <= MOST_RATIOS:
         return _Branching(columns, start, room, effort, root).run()
     return _from_many_starts(columns, start, room, effort, root)
 
 
-def _from_many_starts(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box) -> Found:
+def _from_many_starts(
+    columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box
+) -> ConvexSolution:
     """Local optima from the relaxation's mixture and from others; the bound is the relaxation's."""
     search = _Branching(columns, start, room, effort, root)
     search.bound(root, -np.inf)
@@ -158,7 +160,7 @@ class _Branching:
         self.made = 0
         self.spans = np.maximum(root.d_hi - root.d_lo, 1e-12), np.maximum(root.z_hi - root.z_lo, 1e-12)
 
-    def run(self) -> Found:
+    def run(self) -> ConvexSolution:
         """Branch until the gap is closed or the effort is over."""
         self.bound(self.root, -np.inf)
         while self.open and self.open[0].bound < self.enough and not self.effort.over:
@@ -167,10 +169,10 @@ class _Branching:
                 self.bound(box, node.bound)
         return self.found()
 
-    def found(self) -> Found:
+    def found(self) -> ConvexSolution:
         """The best mixture so far, and the smallest bound of any box."""
         bound = min([self.closed, self.value, *(node.bound for node in self.open[:1])])
-        return Found(self.weights, self.value, bound)
+        return ConvexSolution(self.weights, self.value, bound)
 
     @property
     def enough(self) -> float:

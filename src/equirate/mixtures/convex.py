@@ -19,7 +19,7 @@ _PRICE = 1e3
 """What a violation beyond the room costs a mixture that is compared with others."""
 
 
-class Found(NamedTuple):
+class ConvexSolution(NamedTuple):
     """A mixture, its value, and the value that no mixture is below."""
 
     weights: Array
@@ -27,13 +27,15 @@ class Found(NamedTuple):
     bound: float
 
 
-def least_violation(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Found:
+def least_violation(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> ConvexSolution:
     """The mixture with the smallest violation."""
     columns.aim_at_violation()
     return _cut_until_right(columns, start, None, rounds, tolerance)
 
 
-def least_objective(columns: MixtureProgramme, start: Array, room: float, rounds: int, tolerance: float) -> Found:
+def least_objective(
+    columns: MixtureProgramme, start: Array, room: float, rounds: int, tolerance: float
+) -> ConvexSolution:
     """The mixture with the smallest objective among those with a violation of at most ``room``."""
     columns.aim_at_objective(room + FEASIBLE)
     return _cut_until_right(columns, start, room, rounds, tolerance)
@@ -41,7 +43,7 @@ def least_objective(columns: MixtureProgramme, start: Array, room: float, rounds
 
 def _cut_until_right(
     columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float
-) -> Found:
+) -> ConvexSolution:
     """Solve, cut where the atoms are below their values, and solve again; mixtures in between may be better."""
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):
@@ -59,7 +61,7 @@ def _cut_until_right(
             break
         if not columns.cut_off(others, mu, found):  # as far as the programme is exact
             break
-    return Found(mu, best, bound)
+    return ConvexSolution(mu, best, bound)
 
 
 def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:

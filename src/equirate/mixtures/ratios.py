@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .convex import Found
+from .convex import ConvexSolution
 from .linear import FEASIBLE
 from .programme import MixtureProgramme, Ratio
 
@@ -69,7 +69,7 @@ def only_ratio(columns: MixtureProgramme) -> Ratio | None:
 
 def least_ratio(
     columns: MixtureProgramme, ratio: Ratio, start: Array, room: float, rounds: int, tolerance: float
-) -> Found:
+) -> ConvexSolution:
     """The mixture with the smallest objective, one ratio s N / D, and a violation of at most ``room``.
 
     With F the smallest s (N - r D) there is, s N / D >= s r + F / D for every mixture: the bound.
@@ -95,7 +95,7 @@ def least_ratio(
         before, r = r, _value_of(ratio, found)
         if not columns.cut_off(others, found) and abs(r - before) <= 1e-12:  # as far as the programme is exact
             break
-    return Found(mu, scale * value + constant, scale * bound + constant)
+    return ConvexSolution(mu, scale * value + constant, scale * bound + constant)
 
 
 def _value_of(ratio: Ratio, mu: Array) -> float:

@@ -16,7 +16,7 @@ from .._core.errors import EquirateError
 METHODS = ("predict", "predict_pmf")
 
 
-class Served:
+class ServedModel:
     """A saved estimator behind MLflow's interface."""
 
     def __init__(self, estimator: Any) -> None:
@@ -30,7 +30,7 @@ class Served:
         return getattr(self.estimator, method)(model_input)
 
 
-def _load_pyfunc(path: str) -> Served:
+def _load_pyfunc(path: str) -> ServedModel:
     """Open a file for ``mlflow.pyfunc``, which gives the path of the file or of its folder."""
     found = Path(path)
-    return Served(eq.load(found / "model.equirate" if found.is_dir() else found))
+    return ServedModel(eq.load(found / "model.equirate" if found.is_dir() else found))

@@ -15,7 +15,7 @@ import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -70,6 +70,7 @@ class Batch:
     """Some of the rows: features, and the cells with the weights to measure with and to train with."""
 
     X: Any
+    _: KW_ONLY
     cells: Cells
     trained: Cells
     rows: Index
@@ -120,7 +121,7 @@ class Rows:
         """Some of the rows."""
         cells = self.cells.take(rows)
         trained = cells if self.trained is self.cells else self.trained.take(rows)
-        return Batch(taken(self.X, rows), cells, trained, rows)
+        return Batch(taken(self.X, rows), cells=cells, trained=trained, rows=rows)
 
     def _in_order(self, size: int) -> list[Batch]:
         if size not in self._blocks:

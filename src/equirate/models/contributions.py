@@ -104,7 +104,7 @@ def node_means(left: NDArray[Any], right: NDArray[Any], value: Array, cover: Arr
 
 def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
     """Means (scores,) and path contributions (rows, scores, features) of the scores of a forest."""
-    features = forest._features(X)
+    features = forest.checked_features(X)
     columns = np.ascontiguousarray(features.T)
     value = _with_means(forest)
     base = forest.offset.copy()

@@ -114,7 +114,7 @@ class Design:
                 rows = slice(start, min(start + size, n))
                 cells = self.cells.take(rows)
                 trained = cells if self.trained is self.cells else self.trained.take(rows)
-                blocks.append(Batch(self.X[rows], cells, trained, rows))
+                blocks.append(Batch(self.X[rows], cells=cells, trained=trained, rows=rows))
             self._known_blocks = {size: blocks}  # the number of configurations only falls: older cuts are done with
         return self._known_blocks[size]
 

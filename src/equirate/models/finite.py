@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError, DataError
 from ..players.steps import StepRule
 from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .sklearn_classifiers import lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +121,6 @@ class FiniteMembers(Members):
 
     def plain(self, width: int) -> Written:
         """Write them as linear members where they are linear; others are refused by name."""
-        from .scikit import lines  # it imports this module's neighbours
-
         return Written("linear", {"intercept": True}, {"coefficients": lines(self.classifiers, width)})
 
 

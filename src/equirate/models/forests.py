@@ -188,7 +188,7 @@ class Forest:
 
     def scores(self, X: Any) -> Array:
         """Scores of the rows, (rows, scores)."""
-        X = self._features(X)
+        X = self.checked_features(X)
         scores = np.repeat(self.offset[None], len(X), axis=0)
         if not len(self.roots) or not len(X):
             return scores
@@ -236,7 +236,8 @@ class Forest:
         place = np.where(known, start + (code >> 5), len(self.words))
         return np.asarray((words[place].astype(np.int64) >> (code & 31)) & 1 == 1)
 
-    def _features(self, X: Any) -> Array:
+    def checked_features(self, X: Any) -> Array:
+        """Features as a dense array of the right width."""
         X = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.width:
             raise DataError(f"X has shape {X.shape}, but the trees were trained on {self.width} features")

@@ -34,6 +34,7 @@ from .forests import as_boosted, counted_splits
 from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
 from .posterior import Posterior, Signatures
 from .side_by_side import together
+from .sklearn_classifiers import Always, lines
 from .weighing import check_weights
 from .weighted_fit import weight_parameter
 
@@ -329,7 +330,7 @@ class PoolLearner(OracleLearner):
         sums = self.rows.trained.sums((scores[self.numbers] > 0)[:, None])
         if (np.abs(self.sums - sums).max(axis=0) == 0).any():
             return False
-        pool.fitted.append(Fitted(Rule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
+        pool.fitted.append(Fitted(PlugInRule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
         self._learn_of_all()
         return True
 
@@ -351,7 +352,7 @@ class PoolLearner(OracleLearner):
         """Measure what was fitted since the last time, with its thresholds."""
         for fitted in self.pool.fitted[self.known :]:
             scores = fitted.scores[self.numbers]
-            cuts = [0.0] if isinstance(fitted.classifier, Rule) else _cuts(scores)
+            cuts = [0.0] if isinstance(fitted.classifier, PlugInRule) else _cuts(scores)
             decided = scores[:, None] > np.array(cuts)
             measured = self.rows.cells.sums(decided)
             trained = measured if self.rows.trained is self.rows.cells else self.rows.trained.sums(decided)
@@ -410,8 +411,8 @@ class ScoredMembers(Members):
 
     def split_counts(self) -> Array | None:
         """How often the trees split by each feature; None where there are others than trees."""
-        rules = {id(each.posterior): each.posterior for each in self._learned(Rule)}
-        learned = [each for each in self._learned() if not isinstance(each, (Always, Rule))]
+        rules = {id(each.posterior): each.posterior for each in self._learned(PlugInRule)}
+        learned = [each for each in self._learned() if not isinstance(each, (Always, PlugInRule))]
         both = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
         return counted_splits([*learned, *both])
 
@@ -433,10 +434,8 @@ class ScoredMembers(Members):
 
     def plain(self, width: int) -> Written:
         """Write trees as forests, linear classifiers and plug-in rules as such; others are refused by name."""
-        from .scikit import lines
-
         learned = [each.classifier for each in self.fitted]
-        is_rule = np.array([isinstance(each, Rule) for each in learned], dtype=bool)[self.place]
+        is_rule = np.array([isinstance(each, PlugInRule) for each in learned], dtype=bool)[self.place]
         if is_rule.any():
             return self._with_rules(is_rule, width)
         if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
@@ -471,20 +470,20 @@ def _logit(chance: Array) -> Array:
 
 def _scores(classifiers: Sequence[Any], X: Any) -> Array:
     """Scores of classifiers; rules on the same probabilities share them."""
-    rules = [k for k, each in enumerate(classifiers) if isinstance(each, Rule)]
+    rules = [k for k, each in enumerate(classifiers) if isinstance(each, PlugInRule)]
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     found = np.zeros((rows, len(classifiers)))
     if rules:
         first = classifiers[rules[0]]
         found[:, rules] = -expected(first.posterior(X, None), np.stack([classifiers[k].k for k in rules], axis=1))
     for k, each in enumerate(classifiers):
-        if not isinstance(each, Rule):
+        if not isinstance(each, PlugInRule):
             found[:, k] = log_odds(each, X)
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class PlugInRule:
     """A plug-in rule: coefficients of label and signature; all rules of an oracle have the same probabilities."""
 
     posterior: Posterior
@@ -517,15 +516,3 @@ def log_odds(classifier: Any, X: Any) -> Array:
         return boosted.decision_function(X)
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     return _logit(spread(classifier, X, 2, rows)[:, 1])
-
-
-@dataclass(frozen=True)
-class Always:
-    """The classifier that says the same to everybody."""
-
-    answer: bool
-
-    def decision_function(self, X: Any) -> Array:
-        """+1 or -1 for everybody."""
-        rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        return np.full(rows, 1.0 if self.answer else -1.0)

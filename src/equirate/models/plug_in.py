@@ -31,6 +31,7 @@ from .contributions import Contributions
 from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
 from .posterior import Handed, Posterior, Signatures
+from .sklearn_classifiers import LINEAR
 from .weighted_fit import weight_parameter
 
 MOST_SIGNATURES = 128
@@ -356,8 +357,6 @@ class PlugInMembers(Members):
 
 def fits_closely(estimator: Any) -> bool:
     """Whether a classifier may fit its own rows too well: any but a linear one."""
-    from .scikit import LINEAR
-
     return type(estimator).__name__ not in LINEAR
 
 

@@ -24,6 +24,7 @@ from ..problem.written import read_slice, slice_text
 from .contributions import Contributions, linear_contributions, tree_contributions
 from .cross_fitting import classes_of
 from .forests import Boosted, Forest, as_boosted
+from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
 
@@ -244,8 +245,6 @@ def _written(learner: Any) -> tuple[str, bool | None, dict[str, NDArray[Any]]]:
         classes = np.asarray(boosted.classes_, dtype=np.int64)
         numbers = {**boosted.forest.arrays(), "classes": classes, "shape": np.array([boosted.forest.width])}
         return "forest", boosted.forest.single, numbers
-    from .scikit import Logistic  # it imports this module's neighbours
-
     logistic = Logistic.of(learner)
     numbers = {"coefficients": logistic.coef_, "intercepts": logistic.intercept_}
     return "logistic", None, {**numbers, "classes": np.asarray(logistic.classes_, dtype=np.int64)}
@@ -264,8 +263,6 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
             raise FileError(f"{place} has other scores than classes")
         found: Any = Boosted(forest, arrays["classes"])
     elif kind == "logistic":
-        from .scikit import Logistic
-
         check_arrays(_LOGISTIC, arrays, place)
         found = Logistic(arrays["coefficients"], arrays["intercepts"], arrays["classes"])
     else:
@@ -287,8 +284,6 @@ def log_odds_contributions(learner: Any, X: Any) -> Contributions | None:
 
     For trees and for logistic regression of two classes; None for others.
     """
-    from .scikit import Logistic
-
     if len(classes_of(learner)) != 2:
         return None
     try:
@@ -303,6 +298,4 @@ def log_odds_contributions(learner: Any, X: Any) -> Contributions | None:
 
 
 def _takes_anything(learner: Any) -> bool:
-    from .scikit import Logistic
-
     return not isinstance(learner, Logistic) and type(learner).__name__ != "LogisticRegression"

@@ -29,7 +29,7 @@ MOST_LISTED = 2_000_000
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenScores:
     """Scores that are given in the place of features; ``sign`` is -1 where low ones speak for label 1."""
 
     sign: float = 1.0
@@ -191,7 +191,7 @@ class ThresholdMembers(Members):
     def plain(self, width: int) -> Written:
         """Write the groups and the thresholds; the scores must be given ones."""
         scorer = self.setting.scorer
-        if not isinstance(scorer, Given):
+        if not isinstance(scorer, GivenScores):
             raise FileError(f"thresholds on the scores of {scorer!r} cannot be saved: only those on given scores can")
         groups = list(map(as_text, self.setting.groups)) if self.needs_attributes else None
         return Written("thresholds", {"groups": groups, "sign": scorer.sign}, {"cuts": self.cuts})
@@ -202,7 +202,7 @@ class ThresholdMembers(Members):
         groups = (EVERYBODY,) if settings["groups"] is None else tuple(map(read_slice, settings["groups"]))
         if len(arrays["cuts"]) != len(groups) or settings["sign"] not in (-1, 1):
             raise FileError("the groups and the thresholds do not fit together")
-        return cls(Thresholds(Given(settings["sign"]), groups), arrays["cuts"])
+        return cls(Thresholds(GivenScores(settings["sign"]), groups), arrays["cuts"])
 
 
 def membership(groups: Sequence[Slice], examples: Examples) -> NDArray[np.intp]:

@@ -104,7 +104,7 @@ class ConstraintStatus:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class FollowerStart:
     """Where a test began: its number, the rows before it and their counts."""
 
     number: int
@@ -129,7 +129,7 @@ class Follower:
     constraint: Constraint
     alpha: float
     rows: int = 0
-    starts: list[Start] = field(default_factory=list)
+    starts: list[FollowerStart] = field(default_factory=list)
     history: list[tuple[int, Counts]] = field(default_factory=list)
     alarm: Alarm | None = None
 
@@ -143,7 +143,7 @@ class Follower:
         self._ways = len(residuals) - pairs  # both sides of an abs are about the same region
         self.counts: Counts = np.zeros((len(self.proportions), 2), dtype=np.int64)
         if not self.starts:
-            self.starts = [Start(0, 0, self.counts.copy())]
+            self.starts = [FollowerStart(0, 0, self.counts.copy())]
 
     @property
     def needs_label(self) -> bool:
@@ -175,7 +175,7 @@ class Follower:
             return
         number = self.rows // EVERY
         self.starts = [start for start in self.starts if start.kept(number)]
-        self.starts.append(Start(number, self.rows, self.counts))
+        self.starts.append(FollowerStart(number, self.rows, self.counts))
 
     def _look(self) -> None:
         """Raise the alarm where a test shows that the constraint is broken."""
@@ -189,7 +189,7 @@ class Follower:
                 self.alarm = Alarm(repr(self.constraint), self.rows, start.rows, estimate, lower)
                 return
 
-    def _suspicious(self) -> list[Start]:
+    def _suspicious(self) -> list[FollowerStart]:
         """Starts with nearly enough evidence by the normal approximation: bounds of the others are not computed."""
         counts = np.stack([self.counts - start.counts for start in self.starts], axis=-1).astype(float)
         limits = -np.log([self.alpha * start.share / self._ways for start in self.starts])

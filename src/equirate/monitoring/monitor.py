@@ -17,7 +17,7 @@ from ..data.slices import is_missing
 from ..judge.border import constraints_in
 from ..judge.certify import check_confidence
 from ..language.expressions import Constraint, number
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Objective, Problem
 from .following import Alarm, ConstraintStatus, Follower
 
@@ -29,7 +29,7 @@ Labels = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Source:
+class MonitorSource:
     """A file whose rows were counted, by its content: the command line counts no file twice."""
 
     name: str
@@ -78,7 +78,7 @@ class Monitor:
         problem, self.labels = problem_or_fitted, _labels_of(problem_or_fitted)
         for name in ("problem_", "problem"):
             problem = getattr(problem_or_fitted, name, None) or problem
-        self._fills = getattr(problem_or_fitted, "missing", "refuse") == "group"
+        self.fills = getattr(problem_or_fitted, "missing", "refuse") == "group"
         asked = list(_constraints(problem))
         if floor is not None:
             asked.append(_above_floor(problem, floor))
@@ -87,9 +87,9 @@ class Monitor:
         self.confidence = float(confidence)
         self.rows = 0
         self.model: str | None = None
-        self.sources: list[Source] = []
-        self._families = asked if any(isinstance(each, Family) for each in asked) else []
-        self._followers = [] if self._families else self._made([c for c in asked if isinstance(c, Constraint)])
+        self.sources: list[MonitorSource] = []
+        self._families = asked if any(isinstance(each, ConstraintFamily) for each in asked) else []
+        self.followers = [] if self._families else self._made([c for c in asked if isinstance(c, Constraint)])
 
     def _made(self, constraints: list[Constraint]) -> list[Follower]:
         """Followers at equal shares of what the confidence leaves."""
@@ -99,12 +99,12 @@ class Monitor:
     @property
     def constraints(self) -> list[Constraint]:
         """What is followed; the objective with its floor is the last."""
-        return [follower.constraint for follower in self._followers]
+        return [follower.constraint for follower in self.followers]
 
     @property
     def alarms(self) -> list[Alarm]:
         """Constraints that were shown to be broken, in the order of the constraints; an alarm stays."""
-        return [follower.alarm for follower in self._followers if follower.alarm is not None]
+        return [follower.alarm for follower in self.followers if follower.alarm is not None]
 
     def update(
         self,
@@ -139,14 +139,14 @@ class Monitor:
             return self
         examples = self._examples(labels, attributes)
         there = _counted(sample_weight, len(predicted))
-        followers = self._followers or self._made(constraints_in(self._families, examples))
+        followers = self.followers or self._made(constraints_in(self._families, examples))
         marked = {}
         for follower in followers:
             if not (late and not follower.needs_label):
                 use = there & known if follower.needs_label else there
                 marks = [one.mark(examples, predicted) for one in follower.proportions]
                 marked[follower] = [(trials[use], successes[use]) for trials, successes in marks], int(use.sum())
-        self._followers, self._families = followers, []
+        self.followers, self._families = followers, []
         for follower, (marks, length) in marked.items():  # nothing is counted unless everything can be
             follower.add(marks, length)
         self.rows += 0 if late else int(there.sum())
@@ -154,7 +154,7 @@ class Monitor:
 
     def status(self) -> list[ConstraintStatus]:
         """One entry for each constraint: verdict, estimate and bounds of the violation, rows, and how many more."""
-        return [follower.status() for follower in self._followers]
+        return [follower.status() for follower in self.followers]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the monitor to a small plain file, whole or not at all."""
@@ -179,14 +179,14 @@ class Monitor:
         return "\n".join(map(str, self.status()))
 
     def __repr__(self) -> str:
-        return f"<Monitor: {len(self._followers)} constraints, {self.rows:,} rows, {len(self.alarms)} alarms>"
+        return f"<Monitor: {len(self.followers)} constraints, {self.rows:,} rows, {len(self.alarms)} alarms>"
 
     def _examples(self, labels: NDArray[np.int8], attributes: Any) -> Examples:
         """Labels and attributes; missing ones and baselines are read as the fitted classifier does."""
         examples = Examples.of(labels, attributes, compared=True)
-        columns = dict(fill_missing(examples.columns) if self._fills else examples.columns)
+        columns = dict(fill_missing(examples.columns) if self.fills else examples.columns)
         texts = [] if self.labels is None else [str(label) for label in self.labels]
-        for one in {one for follower in self._followers for one in follower.proportions}:
+        for one in {one for follower in self.followers for one in follower.proportions}:
             if texts and one.baseline is not None and one.baseline in columns:
                 column = columns[one.baseline].astype(str)
                 if set(np.unique(column)) <= set(texts):
@@ -246,9 +246,9 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _constraints(given: Any) -> Iterable[Constraint | Family]:
+def _constraints(given: Any) -> Iterable[Constraint | ConstraintFamily]:
     """The constraints of whatever holds some."""
-    if isinstance(given, (Constraint, Family)):
+    if isinstance(given, (Constraint, ConstraintFamily)):
         yield given
     elif isinstance(given, Problem):
         yield from given.constraints

@@ -44,7 +44,7 @@ def write_page(monitor: Monitor, path: str | os.PathLike[str], title: str | None
 
 def page(monitor: Monitor, title: str | None = None) -> str:
     """The page as text."""
-    statuses, followers = monitor.status(), monitor._followers
+    statuses, followers = monitor.status(), monitor.followers
     heading = escape(title or "Are the constraints still kept?")
     style = (files("equirate.reports") / "templates" / "style.css").read_text("utf-8")
     worst = next(

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._core.errors import EquirateError
 from ..data.slices import EVERYBODY
-from ..judge.exact import Linear
+from ..judge.exact import LinearForm
 from ..language.clearing import cleared
 from ..language.curvature import Curvature
 from ..language.expressions import Expression, Quotient
@@ -48,13 +48,13 @@ def form_of(residual: Expression) -> Form:
 
 
 def _affine(residual: Expression) -> Affine | None:
-    whole = Linear.of(residual)
+    whole = LinearForm.of(residual)
     if whole is not None:
         return Affine.of(*_steps(whole))
     constant = 0.0
     parts: list[tuple[float, Proportion]] = []
     for factor, part in residual.terms():
-        linear = Linear.of(factor if part is None else factor * part)
+        linear = LinearForm.of(factor if part is None else factor * part)
         if linear is not None:
             more, found = _steps(linear)
             constant, parts = constant + more, [*parts, *found]
@@ -70,7 +70,7 @@ def _affine(residual: Expression) -> Affine | None:
     return Affine.of(constant, parts)
 
 
-def _steps(linear: Linear) -> tuple[float, list[tuple[float, Proportion]]]:
+def _steps(linear: LinearForm) -> tuple[float, list[tuple[float, Proportion]]]:
     """An affine function of rates: for each denominator a mean of few values, the sum of its steps.
 
     A variable with the values ``v_0 < v_1 < ...`` has the mean ``v_0 + sum of (v_j - v_(j-1)) P[V >= v_j]``.
@@ -119,7 +119,7 @@ class _Single:
 
 def _single(ratio: Quotient) -> _Single | None:
     """A ratio in which rows of one denominator count in two ways, or not at all; None for any other."""
-    sides = [Linear.of(side) for side in (ratio.left, ratio.right)]
+    sides = [LinearForm.of(side) for side in (ratio.left, ratio.right)]
     top, bottom = sides
     if top is None or bottom is None:
         return None
@@ -167,7 +167,7 @@ def _ratio(residual: Expression) -> Share | None:
         elif isinstance(part, Quotient):
             found.append((number, part))
     number, ratio = found[0]
-    top, bottom = Linear.of(number * ratio.left), Linear.of(ratio.right)
+    top, bottom = LinearForm.of(number * ratio.left), LinearForm.of(ratio.right)
     if top is None or bottom is None or _single(ratio) is not None:
         return None
     return Share.of(constant, Affine.of(*_steps(top)), Affine.of(*_steps(bottom)))

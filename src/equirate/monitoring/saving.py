@@ -23,8 +23,8 @@ from .._core.rules import FLAG, NUMBER, SCALAR, TEXT, Fields, ListOf, Number, On
 from ..language.expressions import Constraint
 from ..problem.text import parse_constraints
 from ..problem.written import as_text
-from .following import Alarm, Counts, Follower, Start
-from .monitor import Monitor, Source
+from .following import Alarm, Counts, Follower, FollowerStart
+from .monitor import Monitor, MonitorSource
 
 FORMAT, VERSION = "equirate monitor", 1
 _MOST = 2**53
@@ -59,14 +59,14 @@ _FILE = Fields({"format": OneOf((FORMAT,)), "version": Whole(1), "sha256": Text(
 
 def write(monitor: Monitor, path: str | os.PathLike[str]) -> None:
     """Write a monitor; refuses what could not be read back, such as constraints with functions of one's own."""
-    if not monitor._followers:
+    if not monitor.followers:
         raise FileError("nothing was counted yet, so that the groups of ready-made constraints are not known")
     content = {
         "confidence": monitor.confidence,
         "rows": monitor.rows,
         "labels": None if monitor.labels is None else list(monitor.labels),
-        "fills": monitor._fills,
-        "followers": [_plain(follower) for follower in monitor._followers],
+        "fills": monitor.fills,
+        "followers": [_plain(follower) for follower in monitor.followers],
         "model": monitor.model,
         "sources": [asdict(source) for source in monitor.sources],
     }
@@ -125,11 +125,11 @@ def _content(path: Path) -> dict[str, Any]:
 def _restored(content: dict[str, Any]) -> Monitor:
     constraints = [_constraint(each["constraint"]) for each in content["followers"]]
     monitor = Monitor(constraints, content["confidence"])
-    monitor.rows, monitor._fills = content["rows"], content["fills"]
+    monitor.rows, monitor.fills = content["rows"], content["fills"]
     monitor.labels = None if content["labels"] is None else (content["labels"][0], content["labels"][1])
     monitor.model = content["model"]
-    monitor.sources = [Source(**each) for each in content["sources"]]
-    for follower, each in zip(monitor._followers, content["followers"], strict=True):
+    monitor.sources = [MonitorSource(**each) for each in content["sources"]]
+    for follower, each in zip(monitor.followers, content["followers"], strict=True):
         _fill(follower, each)
     return monitor
 
@@ -147,7 +147,7 @@ def _fill(follower: Follower, content: dict[str, Any]) -> None:
     follower.rows = content["rows"]
     follower.counts = _counts(follower, content["counts"], content["rows"])
     follower.starts = [
-        Start(s["number"], s["rows"], _counts(follower, s["counts"], s["rows"])) for s in content["starts"]
+        FollowerStart(s["number"], s["rows"], _counts(follower, s["counts"], s["rows"])) for s in content["starts"]
     ]
     follower.history = [(h["rows"], _counts(follower, h["counts"], h["rows"])) for h in content["history"]]
     first = follower.starts[0]

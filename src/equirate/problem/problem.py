@@ -19,7 +19,7 @@ from ..language.clearing import cleared
 from ..language.curvature import Curvature
 from ..language.expressions import Call, Constraint, Expression, Quotient, expression
 from ..language.nodes import BlackBox, Loss, Rate, has_black_box
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..language.refusals import check_constraint, check_objective
 from .possible import check_possible
 
@@ -103,9 +103,9 @@ class Problem:
     """
 
     objective: Objective
-    constraints: tuple[Constraint | Family, ...]
+    constraints: tuple[Constraint | ConstraintFamily, ...]
 
-    def __init__(self, objective: Objective, constraints: Iterable[Any] | Constraint | Family = ()) -> None:
+    def __init__(self, objective: Objective, constraints: Iterable[Any] | Constraint | ConstraintFamily = ()) -> None:
         if not isinstance(objective, Objective):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {objective!r}")
         object.__setattr__(self, "objective", objective)
@@ -147,7 +147,7 @@ class Problem:
     def _minimised_parts(self) -> Iterator[Expression]:
         yield self.objective.minimised
         for constraint in self.constraints:
-            if isinstance(constraint, Family):
+            if isinstance(constraint, ConstraintFamily):
                 yield from (metric(EVERYBODY) for metric in constraint.metrics)
             else:
                 for part in constraint.split():
@@ -156,11 +156,11 @@ class Problem:
 
     def expanded(self, examples: Examples) -> Problem:
         """Return the problem with every family of constraints written out for the groups in the data."""
-        if not any(isinstance(constraint, Family) for constraint in self.constraints):
+        if not any(isinstance(constraint, ConstraintFamily) for constraint in self.constraints):
             return self
         plain: list[Constraint] = []
         for constraint in self.constraints:
-            plain.extend(constraint.expanded(examples) if isinstance(constraint, Family) else [constraint])
+            plain.extend(constraint.expanded(examples) if isinstance(constraint, ConstraintFamily) else [constraint])
         return Problem(self.objective, plain)
 
     def rates(self) -> list[Rate]:
@@ -173,7 +173,7 @@ class Problem:
     def baselines(self) -> set[str]:
         """Attributes that hold another model's predictions."""
         found = {rate.baseline for rate in self.rates() if rate.baseline is not None}
-        families = [c for c in self.constraints if isinstance(c, Family)]
+        families = [c for c in self.constraints if isinstance(c, ConstraintFamily)]
         return found | {argument for f in families for metric in f.metrics for argument in metric.arguments}
 
     @property
@@ -193,8 +193,8 @@ class Problem:
         return "\n".join(lines)
 
 
-def _flat(constraints: Any) -> Iterator[Constraint | Family]:
-    if isinstance(constraints, (Constraint, Family)):
+def _flat(constraints: Any) -> Iterator[Constraint | ConstraintFamily]:
+    if isinstance(constraints, (Constraint, ConstraintFamily)):
         yield constraints
     elif isinstance(constraints, Iterable) and not isinstance(constraints, (str, bytes)):
         for part in constraints:

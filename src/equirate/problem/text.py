@@ -20,7 +20,7 @@ from .._core.errors import ParseError
 from ..data.slices import Attribute, Slice, attr
 from ..language.catalogue import CATALOGUE
 from ..language.expressions import Constraint, Expression, expression
-from ..language.parity import READY_MADE, Family
+from ..language.parity import READY_MADE, ConstraintFamily
 from .hints import equals_hint, function_hint, percent_hint, syntax_hint
 from .problem import Objective, maximize, minimize
 
@@ -98,7 +98,7 @@ def parse_expression(text: str) -> Expression:
     raise _not(text, "an expression of rates: write, for example, f1() or tpr() - fpr()")
 
 
-def parse_constraints(text: str) -> list[Constraint | Family]:
+def parse_constraints(text: str) -> list[Constraint | ConstraintFamily]:
     """Parse text that must be a constraint, or a ready-made family of them."""
     result = parse(text)
     if isinstance(result, Constraint):
@@ -135,11 +135,11 @@ class _Reader:
             return result
         raise self.refusal("it is neither an expression, a constraint, a slice nor an objective")
 
-    def _constraints(self, parts: list[Any]) -> Iterator[Constraint | Family]:
+    def _constraints(self, parts: list[Any]) -> Iterator[Constraint | ConstraintFamily]:
         for part in parts:
             if isinstance(part, list):
                 yield from self._constraints(part)
-            elif isinstance(part, (Constraint, Family)):
+            elif isinstance(part, (Constraint, ConstraintFamily)):
                 yield part
             else:
                 raise self.refusal(f"{part!r} is not a constraint, and only constraints are listed")

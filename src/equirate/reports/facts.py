@@ -103,7 +103,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Course:
+class GameCourse:
     """How the game went: objective and largest violation of every configuration (columns) over recorded rounds."""
 
     rounds: tuple[int, ...]
@@ -111,7 +111,7 @@ class Course:
     violation: tuple[tuple[float, ...], ...]
 
     @classmethod
-    def of(cls, history: Mapping[str, Any], most: int = 60) -> Course:
+    def of(cls, history: Mapping[str, Any], most: int = 60) -> GameCourse:
         """A run's history, with at most so many of its rounds."""
         count = len(history["round"])
         kept = np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(int))

@@ -18,7 +18,7 @@ from ..data.groups import Groups
 from ..data.slices import EVERYBODY, Slice
 from ..judge.audit import SMALLEST
 from ..language.measuring import Measure, measurer
-from ..language.parity import Family, Metric
+from ..language.parity import ConstraintFamily, Metric
 from ..problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -26,14 +26,14 @@ Array = NDArray[np.float64]
 
 def intersection_notes(problem: Problem, examples: Examples, predictions: Array) -> list[str]:
     """Name the largest gap between combinations, for each family of constraints that leaves them out."""
-    families = [part for part in problem.constraints if isinstance(part, Family)]
+    families = [part for part in problem.constraints if isinstance(part, ConstraintFamily)]
     left_out = [family for family in families if len(family.attributes) > 1 and not family.intersect]
     measure = measurer(examples, predictions) if left_out else None
     found = [_note(family, examples, measure) for family in left_out if measure is not None]
     return [note for note in found if note]
 
 
-def _note(family: Family, examples: Examples, measure: Measure) -> str:
+def _note(family: ConstraintFamily, examples: Examples, measure: Measure) -> str:
     """The largest gap of a family, in words; empty where it is within the tolerance."""
     known = Groups.of(family.attributes, examples)
     counts = known.support(share=False)

@@ -17,7 +17,7 @@ from .._core.frames import json_ready, make_frame
 from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 from . import notebook, text, words
-from .facts import Baseline, Course, Origin, Point, RateValue
+from .facts import Baseline, GameCourse, Origin, Point, RateValue
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Report:
     rates: tuple[RateValue, ...] = ()
     baseline: Baseline | None = None
     frontier: tuple[Point, ...] = ()
-    course: Course | None = None
+    course: GameCourse | None = None
     origin: Origin | None = None
     certification: Certification | None = None
     uncovered: tuple[str, ...] = ()

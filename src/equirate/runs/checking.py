@@ -1,8 +1,8 @@
 """A table looked at before anything is trained: everything to decide at once, with the options that mend it.
 
-In: `Settings`, a `Source` and the columns that would be features. Out: `Checked`: the table, with dates and numbers
-read, rows left out that were to be, and every `Finding`. ``equirate check`` shows them; ``fit`` stops at those that
-must be decided first, and shows the others as notes.
+In: `RunSettings`, a `TableSource` and the columns that would be features. Out: `Checked`: the table, with dates and
+numbers read, rows left out that were to be, and every `TableFinding`. ``equirate check`` shows them; ``fit`` stops at
+those that must be decided first, and shows the others as notes.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, TableError
-from ..tables.findings import Finding, Option, Written, about_column, as_plain_numbers, has_points
+from ..tables.findings import Option, TableFinding, WrittenFinding, about_column, as_plain_numbers, has_points
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
-from ..tables.reading import Form, Source
+from ..tables.reading import FileForm, TableSource
 from .labels import Labels, distinct, some
 from .likeness import says_label, twins
 from .names import mentioned
 from .out_of_core import LOOKED_AT, is_too_large
-from .settings import Settings, option_text, shell
+from .settings import RunSettings, option_text, shell
 
 _MOST_GROUPS = 50
 """Values of an attribute of text from which on a remark is made: every constraint over it would be so many."""
@@ -60,18 +60,18 @@ class Checked:
     looked_at: Any
     rows: NDArray[np.intp]
     options: ReadOptions
-    findings: tuple[Finding, ...]
+    findings: tuple[TableFinding, ...]
     facts: str
     dropped: dict[str, int]
     large: bool = False
 
     @property
-    def stops(self) -> tuple[Finding, ...]:
+    def stops(self) -> tuple[TableFinding, ...]:
         """Those that must be decided before anything is trained."""
         return tuple(finding for finding in self.findings if finding.stops)
 
     @property
-    def remarks(self) -> tuple[Finding, ...]:
+    def remarks(self) -> tuple[TableFinding, ...]:
         """The others."""
         return tuple(finding for finding in self.findings if not finding.stops)
 
@@ -87,7 +87,7 @@ class Checked:
         )
 
 
-def check(settings: Settings, source: Source, features: Sequence[str]) -> Checked:
+def check(settings: RunSettings, source: TableSource, features: Sequence[str]) -> Checked:
     """Read a table, and look at all of it; of one that does not fit into memory, at the features of its first rows."""
     columns = needed(settings, features)
     if is_too_large(source, features):
@@ -97,13 +97,15 @@ def check(settings: Settings, source: Source, features: Sequence[str]) -> Checke
     return checked(settings, source, features, source.written(columns, {settings.label: Kind.CATEGORY}))
 
 
-def needed(settings: Settings, features: Sequence[str]) -> list[str]:
+def needed(settings: RunSettings, features: Sequence[str]) -> list[str]:
     """The columns of a table that are read."""
     others = (settings.label, *settings.attributes, settings.weight, settings.cluster, settings.time_column)
     return list(dict.fromkeys([*(name for name in others if name), *features]))
 
 
-def checked(settings: Settings, source: Source, features: Sequence[str], written: Any, whole: Any = None) -> Checked:
+def checked(
+    settings: RunSettings, source: TableSource, features: Sequence[str], written: Any, whole: Any = None
+) -> Checked:
     """Look at a table that was read; or at its first rows, and at the ``whole`` of the columns that are no features."""
     table, options, findings = _converted(source.options, written)
     facts, rules = _facts(source, written if whole is None else whole), RowRules.of(settings)
@@ -123,7 +125,7 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
             kind = kind_of(name, table[name])
         except DataError as error:
             findings.append(
-                Finding(name, str(error).removeprefix(f"column {name!r} "), (("ignore", name),), stops=True)
+                TableFinding(name, str(error).removeprefix(f"column {name!r} "), (("ignore", name),), stops=True)
             )
             continue
         about = about_column(name, table[name], kind, how)
@@ -134,7 +136,7 @@ def checked(settings: Settings, source: Source, features: Sequence[str], written
     return Checked(given, table, rows, options, tuple(findings), facts, dropped, whole is not None)
 
 
-def refuse(settings: Settings, found: Checked, out: str = "") -> None:
+def refuse(settings: RunSettings, found: Checked, out: str = "") -> None:
     """Stop where something must be decided first: say all of it, and the command that decides it."""
     if not found.stops:
         return
@@ -145,7 +147,7 @@ def refuse(settings: Settings, found: Checked, out: str = "") -> None:
     raise TableError("\n".join([*lines, "all of it at once:", f"  {command(settings, found, out)}"]))
 
 
-def command(settings: Settings, found: Checked, out: str = "") -> str:
+def command(settings: RunSettings, found: Checked, out: str = "") -> str:
     """The command that fits with everything decided."""
     whole = settings.with_options(found.proposed)
     if not (whole.maximize or whole.minimize):
@@ -153,7 +155,7 @@ def command(settings: Settings, found: Checked, out: str = "") -> str:
     return f"{whole.command()} --out {shell([out or 'model'])}"
 
 
-def table_of(findings: Iterable[Finding]) -> list[str]:
+def table_of(findings: Iterable[TableFinding]) -> list[str]:
     """Findings as lines: column and what was seen, with the options below."""
     lines = []
     for each in findings:
@@ -163,7 +165,7 @@ def table_of(findings: Iterable[Finding]) -> list[str]:
     return lines
 
 
-def note(finding: Finding) -> str:
+def note(finding: TableFinding) -> str:
     """A finding in one line."""
     return f"{_sentence(finding)}{_mended(finding)}"
 
@@ -173,15 +175,15 @@ def written_options(options: Iterable[Option]) -> str:
     return shell(word for name, value in options for word in option_text(name, value))
 
 
-def _sentence(finding: Finding) -> str:
+def _sentence(finding: TableFinding) -> str:
     return f"column {finding.column!r}: {finding.what}" if finding.column else finding.what
 
 
-def _mended(finding: Finding) -> str:
+def _mended(finding: TableFinding) -> str:
     return f" ({written_options(finding.options)})" if finding.options else ""
 
 
-def _named(findings: Iterable[Finding]) -> set[str]:
+def _named(findings: Iterable[TableFinding]) -> set[str]:
     return {finding.column for finding in findings if finding.column}
 
 
@@ -196,7 +198,7 @@ class RowRules:
     missing_attributes: str = "group"
 
     @classmethod
-    def of(cls, settings: Settings) -> RowRules:
+    def of(cls, settings: RunSettings) -> RowRules:
         """As the settings say."""
         return cls(settings.drop_unlabelled, settings.missing_attributes)
 
@@ -241,9 +243,9 @@ def _missing(column: Any) -> NDArray[np.bool_]:
 # -- what is found ---------------------------------------------------------------------------------
 
 
-def _facts(source: Source, table: Any) -> str:
+def _facts(source: TableSource, table: Any) -> str:
     said = f"{table.num_rows:,} rows, {len(source.names)} columns; {source.form.value}"
-    if source.form is not Form.CSV:
+    if source.form is not FileForm.CSV:
         return said
     separated = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[source.delimiter]
     return f"{said} in {_encoding(table)}, separated by {separated}"
@@ -253,25 +255,25 @@ def _encoding(table: Any) -> str:
     return str((table.schema.metadata or {}).get(b"encoding", b"utf-8").decode())
 
 
-def _written(source: Source, table: Any, options: ReadOptions) -> Written:
+def _written(source: TableSource, table: Any, options: ReadOptions) -> WrittenFinding:
     """How a table is written. In a file that has commas between its values, or points, 1,234 is hardly a fraction."""
-    csv = source.form is Form.CSV
+    csv = source.form is FileForm.CSV
     points = csv and options.decimal == "." and any(has_points(table[name]) for name in table.schema.names)
     ambiguous = options.decimal if not csv or source.delimiter == "," or points else ","
-    return Written(options, csv, ambiguous, points)
+    return WrittenFinding(options, csv, ambiguous, points)
 
 
-def _about_file(source: Source, table: Any) -> list[Finding]:
+def _about_file(source: TableSource, table: Any) -> list[TableFinding]:
     found = []
     encoding = _encoding(table)
-    if source.form is Form.CSV and not source.options.encoding and encoding != "utf-8":
-        found.append(Finding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False))
+    if source.form is FileForm.CSV and not source.options.encoding and encoding != "utf-8":
+        found.append(TableFinding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False))
     if len(source.header) > len(source.names):
-        found.append(Finding("", f"{len(source.header) - len(source.names)} columns without a name are left out"))
+        found.append(TableFinding("", f"{len(source.header) - len(source.names)} columns without a name are left out"))
     return found
 
 
-def _converted(options: ReadOptions, table: Any) -> tuple[Any, ReadOptions, list[Finding]]:
+def _converted(options: ReadOptions, table: Any) -> tuple[Any, ReadOptions, list[TableFinding]]:
     """Dates and numbers read, column by column; what cannot be read is found and left as it is."""
     findings = []
     for name in [name for name in table.schema.names if name in options.texts]:
@@ -280,7 +282,7 @@ def _converted(options: ReadOptions, table: Any) -> tuple[Any, ReadOptions, list
             options = options.recognised(alone)
             column = options.converted(alone).column(name)
         except DataError as error:
-            findings.append(Finding(name, str(error).removeprefix(f"column {name!r} "), stops=True))
+            findings.append(TableFinding(name, str(error).removeprefix(f"column {name!r} "), stops=True))
             options = replace(
                 options,
                 dates={key: value for key, value in options.dates.items() if key != name},
@@ -291,49 +293,49 @@ def _converted(options: ReadOptions, table: Any) -> tuple[Any, ReadOptions, list
     return table, options, findings
 
 
-def _about_label(settings: Settings, column: Any, options: ReadOptions) -> list[Finding]:
+def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> list[TableFinding]:
     name = settings.label
-    findings: list[Finding] = []
+    findings: list[TableFinding] = []
     absent = int(_missing(column).sum())
     if absent:
         what = f"the label is missing in {absent:,} rows"
-        findings.append(Finding(name, what, (("drop_unlabelled", ""),), stops=True))
+        findings.append(TableFinding(name, what, (("drop_unlabelled", ""),), stops=True))
         column = column.filter(pa.array(~_missing(column)))
     found, values = text_of(column)
     counts = np.bincount(found, minlength=len(values))
     several = distinct([values[k] for k in np.argsort(-counts, kind="stable")])
     if len(several) < len(values):
-        findings.append(Finding("", f"values of the label {name!r} that differ in case or spaces alone are one"))
+        findings.append(TableFinding("", f"values of the label {name!r} that differ in case or spaces alone are one"))
     known = {value.strip().casefold() for value in several} in ({"0", "1"}, {"true", "false"})
     if settings.positive or known or len(several) < 2:
         try:
             labels = Labels.of(name, settings.positive, column, options.decimal)
         except DataError as error:
-            return [*findings, Finding(name, str(error).removeprefix(f"the label {name!r} "), stops=True)]
+            return [*findings, TableFinding(name, str(error).removeprefix(f"the label {name!r} "), stops=True)]
         if labels.rule == "rest":
             others = [value for value in sorted(several) if value != labels.positive]
             what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {some(others)}"
-            findings.append(Finding(name, what))
+            findings.append(TableFinding(name, what))
         return findings
     return [*findings, _undecided_label(name, column, several, options)]
 
 
-def _undecided_label(name: str, column: Any, values: Sequence[str], options: ReadOptions) -> Finding:
+def _undecided_label(name: str, column: Any, values: Sequence[str], options: ReadOptions) -> TableFinding:
     """A label of which nobody said which values are positive: proposed is the rarer one, or the upper half."""
     shown = some(sorted(values))
     if len(values) == 2:
         what = f"the label holds {shown}: say which one is positive with --positive"
-        return Finding(name, what, (("positive", values[-1]),), stops=True)
+        return TableFinding(name, what, (("positive", values[-1]),), stops=True)
     numbers = as_plain_numbers(name, column, options.decimal)
     if numbers is not None:
         middle = float(np.nanmedian(numbers.to_numpy()))
         what = f"the label has {len(values):,} values, {shown}: say from which number on it is positive"
-        return Finding(name, what, (("positive", f">= {middle:g}"),), stops=True)
+        return TableFinding(name, what, (("positive", f">= {middle:g}"),), stops=True)
     what = f"the label has {len(values):,} values, {shown}: say which one is positive; all others are then negative"
-    return Finding(name, what, (("positive", values[-1]),), stops=True)
+    return TableFinding(name, what, (("positive", values[-1]),), stops=True)
 
 
-def _about_attributes(settings: Settings, table: Any) -> list[Finding]:
+def _about_attributes(settings: RunSettings, table: Any) -> list[TableFinding]:
     used = {name for text in settings.texts if text for name, _ in mentioned(text.strip())}
     findings = []
     for name in settings.attributes:
@@ -342,35 +344,37 @@ def _about_attributes(settings: Settings, table: Any) -> list[Finding]:
         of_groups = kind in (None, Kind.CATEGORY, Kind.TRUTH)
         if rows and settings.missing_attributes == "refuse":
             what = f"the attribute is empty in {rows:,} rows"
-            findings.append(Finding(name, what, (("missing_attributes", "drop"),), stops=True))
+            findings.append(TableFinding(name, what, (("missing_attributes", "drop"),), stops=True))
         elif rows and of_groups:
             what = f"the attribute is empty in {rows:,} rows: they are a group 'missing', with constraints of its own"
-            findings.append(Finding(name, what, (("missing_attributes", "drop"),), proposed=False))
+            findings.append(TableFinding(name, what, (("missing_attributes", "drop"),), proposed=False))
         elif rows:
             what = f"the attribute is empty in {rows:,} rows, which no slice can judge"
             stops = name in used
-            findings.append(Finding(name, what, (("missing_attributes", "drop"),), stops=stops, proposed=stops))
+            findings.append(TableFinding(name, what, (("missing_attributes", "drop"),), stops=stops, proposed=stops))
         values = len(compute.unique(column)) - bool(rows and not of_groups)
         if values < 2:
             only = next((each for each in compute.unique(column).to_pylist() if each is not None), None)
             what = f"the attribute has one value only, {only!r}: no slice can use it"
-            findings.append(Finding(name, what, stops=True))
+            findings.append(TableFinding(name, what, stops=True))
         elif kind is Kind.CATEGORY and values > _MOST_GROUPS:
-            findings.append(Finding(name, f"the attribute has {values:,} values, each of which is a group"))
+            findings.append(TableFinding(name, f"the attribute has {values:,} values, each of which is a group"))
     return findings
 
 
-def _about_columns(settings: Settings, table: Any, features: Sequence[str], options: ReadOptions) -> list[Finding]:
+def _about_columns(
+    settings: RunSettings, table: Any, features: Sequence[str], options: ReadOptions
+) -> list[TableFinding]:
     """Columns with one value, that say the same as another one, or that tell the label."""
     findings = []
     constant = [name for name in features if len(compute.unique(table[name])) < 2]
     for name in constant:
-        findings.append(Finding(name, "has one value only, and is left out"))
+        findings.append(TableFinding(name, "has one value only, and is left out"))
     others = [name for name in features if name not in constant]
     for name, twin in twins(table, [*settings.attributes, *others]):
         if name in others:
             what = f"says the same as {twin!r}, row by row"
-            findings.append(Finding(name, what, (("ignore", name),)))
+            findings.append(TableFinding(name, what, (("ignore", name),)))
     labelled = table.filter(pa.array(~_missing(table[settings.label])))
     column = labelled[settings.label]
     try:
@@ -384,5 +388,5 @@ def _about_columns(settings: Settings, table: Any, features: Sequence[str], opti
         share = None if name in told else says_label(labelled[name], positive)
         if share is not None:
             what = f"tells the label almost alone: {share:.1%} of the rows follow from it. Is it known beforehand?"
-            findings.append(Finding(name, what, (("ignore", name),)))
+            findings.append(TableFinding(name, what, (("ignore", name),)))
     return findings

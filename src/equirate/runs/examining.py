@@ -7,16 +7,16 @@ from typing import Any
 
 import equirate as eq
 
-from ..tables.findings import Finding
+from ..tables.findings import TableFinding
 from ..tables.reading import open_source
 from .checking import Checked, check, command, table_of, written_options
-from .fitting import Exit, Outcome
+from .fitting import Exit, RunOutcome
 from .names import check_names
 from .preparing import Teller, features_of
-from .settings import Settings
+from .settings import RunSettings
 
 
-def check_table(settings: Settings, tell: Teller) -> Outcome:
+def check_table(settings: RunSettings, tell: Teller) -> RunOutcome:
     """Look at a table; the code is 2 where something must be decided before it can be trained on."""
     if settings.maximize or settings.minimize:
         settings.problem()
@@ -34,10 +34,10 @@ def check_table(settings: Settings, tell: Teller) -> Outcome:
         "options": written_options(found.proposed),
         "command": command(settings, found),
     }
-    return Outcome(_text(settings, found), summary, Exit.BAD_INPUT if found.stops else Exit.DONE)
+    return RunOutcome(_text(settings, found), summary, Exit.BAD_INPUT if found.stops else Exit.DONE)
 
 
-def _plain(finding: Finding) -> dict[str, Any]:
+def _plain(finding: TableFinding) -> dict[str, Any]:
     return {
         "column": finding.column or None,
         "what": finding.what,
@@ -46,7 +46,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _text(settings: Settings, found: Checked) -> str:
+def _text(settings: RunSettings, found: Checked) -> str:
     lines = [f"{settings.data}: {found.facts}"]
     lines += [f"{rows:,} rows {why} are left out" for why, rows in found.dropped.items()]
     for title, findings in (("To decide:", found.stops), ("To know:", found.remarks)):

@@ -1,6 +1,6 @@
 """An expression explained: how it reads in words, what kind of function it is, and what would solve it.
 
-In: text of the language of rates. Out: an `Explanation`: words, curvature, range, the direction in which every rate
+In: text of the language of rates. Out: an `TextExplanation`: words, curvature, range, the direction in which every rate
 moves it, and the algorithm that ``"auto"`` takes, or the refusal with its rewrite. No data are needed.
 """
 
@@ -16,7 +16,7 @@ from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
 from ..language.nodes import BlackBox, Loss, Named, Rate
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Objective, Problem, maximize, minimize
 from ..problem.text import parse
 
@@ -90,7 +90,7 @@ _CURVATURE = {
 
 
 @dataclass(frozen=True)
-class Explanation:
+class TextExplanation:
     """What a text of the language means, and what would be done with it."""
 
     text: str
@@ -122,7 +122,7 @@ class Explanation:
         return "\n".join(f"{name:<{width}}{value}" for name, value in indented)
 
 
-def explain(text: str) -> Explanation:
+def explain(text: str) -> TextExplanation:
     """Explain an expression, a constraint, an objective, a ready-made constraint or a slice.
 
     Examples
@@ -141,12 +141,12 @@ def explain(text: str) -> Explanation:
     shown = ", ".join(map(repr, found)) if isinstance(found, list) else repr(found)
     if isinstance(found, (Slice, Attribute)):
         said = _slice(found) if isinstance(found, Slice) else f"the column {found.name!r}: compare it to make a slice"
-        return Explanation(shown, "slice" if isinstance(found, Slice) else "attribute", said)
+        return TextExplanation(shown, "slice" if isinstance(found, Slice) else "attribute", said)
     if isinstance(found, list):
         said = "; ".join(map(_constraint, found))
         uses = _uses({"kept": lambda: Problem(minimize(_ERROR), found)})
         kind = Problem(minimize(_ERROR), found).curvature if not uses[1] else Curvature.UNKNOWN
-        return Explanation(shown, "constraints", said, _CURVATURE[kind], "", {}, *uses)
+        return TextExplanation(shown, "constraints", said, _CURVATURE[kind], "", {}, *uses)
     if isinstance(found, Constraint):
         both = found.left.curvature + found.right.curvature
         ranges = f"{_range(found.left.interval)} on the left, {_range(found.right.interval)} on the right"
@@ -154,7 +154,7 @@ def explain(text: str) -> Explanation:
         curvature, moved = _CURVATURE[both], directions(found.left - found.right)
         if both is Curvature.RATIO and not uses[1] and Problem(minimize(_ERROR), [found]).curvature is not both:
             curvature = "a bound on a ratio, which is affine once multiplied through"
-        return Explanation(shown, "constraint", _constraint(found), curvature, ranges, moved, *uses)
+        return TextExplanation(shown, "constraint", _constraint(found), curvature, ranges, moved, *uses)
     if isinstance(found, Objective):
         verb = "make {} as large as possible" if found.sense == "maximize" else "make {} as small as possible"
         uses = _uses({"solved": lambda: Problem(found)})
@@ -167,9 +167,9 @@ _ERROR = parse("error_rate()")
 Uses = tuple[dict[str, str], dict[str, str]]
 
 
-def _of_expression(shown: str, what: str, said: str, expr: Expression, uses: Uses) -> Explanation:
+def _of_expression(shown: str, what: str, said: str, expr: Expression, uses: Uses) -> TextExplanation:
     curvature, range_ = _CURVATURE[expr.curvature], _range(expr.interval)
-    return Explanation(shown, what, said, curvature, range_, directions(expr), *uses)
+    return TextExplanation(shown, what, said, curvature, range_, directions(expr), *uses)
 
 
 def _uses(problems: dict[str, Any]) -> Uses:
@@ -243,8 +243,8 @@ def _slice(slice_: Slice) -> str:
     return "everybody"
 
 
-def _constraint(constraint: Constraint | Family) -> str:
-    if isinstance(constraint, Family):
+def _constraint(constraint: Constraint | ConstraintFamily) -> str:
+    if isinstance(constraint, ConstraintFamily):
         rates = " and ".join(words(metric(EVERYBODY)) for metric in constraint.metrics)
         against = {"rest": "each against the rest", "pairs": "each against each", "overall": "each against everybody"}
         over = f"the values of {', '.join(constraint.attributes)}, {against[constraint.compare]}"

@@ -21,15 +21,15 @@ from ..export.model import CHECKED, Export
 from ..tables.encoder import FARTHEST, Encoder, Encoding, OneHot
 from ..tables.kinds import Kind, codes, numbers
 from ..tables.reading import open_source
-from .fitting import Exit, Outcome
-from .folders import Model, open_model
+from .fitting import Exit, RunOutcome
+from .folders import FolderModel, open_model
 from .models import needs_dense
 from .preparing import Teller
 
 ONNX = "model.onnx"
 
 
-def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller) -> Outcome:
+def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller) -> RunOutcome:
     """Write an ONNX model, checked on generated rows and on those of a table."""
     model, path = open_model(model_folder), model_folder / ONNX if out is None else out
     made, rows, count = export_of(model), None, CHECKED
@@ -41,10 +41,10 @@ def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller
     made.write(path, rows)
     summary = {"onnx": str(path), "bytes": path.stat().st_size, "checked": count, "inputs": list(model.encoder.names)}
     text = f"{path}: {summary['bytes']:,} bytes, the same decisions as Python in all of {count:,} checked rows"
-    return Outcome(text, summary, Exit.DONE)
+    return RunOutcome(text, summary, Exit.DONE)
 
 
-def export_of(model: Model) -> Export:
+def export_of(model: FolderModel) -> Export:
     """What the ONNX model of a folder is made of."""
     trained, encoder = model.trained, model.encoder
     if trained.estimator is None:

@@ -1,6 +1,6 @@
 """``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
-In: `Settings` and who is to be told. Out: an `Outcome`: what was achieved, the verdict, and the summary that is
+In: `RunSettings` and who is to be told. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that is
 written.
 """
 
@@ -20,13 +20,13 @@ from .._core.provenance import file_digest
 from ..boosting.libraries import installed
 from ..estimators.provenance import with_provenance
 from .checking import RowRules
-from .folders import Model, save_classifier, save_description, write_text
+from .folders import FolderModel, save_classifier, save_description, write_text
 from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped
 from .jsons import as_json
-from .models import Trained, Training, needs_dense, train
-from .preparing import Prepared, Teller, prepare
+from .models import Trained, TrainedModel, needs_dense, train
+from .preparing import PreparedTable, Teller, prepare
 from .publishing import output_folder
-from .settings import Settings
+from .settings import RunSettings
 
 
 class Exit(IntEnum):
@@ -39,7 +39,7 @@ class Exit(IntEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What a run came to.
 
     Attributes
@@ -58,7 +58,7 @@ class Outcome:
     code: Exit
 
 
-def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Outcome:
+def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> RunOutcome:
     """Train on a table, judge on held-out rows, and write model, report and summary into a folder.
 
     An interruption while judging ends the judging: the model is written with what was found until then.
@@ -82,11 +82,11 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
                 (folder / name).unlink(missing_ok=True)  # it may be half of one
         summary = _summary(judged, training, prepared)
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
-        model = Model(training.model, *described, RowRules.of(settings), settings.cluster)
+        model = FolderModel(training.model, *described, RowRules.of(settings), settings.cluster)
         _write(model, summary, settings, folder)
         tell.stage(f"Writing {out}")
     written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
-    return Outcome(f"{judged.text}\n\n{written}", summary, Exit(summary["code"]))
+    return RunOutcome(f"{judged.text}\n\n{written}", summary, Exit(summary["code"]))
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Judgement:
     stopped: bool = False
 
 
-def _judge(judged: Judgement, training: Training, prepared: Prepared, folder: Path, tell: Teller) -> None:
+def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, folder: Path, tell: Teller) -> None:
     """Judge a model on the held-out rows, and write the report."""
     settings, model, test = prepared.settings, training.model, prepared.test
     confidence = settings.confidence or 0.95
@@ -130,7 +130,7 @@ def _judge(judged: Judgement, training: Training, prepared: Prepared, folder: Pa
     judged.page = write_report(report, folder, judged.text, settings.command(), tell, facts)
 
 
-def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[str, Any]:
+def _summary(judged: Judgement, training: TrainedModel, prepared: PreparedTable) -> dict[str, Any]:
     """Everything that a run came to, as plain data."""
     settings, model = prepared.settings, training.model
     if judged.stopped:
@@ -169,7 +169,7 @@ def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[
     }
 
 
-def _write(model: Model, summary: dict[str, Any], settings: Settings, folder: Path) -> None:
+def _write(model: FolderModel, summary: dict[str, Any], settings: RunSettings, folder: Path) -> None:
     """Write the files of a run beside its report, each with the run's id."""
     classifier = save_classifier(model, folder)
     run = id_of(classifier, settings.as_toml().encode(), as_json(summary).encode())

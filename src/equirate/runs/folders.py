@@ -39,7 +39,7 @@ _MOST_TRIES = 1000  # of reading a folder that is replaced again and again meanw
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class FolderModel:
     """What a folder holds: a trained model, and how a table becomes its features."""
 
     trained: Trained
@@ -63,7 +63,7 @@ def write_text(path: Path, text: str) -> None:
         os.fsync(stream.fileno())
 
 
-def save_classifier(model: Model, folder: Path) -> bytes:
+def save_classifier(model: FolderModel, folder: Path) -> bytes:
     """Write the classifier, and return the bytes of its file."""
     if model.trained.estimator is None:
         files.write(folder / CLASSIFIER, *plain_mixture(model.trained.classifier))
@@ -72,7 +72,7 @@ def save_classifier(model: Model, folder: Path) -> bytes:
     return (folder / CLASSIFIER).read_bytes()
 
 
-def save_description(model: Model, folder: Path, classifier: bytes, run: str) -> None:
+def save_description(model: FolderModel, folder: Path, classifier: bytes, run: str) -> None:
     """Write how a table becomes features, for a classifier that is written."""
     described = {
         "format": FORMAT,
@@ -96,7 +96,7 @@ def save_description(model: Model, folder: Path, classifier: bytes, run: str) ->
 # -- reading --------------------------------------------------------------------------------------
 
 
-def open_model(path: Path) -> Model:
+def open_model(path: Path) -> FolderModel:
     """Open a model's folder; nothing in it is executed, and what is damaged, newer or not a model is refused.
 
     A folder that is replaced by another run while it is read is read again: what is returned is one run's.
@@ -129,7 +129,7 @@ def _waiting(path: Path) -> Path:
     return previous if previous.is_dir() else path
 
 
-def _opened(path: Path) -> Model:
+def _opened(path: Path) -> FolderModel:
     if not path.is_dir():
         raise FileError(
             f"there is no model folder {path}" if not path.exists() else f"{path} is a file, not a model folder"
@@ -155,7 +155,7 @@ def _opened(path: Path) -> Model:
         refuse_mixed(path, _text(described.get("run")))
         trained = _trained(path, kind, described, len(encoder.features), labels)
         cluster = _text(described.get("cluster", ""), empty=True)
-        return Model(trained, labels, encoder, kinds, weight, *_reading(described), cluster)
+        return FolderModel(trained, labels, encoder, kinds, weight, *_reading(described), cluster)
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 

@@ -1,7 +1,7 @@
 """``frontier``: what can be had at each level of the constraints, as a table and as a page with a slider.
 
-In: `Settings` and levels. Out: an `Outcome` and, in a folder, ``frontier.json`` and the page, where every point of the
-frontier can be looked at with all its rates.
+In: `RunSettings` and levels. Out: a `RunOutcome` and, in a folder, ``frontier.json`` and the page, where every point
+of the frontier can be looked at with all its rates.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from ..estimators.frontier import Frontier
 from ..estimators.provenance import model_digest
 from ..reports.facts import Member, Origin, Point, rates_by_slice
 from ..reports.report import Report
-from .fitting import Exit, Outcome, write_report
+from .fitting import Exit, RunOutcome, write_report
 from .folders import write_text
 from .identity import REPORTS
 from .jsons import as_json
 from .models import estimator_of
-from .preparing import Prepared, Teller, prepare
+from .preparing import PreparedTable, Teller, prepare
 from .publishing import output_folder
-from .settings import Settings
+from .settings import RunSettings
 
 
-def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Teller, force: bool = False) -> Outcome:
+def frontier(
+    settings: RunSettings, levels: list[float], out: Path | None, tell: Teller, force: bool = False
+) -> RunOutcome:
     """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
     if settings.model != "linear":
         raise EquirateError("a frontier is drawn for --model linear")
@@ -40,7 +42,7 @@ def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Te
         raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
     if out is None:
         outcome, _ = _trained(prepare(settings, tell), levels, tell)
-        return Outcome(
+        return RunOutcome(
             f"{outcome.text}\n\ngive --out FOLDER for the page with the slider", outcome.summary, outcome.code
         )
     with output_folder(out, force, ("frontier.json", *REPORTS)) as folder:
@@ -49,10 +51,10 @@ def frontier(settings: Settings, levels: list[float], out: Path | None, tell: Te
         command = settings.command().replace("equirate fit", "equirate frontier", 1)
         command += f" --levels {','.join(f'{level:g}' for level in levels)}"
         page = write_report(report, folder, outcome.text, command, tell)
-    return Outcome(f"{outcome.text}\n\nfrontier and page: {out / page}", outcome.summary, outcome.code)
+    return RunOutcome(f"{outcome.text}\n\nfrontier and page: {out / page}", outcome.summary, outcome.code)
 
 
-def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Outcome, Report]:
+def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tuple[RunOutcome, Report]:
     train, test = prepared.train, prepared.test
     tell.stage("Training for every level")
     named = prepared.labels.named
@@ -76,7 +78,7 @@ def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Out
         "rows": {"train": len(train), "test": len(test)},
         "points": found.table(),
     }
-    return Outcome(str(found), summary, Exit.DONE), _report(prepared, found, provenance)
+    return RunOutcome(str(found), summary, Exit.DONE), _report(prepared, found, provenance)
 
 
 def _as_written(found: Frontier) -> int:
@@ -84,7 +86,7 @@ def _as_written(found: Frontier) -> int:
     return int(np.argmin(np.abs(found.levels)))
 
 
-def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Report:
+def _report(prepared: PreparedTable, found: Frontier, provenance: Provenance) -> Report:
     """The classifier for the constraints as written, and beside it every point of the frontier."""
     examples = prepared.test.examples()
     problem = prepared.problem.expanded(examples)

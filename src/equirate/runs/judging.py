@@ -1,6 +1,6 @@
 """``evaluate``, ``predict`` and ``audit``: a model on new rows, and anybody's predictions.
 
-In: a model's folder, or a table of predictions. Out: an `Outcome` or, for ``predict``, a file of decisions that is
+In: a model's folder, or a table of predictions. Out: a `RunOutcome` or, for ``predict``, a file of decisions that is
 written batch by batch, so that memory does not grow with the table.
 """
 
@@ -26,8 +26,8 @@ from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
-from .fitting import GIVEN, Exit, Outcome, sentence, told, verdict_code, write_report
-from .folders import Model, open_model
+from .fitting import GIVEN, Exit, RunOutcome, sentence, told, verdict_code, write_report
+from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
 from .labels import Labels
 from .models import needs_dense
@@ -36,7 +36,9 @@ from .preparing import Teller, people_of, read_part, weights_of
 from .publishing import output_folder
 
 
-def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool) -> Outcome:
+def evaluate(
+    model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool
+) -> RunOutcome:
     """Judge a model on a new file: asked, achieved, interval, verdict."""
     check_confidence(confidence)
     model = open_model(model_folder)
@@ -65,7 +67,7 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
             command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
             page = write_report(report, folder, text, command, tell, {"judged on, SHA-256": summary["data"]})
         text = f"{text}\n\nreport: {out / page}"
-    return Outcome(text, summary, verdict_code(achieved, None))
+    return RunOutcome(text, summary, verdict_code(achieved, None))
 
 
 # -- predict --------------------------------------------------------------------------------------
@@ -117,7 +119,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
 
 
 def _decided(
-    model: Model, batches: Iterator[Any], copied: tuple[str, ...], how: Predicting
+    model: FolderModel, batches: Iterator[Any], copied: tuple[str, ...], how: Predicting
 ) -> Iterator[dict[str, Any]]:
     dense = needs_dense(model.trained.kind)
     for batch in batches:
@@ -161,7 +163,7 @@ class Auditing:
     missing: tuple[str, ...] = ()
 
 
-def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
+def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutcome:
     """Compare every rate in every group with everybody else's, on predictions that anybody made."""
     check_confidence(how.confidence)
     if not how.attributes:
@@ -183,7 +185,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> Outcome:
     found = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
     )
-    return Outcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
+    return RunOutcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:

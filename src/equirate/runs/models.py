@@ -1,6 +1,6 @@
 """Models that a folder holds: what predicts, how it is trained from a prepared table, and what it says of itself.
 
-In: a `Prepared` table and the name of a model. Out: a `Trained` model: one interface over the three kinds, ``linear``
+In: a `PreparedTable` and the name of a model. Out: a `Trained` model: one interface over the three kinds, ``linear``
 (`RateClassifier`), ``trees`` (the same with plug-in rules on boosted trees, kept as plain arrays) and ``thresholds``
 (`RatePostprocessor` of logistic regression).
 """
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.choices import Output
 from .._core.errors import EquirateError, EquirateWarning
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
@@ -24,7 +25,7 @@ from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from .algorithms import algorithm_named
 from .labels import Labels
-from .preparing import Part, Prepared, Teller
+from .preparing import Part, PreparedTable, Teller
 
 Array = NDArray[np.float64]
 
@@ -105,7 +106,7 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainedModel:
     """A trained model, what was said on the way, and whether a confidence that was asked for was reached."""
 
     model: Trained
@@ -113,7 +114,7 @@ class Training:
     certified: bool | None
 
 
-def train(prepared: Prepared, tell: Teller) -> Training:
+def train(prepared: PreparedTable, tell: Teller) -> TrainedModel:
     """Train the model that the settings name."""
     settings = prepared.settings
     with warnings.catch_warnings(record=True) as caught:
@@ -122,7 +123,7 @@ def train(prepared: Prepared, tell: Teller) -> Training:
         model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, tell)
     said = [each for each in caught if issubclass(each.category, EquirateWarning)]
     notes = tuple(dict.fromkeys([*(str(each.message) for each in said), *getattr(model.estimator, "notes_", ())]))
-    return Training(model, notes, model.estimator.status_.certified if settings.confidence else None)
+    return TrainedModel(model, notes, model.estimator.status_.certified if settings.confidence else None)
 
 
 def needs_dense(model: str) -> bool:
@@ -130,7 +131,7 @@ def needs_dense(model: str) -> bool:
     return model == "trees"
 
 
-def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
+def estimator_of(prepared: PreparedTable, tell: Teller | None) -> RateClassifier:
     """The estimator for a prepared table, not fitted yet; an interrupted fit keeps what it has found."""
     settings, problem = prepared.settings, prepared.problem
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
@@ -140,7 +141,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
     return RateClassifier(
         problem.objective,
         list(problem.constraints),
-        output=settings.output,
+        output=cast(Output, settings.output),  # checked when the settings were read
         confidence=settings.confidence or None,
         on_interrupt="keep",
         pos_label=prepared.labels.positive,
@@ -150,7 +151,7 @@ def estimator_of(prepared: Prepared, tell: Teller | None) -> RateClassifier:
     )
 
 
-def _game(prepared: Prepared, tell: Teller) -> Trained:
+def _game(prepared: PreparedTable, tell: Teller) -> Trained:
     train, labels = prepared.train, prepared.labels
     estimator = estimator_of(prepared, tell)
     estimator.fit(
@@ -164,7 +165,7 @@ def _game(prepared: Prepared, tell: Teller) -> Trained:
     return Trained(prepared.settings.model, estimator, estimator.classifier_, estimator.problem_)
 
 
-def _thresholds(prepared: Prepared) -> Trained:
+def _thresholds(prepared: PreparedTable) -> Trained:
     from sklearn.linear_model import LogisticRegression
 
     settings, labels, train = prepared.settings, prepared.labels, prepared.train

@@ -1,7 +1,7 @@
 """``monitor``: a model's constraints followed on files of new rows.
 
-In: a model's folder, a file or a folder of files, and the monitor's own file. Out: an `Outcome` with one line for each
-constraint; its code is 3 where there is an alarm. The state is written after every file together with the file's
+In: a model's folder, a file or a folder of files, and the monitor's own file. Out: a `RunOutcome` with one line for
+each constraint; its code is 3 where there is an alarm. The state is written after every file together with the file's
 checksum, so that a command that was killed is simply run again, and no file is counted twice.
 """
 
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 import equirate as eq
 
 from .._core.errors import DataError, EquirateError, FileError
-from ..monitoring.monitor import Monitor, Source
+from ..monitoring.monitor import Monitor, MonitorSource
 from ..monitoring.page import sentence, write_page
 from ..tables.kinds import Kind, text_of
 from ..tables.reading import open_source
-from .fitting import Exit, Outcome
-from .folders import Model, open_model
+from .fitting import Exit, RunOutcome
+from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
 from .judging import decisions, key_of
 from .labels import Labels
@@ -36,7 +36,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Following:
+class MonitoringOptions:
     """How to follow.
 
     Attributes
@@ -62,7 +62,7 @@ class Following:
     page: Path | None = None
 
 
-def monitor(model_folder: Path, data: Path, how: Following, tell: Teller) -> Outcome:
+def monitor(model_folder: Path, data: Path, how: MonitoringOptions, tell: Teller) -> RunOutcome:
     """Count the rows of new files, and say which constraints are kept."""
     model = open_model(model_folder)
     digest = _digest(model_folder / CLASSIFIER)
@@ -77,7 +77,7 @@ def monitor(model_folder: Path, data: Path, how: Following, tell: Teller) -> Out
             continue
         tell.stage(f"Counting {file}")
         rows = sum(_updated(following, model, how, batch) for batch in _batches(file, model, how))
-        following.sources.append(Source(file.name, checksum, rows, how.late))
+        following.sources.append(MonitorSource(file.name, checksum, rows, how.late))
         counted.add((checksum, how.late))
         following.save(how.state)
         new += rows
@@ -87,7 +87,7 @@ def monitor(model_folder: Path, data: Path, how: Following, tell: Teller) -> Out
     return _outcome(following, new, skipped, page)
 
 
-def _opened(model: Model, digest: str, how: Following) -> Monitor:
+def _opened(model: FolderModel, digest: str, how: MonitoringOptions) -> Monitor:
     """The monitor of a state, or a new one."""
     if how.state.exists():
         found = Monitor.load(how.state)
@@ -127,7 +127,7 @@ def _digest(path: Path) -> str:
     return found.hexdigest()
 
 
-def _batches(file: Path, model: Model, how: Following) -> Iterator[dict[str, Any]]:
+def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
     source = open_source(file)
     kinds: dict[str, Kind | None] = {name: Kind.CATEGORY for name in (how.prediction, how.key) if name}
@@ -151,7 +151,7 @@ def _batches(file: Path, model: Model, how: Following) -> Iterator[dict[str, Any
             yield dict(zip(batch.schema.names, batch.columns, strict=True))
 
 
-def _updated(following: Monitor, model: Model, how: Following, table: dict[str, Any]) -> int:
+def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, table: dict[str, Any]) -> int:
     """Count one batch; returns its rows."""
     labels = model.labels
     if how.prediction:
@@ -175,7 +175,7 @@ def _labels(labels: Labels, column: Any) -> NDArray[Any]:
     return named
 
 
-def _outcome(following: Monitor, new: int, skipped: int, page: Path) -> Outcome:
+def _outcome(following: Monitor, new: int, skipped: int, page: Path) -> RunOutcome:
     statuses, alarms = following.status(), following.alarms
     lines = [sentence(following), "", *map(str, statuses), *([""] if alarms else []), *map(str, alarms)]
     if skipped:
@@ -192,4 +192,4 @@ def _outcome(following: Monitor, new: int, skipped: int, page: Path) -> Outcome:
         "alarms": [asdict(alarm) for alarm in alarms],
         "files": [asdict(source) for source in following.sources],
     }
-    return Outcome("\n".join(lines), summary, code)
+    return RunOutcome("\n".join(lines), summary, code)

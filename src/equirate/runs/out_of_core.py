@@ -1,8 +1,8 @@
 """Parquet tables that do not fit into memory: features go batch by batch into mapped files, through `ParquetRows`.
 
-In: `Settings` and a `Source` of Parquet files. Out: the same `Prepared` as from memory. Labels, attributes and weights
-are held in memory; the features are read three times: to check the first rows, to learn the encoder from the training
-rows, and to encode. `prepare` asks `is_too_large` and comes here by itself.
+In: `RunSettings` and a `TableSource` of Parquet files. Out: the same `PreparedTable` as from memory. Labels,
+attributes and weights are held in memory; the features are read three times: to check the first rows, to learn the
+encoder from the training rows, and to encode. `prepare` asks `is_too_large` and comes here by itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..data.sample import Given
 from ..distributed.parquet import BLOCK, Group, ParquetRows
 from ..tables.encoder import Encoder
 from ..tables.options import AS_WRITTEN, ReadOptions
-from ..tables.reading import Form, Source
+from ..tables.reading import FileForm, TableSource
 from ..tables.streaming import learnt_from, within
 
 LOOKED_AT = 100_000
@@ -36,15 +36,15 @@ _SHARE = 0.5
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def is_too_large(source: Source, features: Sequence[str]) -> bool:
+def is_too_large(source: TableSource, features: Sequence[str]) -> bool:
     """Whether a table is in Parquet files and would not fit into memory with its features."""
-    if source.form is not Form.PARQUET:
+    if source.form is not FileForm.PARQUET:
         return False
     free = free_memory()
     return free is not None and needed_memory(source, features) > _SHARE * free
 
 
-def needed_memory(source: Source, features: Sequence[str]) -> int:
+def needed_memory(source: TableSource, features: Sequence[str]) -> int:
     """Bytes that training on a table would take, about: its columns as they are stored, and as features."""
     wanted, stored, rows = set(features), 0, 0
     for file in source.files:
@@ -119,7 +119,7 @@ class EncodedRows(ParquetRows):
 
 
 def encoded(
-    source: Source, options: ReadOptions, features: Sequence[str], parts: Sequence[NDArray[np.intp]], label: str
+    source: TableSource, options: ReadOptions, features: Sequence[str], parts: Sequence[NDArray[np.intp]], label: str
 ) -> tuple[Encoder, list[Any]]:
     """An encoder learnt from the first part, and the features of every part in mapped files."""
     as_read = replace(source, options=options)
@@ -133,7 +133,7 @@ def encoded(
     return encoder, [each.given().X for each in rows]
 
 
-def too_large(source: Source, features: Sequence[str]) -> str:
+def too_large(source: TableSource, features: Sequence[str]) -> str:
     """What is said of a table that does not fit."""
     size = needed_memory(source, features) / 2**30
     return (

@@ -1,7 +1,7 @@
 """From a table in a file to what is trained and judged on: labels, attributes, weights, a split, and features.
 
-In: `Settings`. Out: `Prepared`: the problem, the encoder learnt from the training rows, and the training and test
-parts. Everything that can be refused without training is refused here, by name.
+In: `RunSettings`. Out: `PreparedTable`: the problem, the encoder learnt from the training rows, and the training and
+test parts. Everything that can be refused without training is refused here, by name.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from ..problem.table import problem_cells
 from ..tables.encoder import Encoder, OneHot, Rows
 from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
 from ..tables.options import ReadOptions
-from ..tables.reading import Source, open_source, release
+from ..tables.reading import TableSource, open_source, release
 from .checking import ALL_ROWS, Checked, RowRules, check, left_out, note, refuse
 from .labels import Labels
 from .names import check_names
 from .out_of_core import encoded, too_large
-from .settings import Settings
+from .settings import RunSettings
 
 _TEST_SEED = 0x7E57
 """Added to the seed for the split into training and test rows: the estimator splits again, by the seed itself."""
 
 
 @dataclass(frozen=True)
-class Role:
+class ColumnRole:
     """What a column of the table is used for."""
 
     column: str
@@ -72,15 +72,15 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedTable:
     """Everything that is needed to train and to judge."""
 
-    settings: Settings
+    settings: RunSettings
     problem: Problem
     labels: Labels
     encoder: Encoder
     kinds: dict[str, Kind | None]
-    roles: tuple[Role, ...]
+    roles: tuple[ColumnRole, ...]
     train: Part
     test: Part
     reading: ReadOptions
@@ -92,7 +92,7 @@ class Teller(Protocol):
     def stage(self, what: str) -> None:
         """Say what begins."""
 
-    def roles(self, roles: Sequence[Role], rows: int) -> None:
+    def roles(self, roles: Sequence[ColumnRole], rows: int) -> None:
         """Show what the columns are used for."""
 
     def note(self, text: str) -> None:
@@ -102,7 +102,7 @@ class Teller(Protocol):
         """Return what shows the rounds of a game, or None."""
 
 
-def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = "") -> Prepared:
+def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str = "") -> PreparedTable:
     """Read, check, split and encode; ``out`` is the folder that a proposed command names."""
     problem = settings.problem()
     source = open_source(Path(settings.data), settings.reading())
@@ -160,7 +160,7 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
         later = replace(other, options=found.options)
         rules = RowRules.of(settings)
         test = read_part(later, labels, kinds, settings.weight, encoder, dense, rules, settings.cluster)
-    return Prepared(settings, problem, labels, encoder, kinds, roles, train, test, found.options)
+    return PreparedTable(settings, problem, labels, encoder, kinds, roles, train, test, found.options)
 
 
 def tell_found(found: Checked, tell: Teller) -> None:
@@ -172,7 +172,7 @@ def tell_found(found: Checked, tell: Teller) -> None:
 
 
 def read_part(
-    source: Source,
+    source: TableSource,
     labels: Labels,
     kinds: Mapping[str, Kind | None],
     weight: str,
@@ -232,7 +232,7 @@ def clusters_in(name: str, table: Any) -> NDArray[np.int64] | None:
     return clusters_of(found, len(found))
 
 
-def features_of(settings: Settings, source: Source) -> list[str]:
+def features_of(settings: RunSettings, source: TableSource) -> list[str]:
     """Columns to predict from: all that have no other role."""
     others = {settings.label: "--label", settings.weight: "--weight", settings.time_column: "--time-column"}
     others[settings.cluster] = "--cluster"
@@ -260,7 +260,7 @@ def features_of(settings: Settings, source: Source) -> list[str]:
     return found
 
 
-def _split(settings: Settings, problem: Problem, examples: Examples, table: Any) -> tuple[Rows, Rows]:
+def _split(settings: RunSettings, problem: Problem, examples: Examples, table: Any) -> tuple[Rows, Rows]:
     """Rows to train on and rows to judge on: the latest ones where there is a time, else stratified by cell."""
     if not settings.time_column:
         shares, cells = (1 - settings.split, settings.split), problem_cells(problem, examples)
@@ -297,8 +297,8 @@ def _times(name: str, column: Any) -> NDArray[Any]:
 
 
 def _roles(
-    settings: Settings, source: Source, table: Any, encoder: Encoder, kinds: Mapping[str, Kind | None]
-) -> tuple[Role, ...]:
+    settings: RunSettings, source: TableSource, table: Any, encoder: Encoder, kinds: Mapping[str, Kind | None]
+) -> tuple[ColumnRole, ...]:
     """What every column of the file is used for."""
     encoded = {column.name: column for column in encoder.columns}
     single = {settings.label: "label", settings.weight: "weight", settings.time_column: "time"}
@@ -316,5 +316,7 @@ def _roles(
             said += ", and one for missing" if column.missing else ""
         elif read:
             said = "" if parts else "one value only, left out"
-        roles.append(Role(name, " and ".join(parts) or ("left out" if read else "ignored"), str(kind or ""), said))
+        roles.append(
+            ColumnRole(name, " and ".join(parts) or ("left out" if read else "ignored"), str(kind or ""), said)
+        )
     return tuple(roles)

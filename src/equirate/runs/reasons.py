@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ..explanations import Explanations
 from ..tables.encoder import Encoder
-from .folders import Model
+from .folders import FolderModel
 
 COLUMNS = ("chance", "changed", "reasons")
 _MOST = 4_000_000
 """Contributions, one for each row, member and feature, that are held at once."""
 
 
-def reasons(model: Model, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None) -> dict[str, Any]:
+def reasons(model: FolderModel, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None) -> dict[str, Any]:
     """The columns of `COLUMNS` for some rows."""
     found = list(_explained(model, table, X, key))
     sentences = [one.sentence() for part in found for one in part]
@@ -36,7 +36,9 @@ def reasons(model: Model, table: Mapping[str, Any], X: Any, key: NDArray[Any] | 
     }
 
 
-def _explained(model: Model, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None) -> Iterator[Explanations]:
+def _explained(
+    model: FolderModel, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None
+) -> Iterator[Explanations]:
     size = max(_MOST // (X.shape[1] * len(model.trained.classifier.weights)), 1)
     for a in range(0, X.shape[0], size):
         rows = slice(a, a + size)
@@ -44,7 +46,7 @@ def _explained(model: Model, table: Mapping[str, Any], X: Any, key: NDArray[Any]
         yield in_columns(model, some, X[rows], None if key is None else key[rows])
 
 
-def in_columns(model: Model, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None = None) -> Explanations:
+def in_columns(model: FolderModel, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None = None) -> Explanations:
     """Explanations whose features are the columns of the table, with their values."""
     encoder = model.encoder
     values = [table[name].to_pylist() for name in encoder.names]

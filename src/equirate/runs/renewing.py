@@ -1,8 +1,8 @@
 """``recertify``: a model certified again on new rows, and a new mixture of its members for changed limits.
 
-In: a model's folder and a file of rows that it has not seen. Out: an `Outcome` with the old certificate beside the new
-one. With new constraints the members that the model has are mixed anew on one part of the rows, without any training,
-and the mixture is certified on the other part.
+In: a model's folder and a file of rows that it has not seen. Out: a `RunOutcome` with the old certificate beside the
+new one. With new constraints the members that the model has are mixed anew on one part of the rows, without any
+training, and the mixture is certified on the other part.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..judge.certify import check_confidence
 from ..models.contract import Members
 from ..models.joined import constants, joined
 from ..models.linear import LinearMembers
-from ..models.scikit import Line
+from ..models.sklearn_classifiers import Line
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from ..problem.text import parse_constraints
 from ..tables.reading import open_source
-from .fitting import GIVEN, Exit, Outcome, sentence, verdict_code
-from .folders import Model, open_model, read_summary, save_classifier, save_description, write_text
+from .fitting import GIVEN, Exit, RunOutcome, sentence, verdict_code
+from .folders import FolderModel, open_model, read_summary, save_classifier, save_description, write_text
 from .identity import CLASSIFIER, SUMMARY, id_of
 from .jsons import as_json
 from .models import Trained, needs_dense
@@ -64,7 +64,7 @@ class Renewing:
     seed: int = 0
 
 
-def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, tell: Teller, force: bool) -> Outcome:
+def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, tell: Teller, force: bool) -> RunOutcome:
     """Certify a model, or a new mixture of its members, on new rows."""
     check_confidence(how.confidence)
     if not 0 < how.split < 1:
@@ -107,10 +107,10 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
             save_description(model, folder, classifier, run)
             write_text(folder / SUMMARY, as_json(summary))
         text = f"{text}\n\nmodel and certificate: {out}"
-    return Outcome(text, summary, Exit(code))
+    return RunOutcome(text, summary, Exit(code))
 
 
-def _problem(model: Model, how: Renewing) -> Problem | None:
+def _problem(model: FolderModel, how: Renewing) -> Problem | None:
     """The problem with the new constraints, not yet written out for groups; None where there are none."""
     if not how.subject_to:
         return None
@@ -119,7 +119,7 @@ def _problem(model: Model, how: Renewing) -> Problem | None:
     return Problem(model.trained.problem.objective, constraints)
 
 
-def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Model, Part, bool]:
+def _mixed(model: FolderModel, wanted: Problem, part: Part, how: Renewing) -> tuple[FolderModel, Part, bool]:
     """A new mixture, the rows that it was not chosen on, and whether it keeps the limits on the others."""
     examples = part.examples()
     problem = wanted.expanded(examples)
@@ -134,7 +134,11 @@ def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Mo
     old = model.trained
     salt = old.salt if old.estimator is None else int(old.estimator.salt_)
     trained = Trained(old.kind, None, classifier, problem, salt)
-    return Model(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster), rest, met
+    return (
+        FolderModel(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster),
+        rest,
+        met,
+    )
 
 
 def _members(trained: Trained) -> Members:

@@ -1,7 +1,7 @@
 """What a user asks for: the options of ``fit`` and ``frontier``, from the command line and from a TOML file.
 
-In: options by name, as the command line or a file has them. Out: `Settings`, checked. A file is written and read back
-to the same settings; what the command line says goes before what the file says.
+In: options by name, as the command line or a file has them. Out: `RunSettings`, checked. A file is written and read
+back to the same settings; what the command line says goes before what the file says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Self
 from .._core.errors import EquirateError
 from ..judge.certify import check_confidence
 from ..language.expressions import Constraint
-from ..language.parity import Family
+from ..language.parity import ConstraintFamily
 from ..problem.problem import Objective, Problem, maximize, minimize
 from ..problem.text import parse_constraints, parse_expression
 from ..tables.options import ReadOptions
@@ -36,7 +36,7 @@ _MOST = 2**53  # a whole number of an option at most: the largest that other pro
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """The options of ``fit``; the names are those of the command line, with ``_`` for ``-``."""
 
     data: str = ""
@@ -111,7 +111,9 @@ class Settings:
             raise EquirateError('there is no objective: give --maximize or --minimize, as in --maximize "f1()"')
         make, text = (maximize, self.maximize) if self.maximize else (minimize, self.minimize)
         objective: Objective = make(parse_expression(text))
-        constraints: list[Constraint | Family] = [part for text in self.subject_to for part in parse_constraints(text)]
+        constraints: list[Constraint | ConstraintFamily] = [
+            part for text in self.subject_to for part in parse_constraints(text)
+        ]
         return Problem(objective, constraints)
 
     def reading(self) -> ReadOptions:
@@ -202,7 +204,7 @@ def read(path: Path) -> dict[str, Any]:
         raise EquirateError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EquirateError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
-    known = {field.name.replace("_", "-") for field in fields(Settings)}
+    known = {field.name.replace("_", "-") for field in fields(RunSettings)}
     options = {}
     for name, value in found.items():
         plain = name.replace("_", "-")

@@ -1,7 +1,7 @@
 """What is odd about a column, and the option that mends it: identifiers, dates and numbers as text, signs for missing.
 
-In: a column as it was read. Out: `Finding`: what was seen, and what to say about it, as options by their names. Nothing
-here knows what a column is used for; `runs.checking` does, and puts everything about a table together.
+In: a column as it was read. Out: `TableFinding`: what was seen, and what to say about it, as options by their names.
+Nothing here knows what a column is used for; `runs.checking` does, and puts everything about a table together.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NAMED_CODE = re.compile(
 
 
 @dataclass(frozen=True)
-class Finding:
+class TableFinding:
     """Something to decide, or to know, about a column or a file.
 
     Attributes
@@ -73,7 +73,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFinding:
     """How the text of a table is written: how it was read, and whether from CSV, where the reader has a decimal sign.
 
     ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether
@@ -86,7 +86,7 @@ class Written:
     points: bool = False
 
 
-def about_column(name: str, column: Any, kind: Kind | None, how: Written) -> list[Finding]:
+def about_column(name: str, column: Any, kind: Kind | None, how: WrittenFinding) -> list[TableFinding]:
     """What is odd about a column of a table, by what it holds and by how the table is written."""
     if kind is Kind.CATEGORY and name not in how.options.categories:
         return _about_text(name, column, how)
@@ -123,7 +123,7 @@ class _Texts:
         return int(sum(count for value, count in zip(self.values, self.counts, strict=True) if value in wanted))
 
 
-def _about_text(name: str, column: Any, how: Written) -> list[Finding]:
+def _about_text(name: str, column: Any, how: WrittenFinding) -> list[TableFinding]:
     found, values = codes(column)
     texts = _Texts(values, np.bincount(found[found >= 0], minlength=len(values)))
     rows = int(texts.counts.sum())
@@ -142,39 +142,45 @@ def _about_text(name: str, column: Any, how: Written) -> list[Finding]:
     slips = _slips(rest, how.options.decimal) if many else []
     if slips:
         what = f"numbers, but for {_some(slips)} in {texts.rows(slips):,} rows"
-        return [Finding(name, what, tuple(("missing", slip) for slip in slips), stops=True)]
+        return [TableFinding(name, what, tuple(("missing", slip) for slip in slips), stops=True)]
     found_ = []
     signs = texts.signs(SIGNS)
     if signs:
         what = f"{_some(signs)} in {texts.rows(signs):,} rows may stand for a missing value"
-        found_.append(Finding(name, what, tuple(("missing", sign) for sign in signs)))
+        found_.append(TableFinding(name, what, tuple(("missing", sign) for sign in signs)))
     longest = max(map(len, values), default=0)
     if is_unfit(len(values), rows, longest):
         what = (
             f"{len(values):,} distinct values in {rows:,} rows, the longest of {longest:,} letters: "
             "it looks like an identifier or free text, which is no feature"
         )
-        found_.append(Finding(name, what, (("ignore", name),), stops=True))
+        found_.append(TableFinding(name, what, (("ignore", name),), stops=True))
     return found_
 
 
 def _dates(
-    name: str, values: Any, formats: list[str], missing: tuple[Option, ...], beside: str, many: bool, how: Written
-) -> Finding:
+    name: str,
+    values: Any,
+    formats: list[str],
+    missing: tuple[Option, ...],
+    beside: str,
+    many: bool,
+    how: WrittenFinding,
+) -> TableFinding:
     example = values[0].as_py()
     if len(formats) > 1:
         ways = " or ".join(formats)
         said = f"dates such as {example!r}, to be read as {ways}{beside}"
-        return Finding(name, said, (("date", f"{name}={formats[0]}"), *missing), stops=many)
+        return TableFinding(name, said, (("date", f"{name}={formats[0]}"), *missing), stops=many)
     # Dates as the CSV reader has them need nothing but to know what stands for a missing one.
     plain = formats[0] in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S") and bool(missing) and how.csv
     option: tuple[Option, ...] = () if plain else (("date", name),)
-    return Finding(name, f"dates as text, such as {example!r}{beside}", (*option, *missing), stops=many)
+    return TableFinding(name, f"dates as text, such as {example!r}{beside}", (*option, *missing), stops=many)
 
 
 def _numbers(
-    name: str, values: Any, style: str, missing: tuple[Option, ...], beside: str, many: bool, how: Written
-) -> Finding:
+    name: str, values: Any, style: str, missing: tuple[Option, ...], beside: str, many: bool, how: WrittenFinding
+) -> TableFinding:
     def all_fit(pattern: str) -> bool:
         return bool(compute.all(fits(values, pattern)).as_py())
 
@@ -182,12 +188,12 @@ def _numbers(
     decimal = how.options.decimal
     if how.csv and all_fit(_PLAIN[decimal]):
         said = f"numbers{beside}"
-        return Finding(name, said, missing, stops=many)
+        return TableFinding(name, said, missing, stops=many)
     if how.csv and decimal == "." and style == "," and not how.points and all_fit(_PLAIN[","]):
         said = f"numbers with decimal commas, such as {example!r}{beside}"
-        return Finding(name, said, (("decimal", ","), *missing), stops=many)
+        return TableFinding(name, said, (("decimal", ","), *missing), stops=many)
     said = f"numbers as text, such as {example!r}{beside}"
-    return Finding(name, said, (("number", name), *missing), stops=many)
+    return TableFinding(name, said, (("number", name), *missing), stops=many)
 
 
 def _slips(values: Any, decimal: str) -> list[str]:
@@ -208,11 +214,11 @@ def _some(values: Sequence[str]) -> str:
 # -- numbers ---------------------------------------------------------------------------------------
 
 
-def _about_numbers(name: str, column: Any) -> list[Finding]:
+def _about_numbers(name: str, column: Any) -> list[TableFinding]:
     if pa.types.is_floating(column.type):
         infinite = int(compute.sum(compute.is_inf(column)).as_py() or 0)
         what = f"has {infinite:,} infinite values: replace them, or leave it out"
-        return [Finding(name, what, (("ignore", name),), stops=True)] if infinite else []
+        return [TableFinding(name, what, (("ignore", name),), stops=True)] if infinite else []
     if not pa.types.is_integer(column.type) or len(column) < _FEWEST_ROWS:
         return []
     values = column.drop_null().to_numpy()
@@ -221,11 +227,11 @@ def _about_numbers(name: str, column: Any) -> list[Finding]:
     rising = bool((np.diff(values) > 0).all())
     if rising or (_NAMED_ID.search(name) and _distinct(column) == len(values)):
         how = "whole numbers that rise from row to row" if rising else "whole numbers, another one in every row"
-        return [Finding(name, f"{how}: it looks like an identifier", (("ignore", name),))]
+        return [TableFinding(name, f"{how}: it looks like an identifier", (("ignore", name),))]
     distinct = _distinct(column) if _NAMED_CODE.search(name.casefold()) else 0
     if 2 < distinct <= MOST_VALUES:
         what = f"whole numbers with {distinct:,} values, scaled as one feature: if they are codes, make them categories"
-        return [Finding(name, what, (("category", name),), proposed=False)]
+        return [TableFinding(name, what, (("category", name),), proposed=False)]
     return []
 
 

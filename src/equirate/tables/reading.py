@@ -1,8 +1,8 @@
 """Tables from files: CSV, Parquet and Feather, plain or compressed, or a folder of Parquet.
 
-In: a path. Out: a `Source`, which knows the names of its columns before anything is read, and gives them all at once
-(`Source.table`) or batch by batch in constant memory (`Source.batches`). What a file is, is seen from its first bytes
-and not from its name. Everything that can be wrong with a file is a `DataError` in one line.
+In: a path. Out: a `TableSource`, which knows the names of its columns before anything is read, and gives them all at
+once (`TableSource.table`) or batch by batch in constant memory (`TableSource.batches`). What a file is, is seen from
+its first bytes and not from its name. Everything that can be wrong with a file is a `DataError` in one line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
 
-class Form(StrEnum):
+class FileForm(StrEnum):
     """What a file is."""
 
     CSV = "CSV"
@@ -50,7 +50,7 @@ class Form(StrEnum):
     FEATHER = "Feather"
 
 
-_MAGIC = ((b"PAR1", Form.PARQUET), (b"ARROW1", Form.FEATHER))
+_MAGIC = ((b"PAR1", FileForm.PARQUET), (b"ARROW1", FileForm.FEATHER))
 _PACKED: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
     (b"\x1f\x8b", gzip.GzipFile),
     (b"BZh", bz2.BZ2File),
@@ -60,7 +60,7 @@ _PACKED: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """A table in a file, or in a folder of Parquet files: its columns are known, its rows are not read yet.
 
     Attributes
@@ -80,7 +80,7 @@ class Source:
     """
 
     path: Path
-    form: Form
+    form: FileForm
     names: tuple[str, ...]
     files: tuple[Path, ...]
     options: ReadOptions = AS_WRITTEN
@@ -108,7 +108,7 @@ class Source:
     def written(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
         """Read some columns, with dates and numbers that need an option still as text."""
         with _told(self):
-            if self.form is Form.CSV:
+            if self.form is FileForm.CSV:
                 read = arrow_csv.ReadOptions(block_size=_BLOCK, skip_rows=self.skipped)
                 with self._text() as stream:
                     table = arrow_csv.read_csv(stream, read, self._parse(), self._convert(columns, kinds))
@@ -134,7 +134,7 @@ class Source:
     def batches(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Iterator[pa.RecordBatch]:
         """Read some columns of known kinds batch by batch: memory does not grow with the file."""
         with _told(self):
-            if self.form is not Form.CSV:
+            if self.form is not FileForm.CSV:
                 for file in self.files:
                     yield from map(self.options.converted, _batches(self, file, columns))
                 return
@@ -166,7 +166,7 @@ class Source:
         )
 
 
-def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> Source:
+def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
     """Look at a file, or a folder of Parquet files: what it is and which columns it has.
 
     Parameters
@@ -189,18 +189,18 @@ def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> Source:
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty")
         form, packed = _form(path)
-        if form is Form.CSV:
+        if form is FileForm.CSV:
             delimiter, header, skipped = _header(path, options.encoding)
             names = tuple(name for name in header if name)
-            return _named(Source(path, form, names, (path,), options, delimiter, header, skipped))
+            return _named(TableSource(path, form, names, (path,), options, delimiter, header, skipped))
         if packed:
             raise DataError(
                 f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
             )
-        return _named(Source(path, form, tuple(_schema(path, form).names), (path,), options))
+        return _named(TableSource(path, form, tuple(_schema(path, form).names), (path,), options))
 
 
-def _from_stream(stream: IO[bytes] | None, name: Path, options: ReadOptions) -> Source:
+def _from_stream(stream: IO[bytes] | None, name: Path, options: ReadOptions) -> TableSource:
     """A table from a pipe, which can be read once: by way of a temporary file that goes when the source does."""
     if stream is None:
         raise DataError(f"{name} is closed: there is no table to read")
@@ -231,19 +231,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def _folder(path: Path, options: ReadOptions) -> Source:
+def _folder(path: Path, options: ReadOptions) -> TableSource:
     files = tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
     if not files:
         raise DataError(f"{path} is a folder without Parquet files (*.parquet)")
     with _told(path):
-        schemas = [_schema(file, Form.PARQUET) for file in files]
+        schemas = [_schema(file, FileForm.PARQUET) for file in files]
     for file, schema in zip(files, schemas, strict=True):
         if not schema.equals(schemas[0]):
             raise DataError(f"{file} does not have the same columns, in name, type and order, as {files[0]}")
-    return _named(Source(path, Form.PARQUET, tuple(schemas[0].names), files, options))
+    return _named(TableSource(path, FileForm.PARQUET, tuple(schemas[0].names), files, options))
 
 
-def _named(source: Source) -> Source:
+def _named(source: TableSource) -> TableSource:
     """Refuse names that stand twice."""
     seen: set[str] = set()
     for name in source.names:
@@ -253,7 +253,7 @@ def _named(source: Source) -> Source:
     return source
 
 
-def _form(path: Path) -> tuple[Form, bool]:
+def _form(path: Path) -> tuple[FileForm, bool]:
     """What a file is inside, and whether it is compressed; refuses what holds no text."""
     with open(path, "rb") as plain:
         packed = any(plain.read(8).startswith(magic) for magic, _ in _PACKED if not plain.seek(0))
@@ -264,7 +264,7 @@ def _form(path: Path) -> tuple[Form, bool]:
             return form, packed
     if b"\x00" in start and not wide_encoding(start):
         raise DataError(f"{path} is not a table: it is neither CSV, Parquet nor Feather")
-    return Form.CSV, packed
+    return FileForm.CSV, packed
 
 
 def _unpacked(path: Path) -> Any:
@@ -306,15 +306,15 @@ def _start(stream: Utf8) -> bytes:
     return b"".join(parts)
 
 
-def _schema(path: Path, form: Form) -> pa.Schema:
-    if form is Form.PARQUET:
+def _schema(path: Path, form: FileForm) -> pa.Schema:
+    if form is FileForm.PARQUET:
         return parquet.read_schema(path)
     with pa.memory_map(str(path)) as mapped:
         return pa.ipc.open_file(mapped).schema
 
 
-def _batches(source: Source, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    if source.form is Form.PARQUET:
+def _batches(source: TableSource, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if source.form is FileForm.PARQUET:
         # Row group by row group: a pass over the whole file keeps what it has read.
         with parquet.ParquetFile(path, memory_map=True) as file:
             for group in range(file.num_row_groups):
@@ -327,7 +327,7 @@ def _batches(source: Source, path: Path, columns: Sequence[str]) -> Iterator[pa.
 
 
 @contextmanager
-def _told(source: Source | Path) -> Iterator[None]:
+def _told(source: TableSource | Path) -> Iterator[None]:
     """Turn what the readers raise into one line."""
     path = source if isinstance(source, Path) else source.path
     try:
@@ -339,7 +339,7 @@ def _told(source: Source | Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None and error.strerror:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
         wrong = _WRONG_VALUE.search(said)
-        if wrong is not None and isinstance(source, Source):
+        if wrong is not None and isinstance(source, TableSource):
             name, wanted = source.header[int(wrong[1])], _WANTED.get(wrong[2], wrong[2])
             raise DataError(f"{path}: column {name!r} holds {wrong[3]!r}, which is no {wanted}") from None
         raise DataError(f"{path} cannot be read, or is cut short: {_shortened(said)}") from None

@@ -210,7 +210,7 @@ class RateGame:
         """
         rows, shown = self._given(scores, index)
         weights = self.trained.weights[rows] * self._factor(rows)
-        batch = Batch(None, self.cells, replace(self.trained.take(rows), weights=weights), rows)
+        batch = Batch(None, cells=self.cells, trained=replace(self.trained.take(rows), weights=weights), rows=rows)
         slope = self.asked.slope(batch, shown[:, None])[:, 0]
         value = float(self.asked.value(batch, shown[:, None])[0])
         self._remember(rows, shown)
@@ -297,8 +297,8 @@ class RateGame:
     def _record(self) -> None:
         turn, seen = self.turn, Seen(self.ledger.estimate())
         rows = self.table.rows(seen.sums, None)
-        value = (turn.lam * self.game._residual(rows, turn.xi)).sum(0)
-        self.game._remember(max(self.rounds, 1), seen, turn.lam, turn.xi, value)
+        value = (turn.lam * self.game.residual_of(rows, turn.xi)).sum(0)
+        self.game.remember(max(self.rounds, 1), seen, turn.lam, turn.xi, value)
         record = self.game.record
         record.played = max(self.rounds, 1)
         record.losses[-1] = np.full((len(self.problem.losses()), 1), np.nan)
@@ -388,7 +388,7 @@ class RateGame:
         restore_play(self.game, state["play"])
         self.game.record.snapshots = [in_memory([copied(one) for one in states]) for states in state["snapshots"]]
         lam, xi, full = (part.numpy().copy() for part in state["turn"])
-        self.turn = Turn(lam, xi, full, self.game._asked(full, False))
+        self.turn = Turn(lam, xi, full, self.game.request(full, False))
         self.asked = adjusted(self.turn.asked, self.trained, self.pairs)
         self.ledger.resume(state["ledger"])
         self.rounds, self.batches, self.since, self.rows_since = state["counts"]

@@ -32,7 +32,7 @@ VERSION = 2
 STATE, BEFORE = "state.pt", "before.pt"
 
 
-class Checkpoints:
+class NetworkCheckpoints:
     """Keeps a play in a folder, whenever an iterate was recorded and at the end."""
 
     def __init__(self, folder: str | os.PathLike[str], learner: TorchLearner) -> None:

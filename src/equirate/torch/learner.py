@@ -24,12 +24,12 @@ from .._core.seeds import stream
 from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Rows, Seen
 from .adjusting import adjusted, partners
 from .inputs import Loaded, device_of, dtype_of, embeds, input_count, inputs_of
-from .keeping import Checkpoints
+from .keeping import NetworkCheckpoints
 from .ledger import Ledger
 from .members import BLOCK, TorchMembers, made_by, members_of
 from .network import Network
 from .sampling import Batches, Strata
-from .sharing import Share, of_all_rows
+from .sharing import ProcessShare, of_all_rows
 from .snapshots import Shelf, Snapshot, size_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TorchLearner(Learner):
         self.inputs = inputs_of(
             rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]), input_count(made[0])
         )
-        self.share = Share(rows.shared, len(rows))
+        self.share = ProcessShare(rows.shared, len(rows))
         if rows.shared.size > 1 and isinstance(self.inputs, Loaded):
             raise AlgorithmError("networks whose rows several processes share take arrays, not a DataLoader")
         if rows.shared.keeps and setting.checkpoint is None:
@@ -84,9 +84,9 @@ class TorchLearner(Learner):
         self.costs: list[NDArray[np.float32] | None] = []
         self.pairs = partners(rows.trained) if setting.logit_adjusted else None
         self._random = torch.Generator().manual_seed(int(stream("network", seeds[0]).integers(2**62))).get_state()
-        self.keeper: Checkpoints | None = None
+        self.keeper: NetworkCheckpoints | None = None
         if setting.checkpoint is not None:
-            self.keeper = Checkpoints(setting.checkpoint, self)
+            self.keeper = NetworkCheckpoints(setting.checkpoint, self)
         self.failed = ""
 
     # -- a round --------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class TorchLearner(Learner):
             (sums,) = self.rows.reduce(self.ledger.estimate())
             return Seen(sums)
         scores = self._look(averaged=asked.recorded)
-        seen = asked.seen(Batch(None, self.rows.cells, self.rows.trained, slice(None)), scores)
+        seen = asked.seen(Batch(None, cells=self.rows.cells, trained=self.rows.trained, rows=slice(None)), scores)
         return seen.of_parts(self.rows.reduce(*seen.parts()))
 
     def advance(self, rate: Array) -> None:
@@ -144,7 +144,7 @@ class TorchLearner(Learner):
         """Gradient with respect to the scores of a batch: `Asked.slope`, shorter where net costs are all it needs."""
         asked, costs = self.asked[c], self.costs[c]
         if costs is None:
-            batch = Batch(None, self.rows.cells, self.trained.take(index), index)
+            batch = Batch(None, cells=self.rows.cells, trained=self.trained.take(index), rows=index)
             return asked.slope(batch, scores[:, None])[:, 0]
         cost = costs.take(self.trained.of.take(index))
         cost *= self.weights.take(index)

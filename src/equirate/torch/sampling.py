@@ -71,7 +71,7 @@ class Strata:
         return factors
 
 
-class Draws:
+class BatchDraws:
     """Rows of one stratum in random order, again and again; no row twice in one batch."""
 
     def __init__(self, rows: Rows, rng: np.random.Generator) -> None:
@@ -100,7 +100,7 @@ class Batches:
 
     def __init__(self, strata: Strata, rng: np.random.Generator) -> None:
         self.strata, self.rng = strata, rng
-        self.common, self.rare = Draws(strata.common, rng), Draws(strata.rare, rng)
+        self.common, self.rare = BatchDraws(strata.common, rng), BatchDraws(strata.rare, rng)
 
     def take(self) -> Rows:
         """The next batch."""
@@ -175,7 +175,7 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
         """A sampler of the rows that have a weight."""
         check_size(batch_size, "batch_size")
         sampler = cls.__new__(cls)
-        sampler._begin(cells, batch_size, least, seed)
+        cls._begin(sampler, cells, batch_size, least, seed)
         return sampler
 
     def _begin(self, cells: Cells, batch_size: int, least: int, seed: int) -> None:

@@ -30,7 +30,7 @@ def of_all_rows(cells: Cells) -> Cells:
     return replace(cells, of=np.concatenate(of), weights=np.concatenate(weights))
 
 
-class Share:
+class ProcessShare:
     """The rows of this process among all."""
 
     def __init__(self, shared: Peers, count: int) -> None:

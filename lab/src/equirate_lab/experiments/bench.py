@@ -10,7 +10,7 @@ import json
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class Bench:
             raise KeyboardInterrupt
         return solution
 
-    def _kept(self, name: str, loss: str) -> eq.Classifier:
+    def _kept(self, name: str, loss: Literal["log_loss", "hinge_loss"]) -> eq.Classifier:
         path = None if self.store is None else self.store / f"{name}.json"
         settings = [self.settings.baseline_rounds, list(self.settings.baseline_steps)]
         if path is not None and path.exists():

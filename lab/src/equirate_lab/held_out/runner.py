@@ -226,9 +226,10 @@ def values(task: dict[str, Any], predicted: Array, rows: Rows) -> dict[str, floa
     """Objective and largest violation (at least 0) of a task's problem on some rows."""
     objective, constraints = PROBLEMS[task["problem"]](task["level"])
     given = (rows.y, predicted)
+    asked = eq.Problem(objective, constraints).constraints
     violations = [
-        part.evaluate(*given, attributes=rows.attributes) for part in eq.Problem(objective, constraints).constraints
-    ]  # type: ignore[union-attr]
+        part.evaluate(*given, attributes=rows.attributes) for part in asked if isinstance(part, eq.Constraint)
+    ]
     return {
         "objective": float(objective.expr.evaluate(*given, attributes=rows.attributes)),
         "violation": float(max(0.0, *violations, 0.0)),

@@ -1,0 +1,172 @@
+"""Fitted classifiers of scikit-learn as plain numbers: linear ones and logistic regression.
+
+In: classifiers that scikit-learn fitted. Out: their coefficients as values that score as they do and can be saved.
+Anything else of scikit-learn is code and state that only pickle would keep, and is refused by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from .._core.errors import DataError, FileError
+from .._core.rules import shown
+from ..data.features import feature_names, features
+
+LEARNERS = {
+    "LogisticRegression": "sklearn.linear_model",
+    "RidgeClassifier": "sklearn.linear_model",
+    "SGDClassifier": "sklearn.linear_model",
+    "LinearSVC": "sklearn.svm",
+    "HistGradientBoostingClassifier": "sklearn.ensemble",
+    "LGBMClassifier": "lightgbm",
+    "XGBClassifier": "xgboost",
+}
+"""Classifiers of scikit-learn's kind that numbers tell whole, and where they are."""
+LINEAR = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "LinearSVC")
+"""Those that their coefficients tell."""
+SAVED = (
+    "linear models, boosted trees, thresholds on given scores, and plug-ins, oracles and lists of the classifiers "
+    f"{', '.join(LEARNERS)} are saved without pickle; for others use joblib.dump, and open such files only "
+    "if you trust them"
+)
+
+
+def learner_class(name: str) -> Any:
+    """The class of a name in `LEARNERS`."""
+    try:
+        return getattr(importlib.import_module(LEARNERS[name]), name)  # a name of the table above
+    except ModuleNotFoundError as error:
+        raise FileError(
+            f"the model is a {name}, and {error.name} is not installed: pip install 'equirate[boosting]'"
+        ) from None
+
+
+def describe_type(thing: Any) -> str:
+    """What a thing is, in a few words, for messages."""
+    return f"an array of {thing.dtype}" if isinstance(thing, np.ndarray) else type(thing).__name__
+
+
+def lines(classifiers: tuple[Any, ...], width: int) -> NDArray[Any]:
+    """Weights and, below them, intercepts of classifiers that predict 1 where a linear score is above 0."""
+    return np.stack([_line(classifier, width) for classifier in classifiers], axis=1)
+
+
+def _line(classifier: Any, width: int) -> NDArray[Any]:
+    if isinstance(classifier, Always):
+        return np.append(np.zeros(width), 1.0 if classifier.answer else -1.0)
+    name = type(classifier).__name__
+    if name not in LINEAR or type(classifier) is not learner_class(name) or classifier.coef_.size != width:
+        raise FileError(f"the model holds {describe_type(classifier)}, which cannot be saved: {SAVED}")
+    return np.append(classifier.coef_.reshape(-1), classifier.intercept_)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A fitted linear classifier of scikit-learn as coefficients: a score, and the second class where it is above 0.
+
+    ``kind`` is the name of what was fitted, ``names`` are those of its features, where it knows them.
+    """
+
+    kind: str
+    coef_: NDArray[Any]
+    intercept_: NDArray[Any]
+    classes_: NDArray[Any]
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, learner: Any) -> Line:
+        """Take the coefficients of scikit-learn's; refuses another estimator."""
+        if isinstance(learner, cls):
+            return learner
+        name = type(learner).__name__
+        if name not in LINEAR or type(learner) is not learner_class(name) or len(learner.classes_) != 2:
+            raise FileError(f"{describe_type(learner)} cannot be saved: {SAVED}")
+        names = getattr(learner, "feature_names_in_", None)
+        names = None if names is None else tuple(map(str, names))
+        intercept = np.broadcast_to(np.asarray(learner.intercept_, dtype=float), 1)
+        return cls(name, np.atleast_2d(learner.coef_).astype(float), intercept, learner.classes_, names)
+
+    def __post_init__(self) -> None:
+        if self.kind not in LINEAR:
+            raise FileError(f"{shown(self.kind)} is not one of {', '.join(LINEAR)}")
+        if self.coef_.shape[0] != 1 or self.intercept_.shape != (1,) or len(self.classes_) != 2:
+            raise FileError("the coefficients of a linear classifier do not fit together")
+        if self.names is not None and len(self.names) != self.n_features_in_:
+            raise FileError(f"there are {len(self.names)} names for {self.n_features_in_} features")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return int(self.coef_.shape[1])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score of the second class."""
+        given, X = feature_names(X), features(X)
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
+        if given is not None and self.names is not None and given != self.names:
+            raise DataError(f"the columns of X must be those of the training data, in their order: {list(self.names)}")
+        return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)[:, 0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The second class where the score is above 0."""
+        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """A fitted logistic regression as its coefficients: one row for two classes, a row for each of more."""
+
+    coef_: NDArray[Any]
+    intercept_: NDArray[Any]
+    classes_: NDArray[Any]
+
+    @classmethod
+    def of(cls, learner: Any) -> Logistic:
+        """Take the coefficients of scikit-learn's; refuses another estimator."""
+        if isinstance(learner, cls):
+            return learner
+        if type(learner) is not learner_class("LogisticRegression"):
+            raise FileError(f"the plug-in holds {describe_type(learner)}, which cannot be saved: {SAVED}")
+        if learner.solver == "liblinear" and len(learner.classes_) > 2:
+            raise FileError("a LogisticRegression(solver='liblinear') of more than two classes cannot be saved")
+        return cls(learner.coef_, np.broadcast_to(learner.intercept_, len(learner.coef_)), learner.classes_)
+
+    def __post_init__(self) -> None:
+        rows = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if len(self.classes_) < 2 or self.coef_.shape[0] != rows or self.intercept_.shape != (rows,):
+            raise FileError("the coefficients of a logistic regression do not fit together")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return int(self.coef_.shape[1])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class."""
+        X = features(X)
+        if X.shape[1] != self.n_features_in_:
+            raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        if len(self.classes_) > 2:
+            return np.asarray(softmax(scores, axis=1))
+        chances = expit(scores[:, 0])
+        return np.stack([1 - chances, chances], axis=1)
+
+
+@dataclass(frozen=True)
+class Always:
+    """The classifier that says the same to everybody."""
+
+    answer: bool
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """+1 or -1 for everybody."""
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.full(rows, 1.0 if self.answer else -1.0)
