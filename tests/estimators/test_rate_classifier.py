@@ -476,7 +476,7 @@ def test_a_deterministic_output_has_a_status_of_its_own() -> None:
         "objective": eq.minimize(eq.error_rate()),
         "constraints": [eq.positive_rate() <= 0.35, eq.recall() >= 0.6],
     }
-    mixture = classifier(**options).fit(coarse, y)
+    mixture = classifier(**options, output="stochastic").fit(coarse, y)
     assert mixture.status_.feasible
     single = mixture.to_deterministic()
     achieved = single.evaluate(coarse, y).violation

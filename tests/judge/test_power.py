@@ -191,3 +191,53 @@ def test_more_clusters_of_the_same_kind_are_a_sample_in_which_each_is_there_so_o
     np.testing.assert_allclose(supposed.concentration(np.eye(4)), many.concentration(np.eye(4)))
     u = (predicted @ a + totals @ b) / 3
     assert supposed.moments(a, b)[0] == pytest.approx(3 * (u @ u) * 21 / 20)
+
+
+def passing(n: int, runs: int, rng: np.random.Generator) -> float:
+    """How often ``n`` women with label 1, and twenty times as many men, certify a recall that is equal in truth."""
+    constraint = eq.tpr(eq.attr("sex") == "F") >= eq.tpr(eq.attr("sex") == "M") - 0.1
+    sex = np.repeat(["F", "M"], [n, 20 * n])
+    y = np.ones(21 * n, dtype=int)
+    found = [eq.certify(constraint, y, rng.random(21 * n) < 0.8, {"sex": sex}).verdict for _ in range(runs)]
+    return found.count("pass") / runs
+
+
+def test_how_many_would_do_is_what_simulation_says() -> None:
+    y, sex = np.ones(21 * 20, dtype=int), np.repeat(["F", "M"], [20, 400])
+    constraint = eq.tpr(eq.attr("sex") == "F") >= eq.tpr(eq.attr("sex") == "M") - 0.1
+    (told,) = eq.power(constraint, y, {"sex": sex}).constraints
+    assert told.certifiable is False
+    assert told.needed is not None
+    rng = np.random.default_rng(0)
+    assert passing(told.needed, 150, rng) >= 0.75
+    assert passing(told.needed // 2, 150, rng) <= 0.75
+
+
+def test_impossible_numbers_are_not_printed() -> None:
+    y, sex = np.ones(63, dtype=int), np.repeat(["F", "M"], [3, 60])
+    constraint = eq.tpr(eq.attr("sex") == "F") >= eq.tpr(eq.attr("sex") == "M") - 0.1
+    few = eq.power(constraint, y, {"sex": sex}).constraints[0]
+    precise = eq.power(eq.precision() >= 0.7, np.array([1, 0, 1, 0, 0]), rates={"tpr": 0.9, "fpr": 0.05}).constraints[0]
+    for told in (few, precise):
+        assert told.certifiable is not True
+        numbers = re.findall(r"better than the limit by ([\d.]+)", str(told))
+        assert all(float(number) <= told.most + 1e-9 for number in numbers), str(told)
+    assert few.most == pytest.approx(1.1)
+    assert precise.most == pytest.approx(0.3)
+    equal = abs(eq.tpr(eq.attr("sex") == "F") - eq.tpr(eq.attr("sex") == "M")) <= 0.05
+    assert "or 1." not in str(eq.power(equal, y, {"sex": sex}).constraints[0])
+
+
+def test_reasons_are_those_of_power() -> None:
+    """What is said of a fit that cannot be certified is what power says, and nothing beside it."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 2))
+    sex = np.where(np.arange(600) < 100, "F", "M")
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    constraint = abs(eq.tpr(eq.attr("sex") == "F") - eq.tpr(eq.attr("sex") == "M")) <= 0.02
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [constraint], confidence=0.95, random_state=0)
+    with pytest.warns(UserWarning, match="not certified"):
+        clf.fit(X, y, sensitive_features={"sex": sex})
+    told = clf.certification_
+    assert told.reasons == told.power
+    assert told.power == tuple(map(str, eq.power([constraint], y, {"sex": sex}).constraints))

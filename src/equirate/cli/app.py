@@ -67,6 +67,9 @@ Split = Annotated[float | None, typer.Option(help="Share of the rows to judge on
 TimeColumn = Annotated[str | None, typer.Option(help="Judge on the latest rows by this column instead.")]
 Test = Annotated[str | None, typer.Option(help="Judge on the rows of this file instead.")]
 Weight = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
+Cluster = Annotated[
+    str | None, typer.Option(help="Column that says whose row it is: a person's rows stay together and count as one.")
+]
 ModelName = Annotated[str | None, typer.Option("--model", help="linear, trees or thresholds.")]
 Output = Annotated[str | None, typer.Option(help="hashed (a mixture, each row always decided alike) or deterministic.")]
 Confidence = Annotated[float | None, typer.Option(help="Keep a margin: constraints hold on new data, as in 0.95.")]
@@ -115,6 +118,7 @@ def fit(
     time_column: TimeColumn = None,
     test: Test = None,
     weight: Weight = None,
+    cluster: Cluster = None,
     model: ModelName = None,
     algorithm: Algorithm = None,
     output: Output = None,
@@ -157,6 +161,7 @@ def check(
     subject_to: SubjectTo = None,
     time_column: TimeColumn = None,
     weight: Weight = None,
+    cluster: Cluster = None,
     config: Config = None,
     save_config: SaveConfig = None,
     json: Json = False,
@@ -196,6 +201,7 @@ def frontier(
     time_column: TimeColumn = None,
     test: Test = None,
     weight: Weight = None,
+    cluster: Cluster = None,
     algorithm: Algorithm = None,
     rounds: Rounds = None,
     seed: Seed = None,

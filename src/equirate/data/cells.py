@@ -39,6 +39,8 @@ class Cells:
     """Which cells lie inside a slice."""
     baselines: dict[str, NDArray[np.int8]]
     """Baseline prediction of each cell."""
+    clusters: NDArray[np.int64] | None = None
+    """Cluster of each example, whose examples are kept together in every split; None where each stands alone."""
 
     def __len__(self) -> int:
         """Count the cells."""
@@ -61,6 +63,7 @@ class Cells:
             shared[0].astype(np.int8),
             dict(zip(slices, inside, strict=True)),
             dict(zip(names, known, strict=True)),
+            examples.clusters,
         )
 
     @cached_property
@@ -72,7 +75,8 @@ class Cells:
 
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
-        return replace(self, of=self.of[rows], weights=taken_weights(self.weights, rows))
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return replace(self, of=self.of[rows], weights=taken_weights(self.weights, rows), clusters=clusters)
 
     def only(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells of some of the examples alone, with their totals: a part of the data."""

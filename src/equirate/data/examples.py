@@ -66,6 +66,8 @@ class Examples:
     """Whether there are attributes beside the columns of features."""
     ambiguous: frozenset[str] = frozenset()
     """Names that several columns of features share."""
+    clusters: NDArray[np.int64] | None = None
+    """Number of the cluster, such as a person, that each example belongs to; None where each stands alone."""
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
     _codes: dict[str, tuple[dict[Any, int], NDArray[np.int32]]] = field(default_factory=dict, repr=False)
     _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
@@ -124,7 +126,8 @@ class Examples:
         columns = TakenColumns(self.columns, rows)
         labels, weights = self.labels[rows], taken_weights(self.weights, rows)
         codes = {name: (numbers, coded[rows]) for name, (numbers, coded) in self._codes.items()}
-        taken = replace(self, labels=labels, weights=weights, columns=columns)
+        clusters = None if self.clusters is None else self.clusters[rows]
+        taken = replace(self, labels=labels, weights=weights, columns=columns, clusters=clusters)
         return replace(taken, _masks=masks, _checked=checked, _codes=codes)
 
     def with_columns(self, columns: Columns) -> Examples:

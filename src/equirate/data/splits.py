@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
 
     Every part has its share of every cell to within one example. Each cell is dealt out from a place of its own
     (systematic sampling), so that many small cells do not all round the same way. Rows that several processes share are
-    split as if they were all in one place, those of process 0 first; each is told the parts of its own.
+    split as if they were all in one place, those of process 0 first; each is told the parts of its own. Examples of a
+    cluster stay together: clusters are split, each counted in the rarest cell of its examples.
 
     Examples
     --------
@@ -34,6 +36,13 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
     >>> [len(part) for part in split_by_cell(cells, (0.6, 0.4), 0)]
     [24, 16]
     """
+    if cells.clusters is not None:
+        parts = split_by_cell(clusters_as_examples(cells), shares, seed)
+        part_of = np.zeros(1 + int(cells.clusters.max(initial=0)), dtype=np.intp)
+        known = np.unique(cells.clusters)
+        for k, part in enumerate(parts):
+            part_of[known[part]] = k
+        return [np.flatnonzero(part_of[cells.clusters] == k) for k in range(len(shares))]
     first, total = peers().places(len(cells.of))
     rng = stream("split", seed)
     numbers = _numbers(rng, first, len(cells.of), total)
@@ -45,6 +54,17 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
         rows = slice(first, first + _BLOCK)
         part[rows] = (numbers[rows, None] >= limits[cells.of[rows]]).sum(axis=1)
     return [np.flatnonzero(part == k) for k in range(len(shares))]
+
+
+def clusters_as_examples(cells: Cells) -> Cells:
+    """The cells of clusters, in the order of their numbers: each has the rarest cell among those of its examples.
+
+    Rare cells are then dealt out as evenly as they can be.
+    """
+    assert cells.clusters is not None
+    order = np.argsort(np.bincount(cells.of, minlength=len(cells))[cells.of], kind="stable")
+    first = order[np.unique(cells.clusters[order], return_index=True)[1]]
+    return replace(cells, of=cells.of[first], weights=np.ones(len(first)), clusters=None)
 
 
 def _numbers(rng: np.random.Generator, first: int, count: int, total: int) -> Array:

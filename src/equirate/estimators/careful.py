@@ -115,6 +115,9 @@ class Part:
         self._gather(inside)
         plain = polish_weights(self.judge, self.rows, self.start, rounds=30, tolerance=1e-5)
         self.plain = self.last = _lightened(self.start if plain is None else plain.weights)
+        self.wider = np.ones(len(trial.residuals))
+        if trial.cells.clusters is not None:
+            self.wider = trial.wider(inside, Part.probability(self, self.plain, inside))
 
     # -- columns ---------------------------------------------------------------------------------
 
@@ -218,7 +221,7 @@ class Part:
             of.append(len(forms) - 1)  # the other side of an abs has the same form
             before = keys, gradient
         fixed = share * self.beyond + more
-        factor = np.full(len(of), share * self.trial.z)
+        factor = share * self.trial.z * self.wider
         return Margins(np.stack(forms), np.array(of), fixed, factor, tuple(self.near))
 
     # -- mixtures --------------------------------------------------------------------------------

@@ -13,6 +13,11 @@ the approximate one (`judge.estimates`); there is no proof for finite samples, b
 candidates that do not depend on these rows, each tested by exact binomial bounds on drawn decisions at the full level:
 whatever the data, a broken constraint passes with a chance of at most 1 - confidence.
 
+**split** is what cross becomes where rows repeat (`serving`): the decisions that `predict` returns, those of a mixture
+and its salt, are tested on half of the rows by the approximate test. Equal rows are decided alike, so a test of the
+folds' mixtures would say nothing of their uniform mixture. Salts are chosen where mixtures are; given the salt the
+decisions are a function of the row, and the rows of the test are independent of it.
+
 That all constraints pass needs no correction: if one is broken, that one passes with a chance of at most 1 - confidence
 (an intersection-union test).
 """
@@ -22,6 +27,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +47,9 @@ from ..models.linear import FittedLinear
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
 from ..problem.table import make_table
-from .careful import Part
+from .careful import ROOM, Part
 from .fitting import Training
+from .serving import Served, best_salt
 from .trials import Trial
 from .walking import Walked, deployed, tested, walk
 
@@ -56,6 +63,8 @@ TIGHT = 1.2
 """How much tighter: this share of what the test's bound reaches."""
 MOST = 20_000
 """Rows that are looked at, about, to say how far bounds reach."""
+_TIGHTER = 3
+"""Mixtures that are tried for each share where rows repeat, each with a margin for what the best salt missed."""
 TOO_FEW = "there are too few examples behind some rate to deal them out in folds"
 
 
@@ -69,6 +78,8 @@ class Found:
     walked: Walked | None = None
     mixture: Classifier | None = None
     reasons: tuple[str, ...] = ()
+    salt: int | None = None
+    """That was tested with the mixture, where rows repeat."""
 
 
 # -- cross-fitting --------------------------------------------------------------------------------
@@ -225,7 +236,7 @@ def refuse_inexact(problem: Problem, examples: Examples) -> None:
         )
     constraints = [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
     try:
-        Decisions.check(examples, None)
+        Decisions.check(examples, examples.clusters)
         decided = np.zeros(len(examples))
         for part in constraints:
             Decisions.of(list(part.rates()), examples, decided, 0).estimate(part.residual).upper(0.9)
@@ -236,12 +247,13 @@ def refuse_inexact(problem: Problem, examples: Examples) -> None:
         ) from None
 
 
-def holdout(training: Training, chooser: Solution) -> Found:
-    """Walk on the rows that were kept for the test."""
-    test = training.parts.test
-    if test is None:
-        raise TypeError("the strict method needs a part to test on, which `Parts.of` makes")
-    trial, plain = trial_of(training, "exact"), chooser.polish()
+def holdout(training: Training, chooser: Solution, method: str = "exact") -> Found:
+    """Walk on the rows that were kept for the test; where rows repeat, with the decisions that are served."""
+    test, trial, plain = training.parts.test, trial_of(training, method), chooser.polish()
+    if test is None:  # too few rows to keep some for a test
+        sample = training.sample
+        decided = plain.positive_probability(sample.X, attributes=sample.examples.columns)
+        return Found(trial, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
     looked_at = inside[:: max(len(inside) // MOST, 1)]
     there = training.sample.take(looked_at)
@@ -250,10 +262,67 @@ def holdout(training: Training, chooser: Solution) -> Found:
     if training.linear:
         tight = TIGHT * (trial.reach(looked_at, decided, len(rows)) + beyond)
         chooser = training.play([0.0, -possible(training.problem, tight)])[1]
-    part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
+    if training.draws is None:
+        part = Part(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
+    else:
+        part = ServedPart(trial, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond, training=training)
     without, walked = part.probability(part.plain), walk(trial, [part])
-    mixture = None if walked is None else deployed([part], walked.mixtures, training.problem, "held out")
-    return Found(trial, rows, without, walked, mixture)
+    if walked is None:
+        return Found(trial, rows, without)
+    mixture = deployed([part], walked.mixtures, training.problem, "held out")
+    salt = part.salt_of(walked.mixtures[0]) if isinstance(part, ServedPart) else None
+    return Found(trial, rows, without, walked, mixture, salt=salt)
+
+
+class ServedPart(Part):
+    """A part whose mixtures decide as they are served where rows repeat: each with the salt that suits it best.
+
+    Salts are chosen on the rows that mixtures are chosen on, never on those of the test.
+    """
+
+    def __init__(self, *arguments: Any, training: Training, **options: Any) -> None:
+        draws = training.draws
+        if draws is None:
+            raise TypeError("rows that do not repeat are served as the mixture")
+        super().__init__(*arguments, **options)
+        self.draws, self.sample = draws, training.sample
+        self.judged = training.judged_rows
+        self._salts: dict[bytes, int] = {}
+
+    def classifier(self, mu: Array) -> Classifier:
+        """The mixture as a classifier."""
+        support = np.flatnonzero(mu)
+        return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
+
+    def _served(self, mu: Array, margins: Array | float) -> Served:
+        sample, draws = self.sample.take(self.judged), self.draws.take(self.judged)
+        found = best_salt(self.solution, self.classifier(mu), sample, draws, margins)
+        self._salts[mu.tobytes()] = found.salt
+        return found
+
+    def salt_of(self, mu: Array) -> int:
+        """The salt that a mixture is served with."""
+        if mu.tobytes() not in self._salts:
+            self._served(mu, 0.0)
+        return self._salts[mu.tobytes()]
+
+    def mixture(self, share: float, more: Array | float = 0.0) -> Array | None:
+        """The best mixture with a share of the margin that some salt keeps; None where none does."""
+        for _ in range(_TIGHTER):
+            mu = super().mixture(share, more)
+            if mu is None:
+                return None
+            found = self._served(mu, self.margins(share).at(mu))
+            if found.violation <= ROOM:
+                return mu
+            more = more + found.violation
+        return None
+
+    def probability(self, mu: Array, rows: Rows | None = None) -> Array:
+        """What is served on the rows of the test (or others), 0 or 1."""
+        rows = self.test if rows is None else rows
+        classifier, sample = self.classifier(mu), self.sample.take(rows)
+        return self.draws.take(rows).decisions(classifier, sample, self.salt_of(mu))
 
 
 def trial_of(training: Training, method: str) -> Trial:

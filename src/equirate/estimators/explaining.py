@@ -14,12 +14,14 @@ from ..explanations import Explanations
 from .keys import columns_of_features
 
 if TYPE_CHECKING:
+    from ..game.classifiers import Classifier
     from .judging import Array, Judged
 
 
-def explained(estimator: Judged, given: Any, X: Any, attributes: Any, draws: Array | None) -> Explanations:
+def explained(
+    estimator: Judged, classifier: Classifier, given: Any, X: Any, attributes: Any, draws: Array | None
+) -> Explanations:
     """Explain rows; ``given`` are the features as the user has them, ``X`` as the members see them."""
-    classifier = estimator.classifier_
     decided = classifier.members.decide(X, attributes=attributes)
     drawn = None if draws is None else classifier.drawn(draws)
     if classifier.is_deterministic:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
+from .._core.hashing import Hashes
 from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
@@ -33,6 +34,7 @@ from ..game.progress import ProgressLine
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..game.solving import solve_on
+from ..game.status import MIXTURE
 from ..judge.certification import Certification
 from ..judge.certify import check_confidence
 from ..language.parity import attributes_in
@@ -49,6 +51,7 @@ from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .choosing import LevelPlateaus, Plateau, better, measured, status_of
 from .derandomising import derandomised
+from .serving import Draws, chosen_to_serve
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -62,6 +65,9 @@ FEWEST = 5
 _LARGEST = float(np.finfo(float).max)
 TESTED = 0.5
 """Share of the rows that the strict method of confidence keeps for its test."""
+SPLIT = "split"
+"""What ``confidence_method="cross"`` becomes where rows repeat: the decisions that are served are tested on rows kept
+for that, since those of the folds' mixtures are other decisions."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,7 @@ class Settings:
     tolerance: float
     patience: int | None
     verbose: bool | ProgressLine
+    output: str = "hashed"
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
@@ -110,7 +117,7 @@ class Settings:
     @property
     def tested(self) -> float:
         """Share of the data that is kept for a test alone."""
-        return TESTED if self.confidence is not None and self.confidence_method == "holdout" else 0.0
+        return TESTED if self.confidence is not None and self.confidence_method in ("holdout", SPLIT) else 0.0
 
     def trusted(self, examples: int, width: int) -> bool:
         """Whether a model trained on so many examples may choose its mixture on them."""
@@ -177,6 +184,8 @@ class Parts:
             # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
             choose = slice(0, ends[len(parts)]) if settings.trusted(len(found[0]), width) else parts[-1]
             return cls(np.concatenate(found), parts[0], parts[1] if share else None, choose, test)
+        if tested and settings.confidence_method == SPLIT:  # what cannot be tested is not certified
+            return cls.of(replace(settings, confidence=None), problem, cells, width, seed)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
@@ -197,6 +206,22 @@ class Outcome:
     statuses: dict[str, Status]
     margin: float = 0.0
     certification: Certification | None = None
+    salt: int | None = None
+    """That the output ``"served"`` draws by, where rows repeat and there is one."""
+
+
+class HeldPart(NamedTuple):
+    """A part of the rows that classifiers are judged on, with its cells and, where rows repeat, their draws."""
+
+    sample: Sample
+    cells: Cells
+    draws: Draws | None
+
+    def decided(self, classifier: Classifier, salt: int | None) -> Array:
+        """What a classifier decides: with a salt as served, without one in expectation."""
+        if salt is None or self.draws is None:
+            return classifier.positive_probability(self.sample.X, attributes=self.sample.examples.columns)
+        return self.draws.decisions(classifier, self.sample, salt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,12 +241,32 @@ class Training:
     seed: int | None = None
     moved: Rows | None = None
     """Where each row was in the data as given; None where the rows were not moved."""
+    draws: Draws | None = None
+    """How rows that repeat draw; None where they are distinct, or the output does not draw by rows."""
 
     @classmethod
-    def of(cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None) -> Training:
-        """Split the data, and lay them out in that order; a game also wants them in the precision to play in."""
+    def of(
+        cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None, hashes: Hashes | None = None
+    ) -> Training:
+        """Split the data, and lay them out in that order; a game also wants them in the precision to play in.
+
+        ``hashes`` are those that the rows draw by; None for an output that does not draw by rows.
+        """
         refuse_apart(settings.made)
         cells = problem_cells(problem, sample.examples)
+        merges = settings.validation == 0 and settings.confidence is None  # copies and weights train alike
+        draws = Draws.of(hashes, problem, cells, seed, counted=merges)
+        if draws is not None and settings.confidence_method == "cross":
+            settings = replace(settings, confidence_method=SPLIT)
+        training = cls._laid_out(settings, problem, sample, seed, cells)
+        if draws is not None and training.moved is not None:
+            draws = draws.take(training.moved)
+        return replace(training, draws=draws)
+
+    @classmethod
+    def _laid_out(
+        cls, settings: Settings, problem: Problem, sample: Sample, seed: int | None, cells: Cells
+    ) -> Training:
         parts = Parts.of(settings, problem, cells, _width(sample), seed)
         plays = settings.chosen_algorithm(problem) is not column_generation
         if is_linear(settings.model) and not plays and parts.test is None:
@@ -268,13 +313,16 @@ class Training:
         """The rows of a part, where they are."""
         return part if self.parts.order is None else self.parts.order[part]
 
-    def held(self) -> dict[str, tuple[Sample, Cells]]:
-        """The parts that classifiers are judged on, and their cells, by name: of rows that all train, one."""
+    def held(self) -> dict[str, HeldPart]:
+        """The parts that classifiers are judged on, by name: of rows that all train, one."""
         named = {"train": self.parts.train, "validation": self.parts.validation}
         if self.linear and not self.mixes_apart:
-            return {"train": (self.sample.take(self._fitted), self.cells.take(self._fitted))}
-        rows = {name: self.rows_of(part) for name, part in named.items() if part is not None}
-        return {name: (self.sample.take(part), self.cells.take(part)) for name, part in rows.items()}
+            return {"train": self._held(self._fitted)}
+        return {name: self._held(self.rows_of(part)) for name, part in named.items() if part is not None}
+
+    def _held(self, rows: Rows | slice) -> HeldPart:
+        draws = None if self.draws is None else self.draws.take(rows)
+        return HeldPart(self.sample.take(rows), self.cells.take(rows), draws)
 
     @property
     def _fitted(self) -> slice:
@@ -403,20 +451,29 @@ class Training:
 
     def outcome(self, chooser: Solution, mixture: Classifier) -> Outcome:
         """A mixture with the single classifier made of it, and what was reached."""
-        sample = self._judged_on()
+        rows = self.judged_rows
+        sample = self.sample.take(rows)
         single = self._single(chooser, mixture, sample)
         made = {"stochastic": mixture, "deterministic": single}
         statuses = {name: status_of(chooser, found, sample) for name, found in made.items()}
+        if not mixture.is_deterministic:
+            statuses["stochastic"] = replace(statuses["stochastic"], speaks_of=MIXTURE)
+        salt = None
+        if self.draws is not None:
+            alone = chooser.best_single() if isinstance(self.settings.model, Thresholds) else single
+            serving, statuses["served"] = chosen_to_serve(chooser, mixture, alone, sample, self.draws.take(rows))
+            made["served"], salt = serving.classifier, serving.salt
         if self.problem.constraints:  # what is given up for the constraints
             made["unconstrained"] = chooser.best_single(constrained=False)
         outputs = {name: replace(found, problem=self.problem, notes={}) for name, found in made.items()}
-        return Outcome(outputs, statuses)
+        return Outcome(outputs, statuses, salt=salt)
 
-    def _judged_on(self) -> Sample:
-        """The sample that the solution's table is of; rows that do not count there have no weight."""
+    @property
+    def judged_rows(self) -> slice:
+        """The rows that the solution's table is of; those that do not count there have no weight."""
         if self.linear:
-            return self.sample.take(self._fitted)
-        return self.sample if self.settings.referee else self.sample.take(self.parts.choose)
+            return self._fitted
+        return slice(0, len(self.sample)) if self.settings.referee else self.parts.choose
 
     def _single(self, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
         """The mixture made deterministic or, where that is better, the best single column."""

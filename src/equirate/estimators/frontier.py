@@ -16,17 +16,18 @@ from numpy.typing import NDArray
 from .._core.errors import EquirateError
 from .._core.frames import make_frame
 from .._core.interrupts import complete
-from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
 from ..game.solution import Solution
+from ..game.status import MIXTURE, SERVED
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.text import aligned
 from .choosing import better
 from .fitting import Training
+from .serving import Served, chosen_to_serve, served_decisions, with_salt
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +42,27 @@ class Frontier:
         For train, validation and test: one `Evaluation` per level, judged against the constraints as they were written.
     classifiers
         One classifier per level, for the features as given.
+    salts
+        That each draws by, where rows repeat and the points are decisions as ``output="hashed"`` serves them; empty
+        where they are mixtures, by their expected rates.
     """
 
     levels: tuple[float, ...]
     parts: Mapping[str, Sequence[Evaluation]]
     classifiers: tuple[Classifier, ...]
     objective: str
+    salts: tuple[int, ...] = ()
+
+    @property
+    def speaks_of(self) -> str:
+        """What the numbers are of: decisions as they are served, or mixtures."""
+        return SERVED if self.salts else MIXTURE
+
+    def decided(self, k: int, X: Any, attributes: Any = None) -> NDArray[np.float64]:
+        """What the k-th point decides, row by row: as served where rows repeat, else in expectation."""
+        if self.salts:
+            return served_decisions(self.classifiers[k], X, attributes, self.salts[k])
+        return self.classifiers[k].positive_probability(X, attributes=attributes)
 
     def table(self) -> list[dict[str, float]]:
         """One dict of numbers per level."""
@@ -67,7 +83,7 @@ class Frontier:
     def __str__(self) -> str:
         header = ["level", *(f"{what}, {part}" for part in self.parts for what in ("objective", "violation"))]
         rows = [[f"{row['level']:+.4g}", *(f"{v:.4f}" for k, v in row.items() if k != "level")] for row in self.table()]
-        return f"{self.objective}\n{aligned([header, *rows])}"
+        return f"{self.objective}\n{aligned([header, *rows])}\nnumbers are of {self.speaks_of}"
 
     __repr__ = __str__
 
@@ -104,23 +120,41 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
         raise EquirateError("a frontier needs at least one constraint to vary")
     with complete():  # levels that were not solved to their end have no place on a frontier
         _, chooser = training.play(levels=steps.tolist())
-    found = _mixtures(chooser, steps)
-    served = [training.served(classifier) for classifier in found]
-    judged: dict[str, tuple[Sample, Cells | None]] = dict(training.held())
-    if test is not None:
-        judged["test"] = test, None
-    values = {}
-    for name, (sample, cells) in judged.items():
-        values[name] = tuple(
-            Evaluation.of(
-                problem,
-                sample.examples,
-                classifier.positive_probability(sample.X, attributes=sample.examples.columns),
-                cells=cells,
-            )
-            for classifier in (served if name == "test" else found)
+    points = _points(training, chooser, _mixtures(chooser, steps), steps)
+    served = tuple(training.served(classifier) for classifier, _ in points)
+    salts = tuple(salt for _, salt in points if salt is not None)
+    found = Frontier(tuple(map(float, steps)), {}, served, repr(problem.objective), salts)
+    values = {
+        name: tuple(
+            Evaluation.of(problem, part.sample.examples, part.decided(classifier, salt), cells=part.cells)
+            for classifier, salt in points
         )
-    return Frontier(tuple(map(float, steps)), values, tuple(served), repr(problem.objective))
+        for name, part in training.held().items()
+    }
+    if test is not None:
+        columns = test.examples.columns
+        decided = [found.decided(k, test.X, columns) for k in range(len(points))]
+        values["test"] = tuple(Evaluation.of(problem, test.examples, each) for each in decided)
+    return replace(found, parts=values)
+
+
+def _points(
+    training: Training, chooser: Solution, mixtures: list[Classifier], levels: NDArray[np.float64]
+) -> list[tuple[Classifier, int | None]]:
+    """What stands at each level: the mixture or, where rows repeat, what would serve there with its salt."""
+    if training.draws is None:
+        return [(mixture, None) for mixture in mixtures]
+    rows, found = training.judged_rows, {}
+    sample, draws = training.sample.take(rows), training.draws.take(rows)
+    last: Served | None = None
+    for k in np.argsort(levels, kind="stable").tolist():
+        at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
+        here, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
+        if last is not None:
+            before = with_salt(at_level, last, sample, draws)
+            here = min(here, before, key=lambda one: one.cost(at_level.tolerance))
+        found[k] = last = here
+    return [(found[k].classifier, found[k].salt) for k in range(len(levels))]
 
 
 def _mixtures(chooser: Solution, levels: NDArray[np.float64]) -> list[Classifier]:

@@ -11,6 +11,7 @@ import inspect
 import os
 import secrets
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction, Missing
 from .._core.errors import DataError, EquirateError, FileError
+from .._core.hashing import Hashes
 from .._core.peers import joined, peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
@@ -34,6 +36,7 @@ from ..export.model import Export
 from ..game.classifiers import Classifier
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem
@@ -42,6 +45,7 @@ from . import explaining, exporting, files, reporting, state
 from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
 from .keys import warn_few_keys
 from .scores import refuse_unknown
+from .serving import hashes_of, rows_repeat
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
@@ -100,14 +104,37 @@ class Judged(ClassifierMixin, BaseEstimator):
         status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
         return written if status is None else "\n  # ".join([written, *status.summary()])
 
+    def _mixture(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.classifier_
+
     def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
-        """Decisions, 0 and 1, as the hashes of the rows or of their keys draw them."""
-        classifier = self.classifier_
+        """Decisions, 0 and 1, as the hashes of the rows draw them, or from the mixture those of their keys."""
+        classifier = self.classifier_ if key is None else self._mixture()
         decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
             return decided[:, 0].astype(int)
         warn_few_keys(key)
         return classifier.pick(decided, self._uniform(X, key))
+
+    def _row_hashes(self, X: Any) -> Hashes | None:
+        """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
+        return hashes_of(X)
+
+    def _repeat(self, X: Any) -> bool:
+        """Whether rows repeat, in training or here, so that the hashed output is judged by its decisions."""
+        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic or peers().size > 1:
+            return False
+        if getattr(self, "repeats_", False):
+            return True
+        hashes = self._row_hashes(X)
+        return hashes is not None and rows_repeat(hashes)
+
+    def _served(self, X: Any, attributes: Any) -> Array:
+        """What is judged: the decisions that are served where rows repeat, else the mixture's probabilities."""
+        if self._repeat(X):
+            return self._hashed(X, None, attributes).astype(float)
+        return self.classifier_.positive_probability(X, attributes=attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
         """Attributes to predict with, where they are looked up."""
@@ -216,12 +243,18 @@ class Judged(ClassifierMixin, BaseEstimator):
         return examples.with_columns(read_like_labels(columns, problem.baselines(), self.classes_, self._positive()))
 
     def _judged(
-        self, X: Any, y: ArrayLike, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
     ) -> Sample:
         """Features and examples to judge on."""
         compare_indexes(X, y, sensitive_features, sample_weight)
         features, asked = self._features(X), Problem(self.objective, self.constraints)
-        return Sample(features, self._examples(asked, self._labels(y), X, sensitive_features, sample_weight))
+        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples))))
 
     def _named(self, decided: NDArray[np.int_]) -> NDArray[Any]:
         """Decisions, 0 and 1, as labels."""
@@ -240,12 +273,14 @@ class Judged(ClassifierMixin, BaseEstimator):
         classifier: Classifier | None = None,
         cells: Cells | None = None,
     ) -> Evaluation:
-        """What a classifier achieves.
+        """What a classifier achieves; without one, what is served.
 
         ``cells`` are those of the problem on the sample, where they are known already.
         """
-        classifier = self.classifier_ if classifier is None else classifier
-        predictions = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
+        if classifier is None:
+            predictions = self._served(sample.X, sample.examples.columns)
+        else:
+            predictions = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
         return Evaluation.of(self.problem_, sample.examples, predictions, confidence, cells)
 
     def evaluate(
@@ -256,15 +291,17 @@ class Judged(ClassifierMixin, BaseEstimator):
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
         confidence: float = 0.95,
+        clusters: Any = None,
     ) -> Evaluation:
         """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
 
         Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
-        `to_frame` a data frame. `report` is the same for a person.
+        `to_frame` a data frame. `report` is the same for a person. ``clusters`` are those of `equirate.certify`.
         """
         check_is_fitted(self, "classifier_")
         with joined():
-            return self._evaluation(self._judged(X, y, sensitive_features, sample_weight), confidence)
+            sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
+            return self._evaluation(sample, confidence)
 
     def score(
         self,
@@ -292,14 +329,15 @@ class Judged(ClassifierMixin, BaseEstimator):
     ) -> Certificates:
         """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
 
-        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. The approximate method judges the
-        mixture's expected rates, the exact one decisions that are drawn from it, once, with ``random_state``.
+        ``method``, ``clusters`` and ``correction`` are those of `equirate.certify`. Where rows repeat, the decisions
+        that a hashed output returns are judged. Else the approximate method judges the mixture's expected rates, the
+        exact one decisions that are drawn from it, once, with ``random_state``.
         """
         check_is_fitted(self, "classifier_")
         with joined():
             sample = self._judged(X, y, sensitive_features, sample_weight)
             constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
-            predictions = self.classifier_.positive_probability(sample.X, attributes=sample.examples.columns)
+            predictions = self._served(sample.X, sample.examples.columns)
             return certify(
                 constraints,
                 sample.examples,
@@ -321,6 +359,7 @@ class Judged(ClassifierMixin, BaseEstimator):
         confidence: float = 0.95,
         baseline: Any = None,
         frontier: Any = None,
+        clusters: Any = None,
     ) -> Report:
         """Return the same for a person: asked, and achieved on the training data and the data given.
 
@@ -337,6 +376,8 @@ class Judged(ClassifierMixin, BaseEstimator):
             whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
+        clusters
+            As in `equirate.certify`.
         """
         check_is_fitted(self, "classifier_")
         if X is None:
@@ -346,7 +387,7 @@ class Judged(ClassifierMixin, BaseEstimator):
             return reporting.of_training(self)
         if y is None:
             raise DataError("report needs y with X")
-        sample = self._judged(X, y, sensitive_features, sample_weight)
+        sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
         return reporting.of_data(self, X, sample, confidence, baseline, frontier, sensitive_features)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
@@ -389,8 +430,10 @@ class Judged(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "classifier_")
         attributes, features = self._attributes(X, sensitive_features), self._features(X)
-        hashed = getattr(self, "output", "") == "hashed" and not self.classifier_.is_deterministic
-        return explaining.explained(self, X, features, attributes, self._uniform(features, key) if hashed else None)
+        classifier = self.classifier_ if key is None else self._mixture()
+        hashed = getattr(self, "output", "") == "hashed" and not classifier.is_deterministic
+        draws = self._uniform(features, key) if hashed else None
+        return explaining.explained(self, classifier, X, features, attributes, draws)
 
     def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
         """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.

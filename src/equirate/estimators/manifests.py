@@ -77,6 +77,8 @@ _SETTINGS: dict[str, Rule] = {
 """Settings by name; those that are not here have one plain value."""
 OPTIONAL: dict[str, tuple[str, Rule]] = {
     "categories": ("categories_", MapOf(ListOf(TEXT, 100_000), 10_000)),
+    "repeats": ("repeats_", FLAG),
+    "uncovered": ("uncovered_", ListOf(TEXT, 1000)),
     "certification": ("certification_", record(Certification)),
     "provenance": ("provenance_", record(Provenance)),
 }
@@ -91,7 +93,7 @@ _COMMON: dict[str, Rule] = {
     "salt": Whole(0, 2**63),
 }
 _STATUS, _EVALUATION = record(Status), record(Evaluation)
-_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain")
+_OUTPUTS, _BESIDE = ("stochastic", "deterministic"), ("unconstrained", "plain", "served")
 
 
 @cache
@@ -113,7 +115,7 @@ _FEATURES = Fields({"count": Whole(1, MOST_FEATURES), "names": maybe(ListOf(TEXT
 _CLASSIFIER: dict[str, Rule] = {
     "features": _FEATURES,
     "outputs": Fields(dict.fromkeys(_OUTPUTS, OUTPUT), dict.fromkeys(_BESIDE, OUTPUT)),
-    "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS)),
+    "statuses": Fields(dict.fromkeys(_OUTPUTS, _STATUS), {"served": _STATUS}),
     "evaluations": Fields(
         dict.fromkeys(_OUTPUTS, MapOf(_EVALUATION, 20)), dict.fromkeys(_BESIDE, MapOf(_EVALUATION, 20))
     ),
@@ -122,7 +124,7 @@ _CLASSIFIER: dict[str, Rule] = {
     "n_rounds": COUNT,
 }
 _POSTPROCESSOR: dict[str, Rule] = {
-    "outputs": Fields({"stochastic": OUTPUT}),
+    "outputs": Fields({"stochastic": OUTPUT}, {"drawn": OUTPUT}),
     "status": _STATUS,
     "evaluation": _EVALUATION,
 }

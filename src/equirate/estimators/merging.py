@@ -40,9 +40,10 @@ def merged(training: Training) -> Training:
     everything = slice(0, len(first))
     return replace(
         training,
-        sample=Sample(rows.X, replace(rows.examples, weights=weights), rows.names),
-        cells=cells.take(first).weighing(weights),
+        sample=Sample(rows.X, replace(rows.examples, weights=weights, clusters=None), rows.names),
+        cells=replace(cells.take(first).weighing(weights), clusters=None),
         parts=Parts(None, everything, None, everything),
+        draws=None if training.draws is None else training.draws.take(first),
     )
 
 

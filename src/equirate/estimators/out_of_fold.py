@@ -6,6 +6,7 @@ thresholds on, each by a clone that was trained without that row. `RatePostproce
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -14,7 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -126,7 +133,15 @@ def as_given(estimator: Any, X: Any) -> Scored:
 
 
 def out_of_fold(
-    estimator: Any, X: Any, y: NDArray[Any], weights: Any, cv: Any, refit: bool, n_jobs: int | None, seed: int | None
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    weights: Any,
+    cv: Any,
+    refit: bool,
+    n_jobs: int | None,
+    seed: int | None,
+    clusters: NDArray[np.int64] | None = None,
 ) -> Scored:
     """Train a clone without each fold and score that fold; then, to serve, one on everything.
 
@@ -136,12 +151,17 @@ def out_of_fold(
         Labels, checked: one-dimensional, of two values.
     weights
         Weights to train with, where the estimator takes them; None for none.
-    cv, refit, n_jobs, seed
+    cv, refit, n_jobs, seed, clusters
         As in `RatePostprocessor`.
     """
     refuse_what_cannot_be_cloned(estimator)
     (X,) = indexable(X)
-    splits = list(_splitter(cv, y, seed).split(X, y))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The groups parameter is ignored")  # folds that share a cluster are refused
+        splits = list(_splitter(cv, y, seed, clusters is not None).split(X, y, clusters))
+    for train, test in splits:
+        if clusters is not None and np.isin(clusters[test], clusters[train]).any():
+            raise DataError("cv puts rows of one cluster into training and test: take a splitter that keeps groups")
     if not splits:
         raise EquirateError("cv gives no folds")
     if not refit and len(splits) > 1:
@@ -183,8 +203,8 @@ def _classes(estimator: Any) -> NDArray[Any]:
     return np.asarray(getattr(estimator, "classes_", ()))
 
 
-def _splitter(cv: Any, y: NDArray[Any], seed: int | None) -> Any:
-    """Folds by their number, by the share of one, by a splitter, or as pairs of rows."""
+def _splitter(cv: Any, y: NDArray[Any], seed: int | None, together: bool = False) -> Any:
+    """Folds by their number, by the share of one, by a splitter, or as pairs of rows; clusters ``together``."""
     drawn = int(stream("split", seed).integers(2**31 - 1))
     number = float(cv) if isinstance(cv, Real) and not isinstance(cv, bool) else None
     sensible = number is not None and (0 < number < 1 or (number >= 2 and number.is_integer()))
@@ -195,6 +215,8 @@ def _splitter(cv: Any, y: NDArray[Any], seed: int | None) -> Any:
         )
     if number is None:
         return check_cv(cv, y, classifier=True)
+    if number < 1 and together:
+        return GroupShuffleSplit(1, test_size=number, random_state=drawn)
     if number < 1:
         return StratifiedShuffleSplit(1, test_size=number, random_state=drawn)
     folds, fewest = int(number), int(np.unique(y, return_counts=True)[1].min())
@@ -202,7 +224,8 @@ def _splitter(cv: Any, y: NDArray[Any], seed: int | None) -> Any:
         raise DataError(
             f"cv={folds} needs {folds} examples of each label; one label has only {fewest}: take fewer folds"
         )
-    return StratifiedKFold(folds, shuffle=True, random_state=drawn)
+    kind = StratifiedGroupKFold if together else StratifiedKFold
+    return kind(folds, shuffle=True, random_state=drawn)
 
 
 def refuse_what_cannot_be_cloned(estimator: Any) -> None:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
-from .._core.hashing import salted, uniform
+from .._core.hashing import Hashes, salted, uniform
 from .._core.peers import joined
 from .._core.seeds import stream
 from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
@@ -30,17 +30,22 @@ from ..data.slices import EVERYBODY, Attribute, Slice
 from ..export.model import Export
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.options import Options
-from ..game.solution import Status
+from ..game.solution import Solution
 from ..game.solving import solve_on
+from ..game.status import MIXTURE
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..language.parity import attributes_in
 from ..models.contract import one_place
 from ..models.thresholds import Given, Thresholds
 from ..problem.problem import Objective, Problem
+from ..problem.table import problem_cells
 from . import exporting
 from .absent import Absent, told_if_absent
 from .attributes import named
 from .confidence import METHODS
+from .fitting import Outcome
+from .group_notes import costly, left_out, with_notes
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .keys import row_keys
 from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
@@ -48,6 +53,7 @@ from .promises import of_thresholds
 from .provenance import keep_provenance
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .saving import plain_postprocessor
+from .serving import Draws, chosen_to_serve, rows_repeat
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -190,7 +196,13 @@ class RatePostprocessor(Judged):
         return tags
 
     def fit(
-        self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
     ) -> Self:
         """Train the classifier on folds and on everything, and choose the thresholds on out-of-fold scores.
 
@@ -204,16 +216,20 @@ class RatePostprocessor(Judged):
             Attributes that slices, groups and baselines refer to, as in `RateClassifier`.
         sample_weight
             Non-negative weights; for the rates, and to train with where the estimator takes them.
+        clusters
+            As in `RateClassifier.fit`; folds of ``cv`` by their number or share keep clusters together.
         """
         with joined():
             one_place("RatePostprocessor")
         with all_or_nothing(self):
-            self._fit(X, y, sensitive_features, sample_weight)
+            self._fit(X, y, sensitive_features, sample_weight, clusters)
             if self.status_.interrupted:
                 end_interrupted(self)
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> None:
+    def _fit(
+        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any
+    ) -> None:
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
         one_of(self, "on_interrupt", ON_INTERRUPT)
@@ -223,16 +239,26 @@ class RatePostprocessor(Judged):
         compare_indexes(X, y, sensitive_features, sample_weight)
         asked = Problem(self.objective, self.constraints)
         examples = self._examples(asked, self._labels(labels), X, sensitive_features, sample_weight)
+        examples = replace(examples, clusters=clusters_of(clusters, len(examples)))
         self.problem_ = asked.expanded(examples)
         refuse_empty(self.problem_, examples)
-        scored = self._scored(X, labels, None if sample_weight is None else examples.weights)
+        weights = None if sample_weight is None else examples.weights
+        scored = self._scored(X, labels, weights, examples.clusters)
         self.estimator_ = scored.estimator
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(scored.estimator, name):
                 setattr(self, name, getattr(scored.estimator, name))
         self.salt_ = int(stream("salt", self.seed_).integers(2**63))
-        self._choose(scored, examples)
+        self._choose(scored, examples, self._hashes(X, scored.rows))
         keep_provenance(self, (X, y, sensitive_features, sample_weight))
+
+    def _hashes(self, X: Any, rows: NDArray[np.intp]) -> Hashes | None:
+        """The hashes that scored rows draw by; None where rows do not repeat, other than by being scored again."""
+        if self.output != "hashed" or not self.problem_.constraints:
+            return None
+        hashes = row_keys(X)
+        again = len(np.unique(rows)) < len(rows)
+        return None if again and not rows_repeat(hashes) else hashes[rows]
 
     def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
         """The labels that a fitted estimator tells apart; those in y where it is trained here, or scores are given."""
@@ -240,17 +266,22 @@ class RatePostprocessor(Judged):
             return np.asarray(getattr(self.estimator, "classes_", two_classes(labels)))
         return two_classes(labels)
 
-    def _scored(self, X: Any, labels: NDArray[Any], weights: Array | None) -> Scored:
+    def _scored(
+        self, X: Any, labels: NDArray[Any], weights: Array | None, clusters: NDArray[np.int64] | None
+    ) -> Scored:
         """Scores to choose thresholds on, and what serves."""
         if self.estimator is None:
             scores = scores_of(X)
             return Scored(None, np.arange(len(scores)), scores)
         if used_as_given(self.estimator, self.cv):
             return as_given(self.estimator, X)
-        return out_of_fold(self.estimator, X, labels, weights, self.cv, self.refit, self.n_jobs, self.seed_)
+        return out_of_fold(self.estimator, X, labels, weights, self.cv, self.refit, self.n_jobs, self.seed_, clusters)
 
-    def _choose(self, scored: Scored, examples: Examples) -> None:
-        """Play for the thresholds, and judge them on the scores that they were chosen on."""
+    def _choose(self, scored: Scored, examples: Examples, hashes: Hashes | None) -> None:
+        """Play for the thresholds, and judge them on the scores that they were chosen on.
+
+        ``hashes`` are those that the rows of the scores draw by.
+        """
         rows, scores = scored.rows, scored.scores
         if len(scores) != len(rows) or (len(rows) and int(rows.max()) >= len(examples)):
             raise DataError(
@@ -264,32 +295,64 @@ class RatePostprocessor(Judged):
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         model = Thresholds(Given(self._sign), self._slices(examples))
-        mixture, status = self._mixture(model, Sample(scores, chosen), int(times.max(initial=1)))
+        outcome = self._outcome(model, Sample(scores, chosen), int(times.max(initial=1)), hashes)
+        self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
+        outcome = with_notes(outcome, self.uncovered_, ())
+        self.certification_ = outcome.certification
+        self.repeats_ = "served" in outcome.outputs
+        kind = "served" if self.repeats_ else "stochastic"
+        classifier, status = outcome.outputs[kind], outcome.statuses[kind]
+        if not self.repeats_ and not classifier.is_deterministic:
+            status = replace(status, speaks_of=MIXTURE)
         self.status_ = replace(status, positive_label=self._taken_label())
         seen = np.flatnonzero(times)
-        decided = mixture.positive_probability(scores, attributes=chosen.columns)
+        if self.repeats_ and hashes is not None and outcome.salt is not None:
+            self.salt_ = outcome.salt
+            decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
+        else:
+            decided = classifier.positive_probability(scores, attributes=chosen.columns)
         mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
         self.train_ = Evaluation.of(self.problem_, examples.take(seen), mean)
-        members: Any = mixture.members
-        serving = replace(members, setting=replace(members.setting, scorer=self._scorer()))
-        self._classifier = replace(mixture, members=serving)
+        self._classifier = self._serving(classifier)
+        mixture = outcome.outputs["stochastic"]
+        self._drawn = self._classifier if mixture is classifier else self._serving(mixture)
         served = (SERVED,) if self.status_.certified and not used_as_given(self.estimator, self.cv) else ()
         self.notes_ = (*self.status_.advice, *scored.notes, *(served if self.estimator is not None else ()))
         for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
-    def _mixture(self, model: Thresholds, sample: Sample, times: int) -> tuple[Classifier, Status]:
+    def _serving(self, classifier: Classifier) -> Classifier:
+        """The same thresholds on the scores of what serves."""
+        members: Any = classifier.members
+        return replace(classifier, members=replace(members, setting=replace(members.setting, scorer=self._scorer())))
+
+    def _outcome(self, model: Thresholds, sample: Sample, times: int, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
-        self.certification_ = None
         if self.confidence is None or not self.problem_.constraints:
             solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
-            return solution.polish(), solution.status
+            return self._plain_outcome(solution, sample, hashes)
         if times > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
         promise = (self.confidence, self.confidence_method)
-        outcome = of_thresholds(self.problem_, sample, model, self.n_rounds, promise, self.seed_)
-        self.certification_ = outcome.certification
-        return outcome.outputs["stochastic"], outcome.statuses["stochastic"]
+        return of_thresholds(self.problem_, sample, model, self.n_rounds, promise, self.seed_, hashes)
+
+    def _plain_outcome(self, solution: Solution, sample: Sample, hashes: Hashes | None) -> Outcome:
+        """The best mixture of thresholds and, where rows repeat, what is served of it."""
+        mixture = solution.polish()
+        prices = costly(Problem(self.objective, self.constraints), solution)
+        status = replace(solution.status, advice=(*solution.status.advice, *prices))
+        outputs, statuses = {"stochastic": mixture}, {"stochastic": status}
+        draws = Draws.of(hashes, self.problem_, problem_cells(self.problem_, sample.examples), self.seed_)
+        if draws is None:
+            return Outcome(outputs, statuses)
+        serving, statuses["served"] = chosen_to_serve(solution, mixture, solution.best_single(), sample, draws)
+        return Outcome({**outputs, "served": serving.classifier}, statuses, salt=serving.salt)
+
+    def _mixture(self) -> Classifier:
+        return self._drawn
+
+    def _row_hashes(self, X: Any) -> Hashes | None:
+        return row_keys(X)
 
     @property
     def _sign(self) -> float:

@@ -42,9 +42,14 @@ def served(estimator: Any) -> Any:
 
 
 def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> Array:
-    """Probability of predicting the positive label, row by row: expected where a classifier draws, else 0 and 1."""
+    """Probability of predicting the positive label, row by row: expected where a classifier draws, else 0 and 1.
+
+    Where rows repeat, a hashed output is judged by the decisions that it returns.
+    """
     if hasattr(served(estimator), "predict_pmf"):  # neither a pipeline nor a search passes it on
         estimator, X = unwrapped(estimator, X)
+        if hasattr(estimator, "_repeat") and estimator._repeat(estimator._features(X)):  # equal rows are decided alike
+            return np.asarray(_called(estimator.predict, X, sensitive_features) == positive, dtype=float)
         return _column(estimator, _called(estimator.predict_pmf, X, sensitive_features), positive)
     if hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same
         return _column(estimator, _called(estimator._pmf_predict, X, sensitive_features), positive)

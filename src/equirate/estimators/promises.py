@@ -12,20 +12,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core.hashing import Hashes
 from .._core.interrupts import complete, may_end_early
 from ..data.examples import Examples
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
+from ..game.status import MIXTURE, SERVED
 from ..judge.certification import Certification
 from ..judge.certify import Certificates, check_confidence
 from ..judge.evaluation import ConstraintValue, Evaluation
-from ..judge.power import assumed_predictions, powers
+from ..judge.power import ConstraintPower, assumed_predictions, powers
 from ..language.expressions import Constraint
 from ..models.thresholds import Thresholds
 from ..problem.problem import Problem
-from .confidence import METHODS, Found, cross, holdout, refuse_inexact, trial_of
-from .fitting import Outcome, Settings, Training
+from .confidence import Found, cross, holdout, refuse_inexact, trial_of
+from .fitting import SPLIT, Outcome, Settings, Training
 
 Array = NDArray[np.float64]
 
@@ -37,6 +39,10 @@ INTERRUPTED = "not certified: fit was interrupted before the test of the constra
 UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
 """Said wherever a confidence was asked for that could not be had."""
 NOT_ALONE = 'not certified: the mixture (output="hashed") passed its test, the one classifier made of it did not'
+NOT_MIXTURE = (
+    "not certified: rows repeat, and what passed its test are the decisions that predict(X) returns with "
+    'output="hashed"; the mixture, which predict(X, key=...) draws from, was not tested'
+)
 ONE_ALONE = (
     'not certified: confidence_method="cross" certifies the mixture (output="hashed"), and this is one classifier made '
     'of it; confidence_method="holdout" tests the one classifier itself'
@@ -83,8 +89,10 @@ def _cut_short(plain: Outcome) -> Outcome:
 
 
 def _tested(training: Training, chooser: Solution, plain: Outcome, seconds: float) -> Outcome:
-    strict = training.settings.confidence_method == "holdout"
-    found = holdout(training, chooser) if strict else cross(training, chooser, seconds)
+    method = training.settings.confidence_method
+    apart = method in ("holdout", SPLIT)  # tested on rows kept for that
+    exact = "exact" if method == "holdout" else "approximate"
+    found = holdout(training, chooser, exact) if apart else cross(training, chooser, seconds)
     said, evaluation = certification(training, found)
     if found.mixture is None:
         advice = UNCERTIFIED.format(reasons="; ".join(said.reasons))
@@ -92,8 +100,11 @@ def _tested(training: Training, chooser: Solution, plain: Outcome, seconds: floa
         return replace(plain, statuses=statuses, certification=said)
     made = training.outcome(chooser, found.mixture)
     outputs = {**made.outputs, "plain": plain.outputs["stochastic"]}
+    tested = "stochastic" if found.salt is None else "served"
+    if found.salt is not None:
+        outputs["served"] = made.outputs["stochastic"]
     worst = max((c.violation for c in evaluation.constraints), default=0.0)
-    before = made.statuses["stochastic"]
+    before = made.statuses[tested]
     status = replace(
         before,
         objective=evaluation.objective if np.isfinite(evaluation.objective) else before.objective,
@@ -108,17 +119,29 @@ def _tested(training: Training, chooser: Solution, plain: Outcome, seconds: floa
     single = made.statuses["deterministic"]
     if len(outputs["stochastic"].members) == 1:
         single = status  # the mixture is one classifier already
-    elif strict and _passes(training, outputs["deterministic"]):
+    elif apart and _passes(training, outputs["deterministic"], exact):
         single = replace(single, certified=True, certificate=said.sentence)
     else:
-        single = _uncertain(single, NOT_ALONE if strict else ONE_ALONE, said)
-    return Outcome(outputs, {"stochastic": status, "deterministic": single}, said.margin, said)
+        single = _uncertain(single, NOT_ALONE if apart else ONE_ALONE, said)
+    statuses = {**made.statuses, "deterministic": single, tested: status}
+    if found.salt is not None:
+        statuses["stochastic"] = _uncertain(made.statuses["stochastic"], NOT_MIXTURE, said)
+    return Outcome(outputs, statuses, said.margin, said, found.salt)
 
 
 def of_thresholds(
-    problem: Problem, sample: Sample, model: Thresholds, n_rounds: int, promise: tuple[float, str], seed: int | None
+    problem: Problem,
+    sample: Sample,
+    model: Thresholds,
+    n_rounds: int,
+    promise: tuple[float, str],
+    seed: int | None,
+    hashes: Hashes | None = None,
 ) -> Outcome:
-    """The outcome for thresholds on the scores of a sample; ``promise`` is the confidence level and the method."""
+    """The outcome for thresholds on the scores of a sample; ``promise`` is the confidence level and the method.
+
+    ``hashes`` are those that the rows draw by, for a hashed output.
+    """
     level, method = promise
     check_confidence(level)
     if method == "holdout":
@@ -139,7 +162,7 @@ def of_thresholds(
         patience=None,
         verbose=False,
     )
-    training = Training.of(settings, problem, sample, seed)
+    training = Training.of(settings, problem, sample, seed, hashes)
     began = time.monotonic()
     _, chooser = training.play()
     return promised(training, chooser, chosen(training, chooser), time.monotonic() - began)
@@ -150,9 +173,9 @@ def _uncertain(status: Status, advice: str, said: Certification) -> Status:
     return replace(status, certified=False, advice=(*status.advice, advice), certificate=sentence)
 
 
-def _passes(training: Training, classifier: Classifier) -> bool:
+def _passes(training: Training, classifier: Classifier, method: str) -> bool:
     """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
-    trial, rows = trial_of(training, "exact"), np.arange(len(training.sample))[training.parts.test]
+    trial, rows = trial_of(training, method), np.arange(len(training.sample))[training.parts.test]
     sample = trial.sample.take(rows)
     decided = classifier.positive_probability(sample.X, attributes=sample.examples.columns)
     return trial.certify(rows, decided).verdict == "pass"
@@ -164,11 +187,13 @@ def certification(training: Training, found: Found) -> tuple[Certification, Eval
     plain = _evaluated(training, found, found.without)
     evaluation = plain if walked is None else _evaluated(training, found, walked.probability)
     examples = trial.sample.examples.take(found.rows)
-    reasons = found.reasons if walked is None else ()
+    told = foretold(training.problem, examples, trial.confidence)
+    reasons: tuple[str, ...] = ()
     if walked is None:
-        reasons = (*reasons, *_short(training.problem, examples, found)) or (NO_MARGIN,)
+        short = tuple(str(part) for part in told if part.needs_more)
+        reasons = (*found.reasons, *short) or (NO_MARGIN,)
     said = Certification(
-        method=METHODS[trial.method == "exact"],
+        method=training.settings.confidence_method,
         confidence=trial.confidence,
         certified=walked is not None,
         margin=0.0 if walked is None else walked.share,
@@ -176,31 +201,18 @@ def certification(training: Training, found: Found) -> tuple[Certification, Eval
         objective=float("nan") if walked is None else evaluation.objective,
         plain_objective=plain.objective,
         constraints=evaluation.constraints if walked is None else _bounded(evaluation, walked.certificates),
-        power=foretold(training.problem, examples, trial.confidence),
+        power=tuple(map(str, told)),
         reasons=reasons,
+        speaks_of=MIXTURE if training.draws is None else SERVED,
     )
     return said, evaluation
 
 
-def _short(problem: Problem, examples: Examples, found: Found) -> tuple[str, ...]:
-    """The constraints that cannot be certified with so many examples, in words, at what is decided without a margin."""
-    told = powers(
-        _written(problem),
-        examples,
-        found.without,
-        drawn=found.trial.method == "exact",
-        assumed="what the classifier without a margin does",
-        confidence=found.trial.confidence,
-        counts=False,
-    )
-    return tuple(str(part) for part in told.constraints if not part.certifiable)
-
-
-def foretold(problem: Problem, examples: Examples, confidence: float) -> tuple[str, ...]:
-    """What can be certified at all with so many examples, said without any classifier."""
+def foretold(problem: Problem, examples: Examples, confidence: float) -> tuple[ConstraintPower, ...]:
+    """What can be certified at all with so many examples, without any classifier: the reasons where that is too few."""
     assumed, words = assumed_predictions(examples, None)
     told = powers(_written(problem), examples, assumed, drawn=True, assumed=words, confidence=confidence, counts=False)
-    return tuple(map(str, told.constraints))
+    return told.constraints
 
 
 def _written(problem: Problem) -> list[Constraint]:

@@ -31,6 +31,7 @@ from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
 from ..game.solution import Solution, Status
 from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
 from ..models import make_model
 from ..models.derandomised import moved_across
 from ..models.linear import LinearLearner, LinearMembers
@@ -42,6 +43,7 @@ from .categories import Categories, dates_as_numbers, few_rows_each
 from .confidence import METHODS, refuse_inexact
 from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
+from .group_notes import costly, left_out, with_notes
 from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
 from .merging import merged
 from .promises import chosen, promised
@@ -264,6 +266,7 @@ class RateClassifier(Judged):
         *,
         sensitive_features: Any = None,
         sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
     ) -> Self:
         """Fit the classifier.
 
@@ -279,10 +282,13 @@ class RateClassifier(Judged):
             examples in the same places as in X. Not needed to predict.
         sample_weight
             Non-negative weights.
+        clusters
+            A name for each example: examples of one name, such as several rows of a person, stay together wherever
+            rows are split, and intervals and tests count clusters.
         """
         with all_or_nothing(self), joined():
             *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything)
+            training = self._training(*everything, clusters)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
@@ -292,13 +298,19 @@ class RateClassifier(Judged):
                 outcome = chosen(played, chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
+                asked = Problem(self.objective, self.constraints)
+                uncovered = left_out(asked, training.sample.examples)
+                outcome = with_notes(outcome, uncovered, costly(asked, chooser))
+                self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, tuple(everything))
             if self.status_.interrupted:
                 end_interrupted(self)
         return self
 
-    def _training(self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None) -> Training:
+    def _training(
+        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any = None
+    ) -> Training:
         """Check everything once, map the labels to 0 and 1, and split."""
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
@@ -313,11 +325,13 @@ class RateClassifier(Judged):
         self.classes_ = two_classes(checked_y)
         compare_indexes(X, y, sensitive_features, sample_weight)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
+        examples = replace(examples, clusters=clusters_of(clusters, len(examples)))
         problem = asked.expanded(examples)
         refuse_empty(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples)
-        return Training.of(settings, problem, Sample(features, examples), self.seed_)
+        hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
+        return Training.of(settings, problem, Sample(features, examples), self.seed_, hashes)
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Codes in the place of categories, for a model that splits them, and the model that is told."""
@@ -353,15 +367,17 @@ class RateClassifier(Judged):
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
-        self.salt_ = int(stream("salt", self.seed_).integers(2**63))
+        self.repeats_ = training.draws is not None
+        self.salt_: int = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
         self._end = _end_of(solution, outcome) if is_linear(self.model) else None
         held = training.held()
         self._evaluations = {
             name: {
-                part: self._evaluation(sample, classifier=classifier, cells=cells)
-                for part, (sample, cells) in held.items()
+                part: Evaluation.of(self.problem_, one.sample.examples, one.decided(each, salt), cells=one.cells)
+                for part, one in held.items()
             }
-            for name, classifier in outcome.outputs.items()
+            for name, each in outcome.outputs.items()
+            for salt in [outcome.salt if name == "served" else None]
         }
         self._tell()
 
@@ -396,7 +412,13 @@ class RateClassifier(Judged):
     def _kind(self) -> str:
         if "_outputs" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
             check_is_fitted(self, "_outputs")
+        if self.output == "hashed" and "served" in self._outputs:  # rows repeat
+            return "served"
         return "deterministic" if self.output == "deterministic" else "stochastic"
+
+    def _mixture(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.classifier_ if self.output == "deterministic" else self._outputs["stochastic"]
 
     @property
     def status_(self) -> Status:
@@ -542,12 +564,13 @@ class RateClassifier(Judged):
         sample_weight: ArrayLike | None = None,
         levels: Sequence[float],
         test: tuple[Any, ...] | None = None,
+        clusters: Any = None,
     ) -> Frontier:
         """Train once for many levels of the constraints and return the whole trade-off curve.
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight
+        X, y, sensitive_features, sample_weight, clusters
             As in `fit`. The estimator itself is not changed.
         levels
             How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
@@ -556,7 +579,7 @@ class RateClassifier(Judged):
         """
         worker = clone(self)
         with joined():
-            training = worker._training(X, y, sensitive_features, sample_weight)
+            training = worker._training(X, y, sensitive_features, sample_weight, clusters)
             return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from ..reports.card import DRAWS
 from ..reports.facts import Baseline, Course, Member, Origin, Point, changes, rates_by_slice
 from ..reports.intersections import intersection_notes
 from ..reports.report import Report
-from .keys import row_keys
 from .predictions import decided
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ UNCONSTRAINED = (
     "itself it might be better, and the price higher.",
 )
 """Name of the baseline that a `RateClassifier` keeps, and what to know about it."""
+REPEATED = "rows repeat, so the numbers are of the decisions that predict(X) returns, equal rows decided alike"
 
 
 def of_training(estimator: Judged) -> Report:
@@ -70,7 +70,7 @@ def of_data(
     def rates(predictions: Array) -> Any:
         return rates_by_slice(problem, examples, predictions, confidence)
 
-    ours = estimator.classifier_.positive_probability(features, attributes=examples.columns)
+    ours = estimator._served(features, examples.columns)
     beside = None
     if baseline is None:
         found = estimator._unconstrained(features, examples.columns)
@@ -84,14 +84,14 @@ def of_data(
         beside = Baseline(name, note, evaluated(theirs), rates(theirs), moved)
     points = []
     if frontier is not None:
-        for level, classifier in sorted(zip(frontier.levels, frontier.classifiers, strict=True), key=lambda p: p[0]):
-            there = classifier.positive_probability(features, attributes=examples.columns)
-            points.append(Point(level, evaluated(there), rates(there)))
+        for k in np.argsort(frontier.levels, kind="stable").tolist():
+            there = frontier.decided(k, features, examples.columns)
+            points.append(Point(frontier.levels[k], evaluated(there), rates(there)))
     shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
     asked = Problem(estimator.objective, estimator.constraints)
     crossed = intersection_notes(asked, examples, ours)
-    head["notes"] = (*head["notes"], *_draws(estimator, sample, tested, evaluated), *crossed)
+    head["notes"] = (*head["notes"], *_draws(estimator, sample, tested), *crossed)
     return Report(
         **head,
         parts={**estimator.parts_, "test": tested},
@@ -102,29 +102,13 @@ def of_data(
     )
 
 
-def _draws(
-    estimator: Judged, sample: Sample, expected: Evaluation, evaluated: Callable[[Array], Evaluation]
-) -> list[str]:
-    """What the draws of a mixture do: how many decisions depend on them and, where rows draw, what they came to."""
-    if not expected.undecided > 0:
+def _draws(estimator: Judged, sample: Sample, judged: Evaluation) -> list[str]:
+    """What the draws of a mixture do: how many decisions depend on them, or that the numbers are of decisions drawn."""
+    if estimator._repeat(sample.X):
+        return [REPEATED]
+    if not judged.undecided > 0:
         return []
-    notes = [f"the decision of {expected.undecided:.1%} of the examples depends on the draw of the mixture's member"]
-    if getattr(estimator, "output", "") != "hashed":
-        return notes
-    decided = evaluated(estimator._hashed(sample.X, None, sample.examples.columns).astype(float))
-    came = max((c.violation for c in decided.constraints), default=0.0)
-    meant = max((c.violation for c in expected.constraints), default=0.0)
-    notes.append(
-        f"as the rows draw, by hash: objective {decided.objective:.4f}, largest violation {came:+.4f} "
-        f"(the mixture's: {expected.objective:.4f}, {meant:+.4f})"
-    )
-    distinct = len(np.unique(row_keys(sample.X)))
-    if came > meant + 0.005 and distinct < 0.9 * len(sample):
-        notes.append(
-            f"only {distinct:,} of {len(sample):,} rows differ from each other, and equal rows draw alike: give "
-            "predict(X, key=...) one key per person, so that people draw apart"
-        )
-    return notes
+    return [f"the decision of {judged.undecided:.1%} of the examples depends on the draw of the mixture's member"]
 
 
 def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:
@@ -140,6 +124,7 @@ def _head(estimator: Judged) -> dict[str, Any]:
         "positive_label": shown_label(estimator._positive()),
         "course": Course.of(history) if history and len(history["round"]) else None,
         "certification": _certification(estimator),
+        "uncovered": tuple(getattr(estimator, "uncovered_", ())),
     }
 
 

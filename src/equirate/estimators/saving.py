@@ -155,6 +155,9 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
     manifest, arrays = _plain_head(estimator), Arrays()
     on_scores = _scored_by(estimator.classifier_, Given(estimator._sign))
     manifest["outputs"] = {"stochastic": _plain_output("stochastic", on_scores, 1, arrays)}
+    if estimator._drawn is not estimator.classifier_:  # what keys draw from, where rows repeat
+        drawn = _scored_by(estimator._drawn, Given(estimator._sign))
+        manifest["outputs"]["drawn"] = _plain_output("drawn", drawn, 1, arrays)
     manifest |= {"status": estimator.status_, "evaluation": estimator.train_}
     if line is not None:
         arrays |= {"estimator.coef": line.coef_, "estimator.intercept": line.intercept_}
@@ -172,14 +175,22 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     left = dict(arrays)
     estimator.estimator_ = _read_line(estimator, manifest, left)
     classifier = _read_output("stochastic", manifest["outputs"]["stochastic"], left, estimator.problem_)
-    setting = getattr(classifier.members, "setting", None)
-    if setting is None or setting.scorer != Given(estimator._sign):
-        raise FileError("the thresholds are not on scores for the positive label")
-    estimator._classifier = _scored_by(classifier, estimator._scorer())
+    estimator._classifier = estimator._drawn = _on_its_scores(estimator, classifier)
+    if "drawn" in manifest["outputs"]:
+        drawn = _read_output("drawn", manifest["outputs"]["drawn"], left, estimator.problem_)
+        estimator._drawn = _on_its_scores(estimator, drawn)
     estimator.status_ = build(Status, manifest["status"])
     estimator.train_ = _evaluation(manifest["evaluation"], estimator.problem_)
     _refuse_left(left)
     return estimator
+
+
+def _on_its_scores(estimator: Any, classifier: Classifier) -> Classifier:
+    """Thresholds on the scores of the estimator; refuses those on any others."""
+    setting = getattr(classifier.members, "setting", None)
+    if setting is None or setting.scorer != Given(estimator._sign):
+        raise FileError("the thresholds are not on scores for the positive label")
+    return _scored_by(classifier, estimator._scorer())
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:

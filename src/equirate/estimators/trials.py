@@ -6,7 +6,7 @@ which certifies probabilities on some of the rows, and says how far the bounds o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -126,6 +126,19 @@ class Trial:
             reach = one.upper(self.confidence) - one.value
             found.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
         return np.asarray(np.array(found) * np.sqrt(peers().total(len(rows)) / size))
+
+    def wider(self, rows: Rows, probability: Array) -> Array:
+        """How many times wider clusters make the standard error of each residual; at least 1."""
+        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
+        if examples.clusters is None:
+            return np.ones(len(self.residuals))
+        rates = [rate for residual in self.residuals for rate in residual.rates]
+        together = Judged.of(rates, examples, probability, cells=cells)
+        alone = Judged.of(rates, replace(examples, clusters=None), probability, cells=cells)
+        errors = [[judged.estimate(r.expr).error for r in self.residuals] for judged in (together, alone)]
+        with np.errstate(all="ignore"):
+            ratio = np.array(errors[0]) / np.array(errors[1])
+        return np.asarray(np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0))
 
     def reach(self, rows: Rows, probability: Array, size: int) -> Array:
         """How far the bound of each part reaches in a test of ``size`` rows, within what both sides of a gap leave."""

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 COLUMNS, EVERYTHING = "these columns", "all classifiers of this model"
 """What a bound is over."""
+SERVED = "the decisions that predict(X) returns, equal rows decided alike"
+MIXTURE = "the mixture: expected rates over its draws"
+"""What the numbers of a status are about."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Status:
         By which method, on how many rows, and what that means; empty if none was asked for.
     positive_label
         The label that an estimator took as the positive one, where labels are text and nobody said which; else empty.
+    speaks_of
+        What the numbers are about: the decisions that are served, or the mixture; empty for a single classifier.
     """
 
     objective: float
@@ -74,6 +79,7 @@ class Status:
     certified: bool | None = None
     certificate: str = ""
     positive_label: str = ""
+    speaks_of: str = ""
 
     def warnings(self) -> list[str]:
         """What whoever fits should be warned of."""
@@ -92,6 +98,8 @@ class Status:
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
         if self.gap is not None:
             lines.append(f"within {self.gap:.2g} of the best that any mixture of {self.bound_over} can do")
+        if self.speaks_of:
+            lines.append(f"numbers are of {self.speaks_of}")
         if self.certificate:
             lines.append(self.certificate)
         if self.positive_label:

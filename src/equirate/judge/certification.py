@@ -20,6 +20,10 @@ MEANS = {
         "candidates were tested in a fixed order on rows that nothing was trained or chosen on, by exact binomial "
         "bounds on drawn decisions: proven for every number of examples"
     ),
+    "split": (
+        "candidates were tested in a fixed order on rows that nothing was trained or chosen on, by approximate bounds. "
+        "Measured, not proven: see docs/confidence.md"
+    ),
 }
 """What a certificate of each method means."""
 
@@ -31,7 +35,7 @@ class Certification:
     Attributes
     ----------
     method
-        ``"cross"`` or ``"holdout"``.
+        ``"cross"``, ``"holdout"``, or ``"split"``: what ``"cross"`` becomes where rows repeat.
     confidence
         The level asked for, of all constraints together.
     certified
@@ -51,6 +55,10 @@ class Certification:
         Why nothing passed; empty where something did.
     provenance
         Of the classifier that was tested: date, version, and the hashes of model and data.
+    speaks_of
+        What was tested: the decisions that are served, or the mixture.
+    uncovered
+        Groups that constraints leave out, in words.
     """
 
     method: str
@@ -64,6 +72,13 @@ class Certification:
     power: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     provenance: Provenance | None = None
+    speaks_of: str = ""
+    uncovered: tuple[str, ...] = ()
+
+    @staticmethod
+    def uncovering(uncovered: tuple[str, ...]) -> str:
+        """Which groups no constraint is about, as sentences."""
+        return " ".join(f"{text}." for text in uncovered)
 
     @property
     def meaning(self) -> str:
@@ -76,7 +91,9 @@ class Certification:
         level, rows = percent(self.confidence), f"{self.examples:,} rows"
         if not self.certified:
             return f"Not certified at {level} ({self.method}, {rows})."
-        return f"Certified at {level} ({self.method}, {rows}): {self.meaning}."
+        of = f" It speaks of {self.speaks_of}." if self.speaks_of else ""
+        certified = f"Certified at {level} ({self.method}, {rows}): {self.meaning}.{of}"
+        return f"{certified} {self.uncovering(self.uncovered)}".rstrip()
 
     @property
     def price(self) -> str:

@@ -147,7 +147,7 @@ def certify(
         raise EquirateError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if correction not in CORRECTIONS:
         raise EquirateError(f"correction must be one of {', '.join(map(repr, CORRECTIONS))}; got {correction!r}")
-    together = clusters_of(clusters, len(examples))
+    together = examples.clusters if clusters is None else clusters_of(clusters, len(examples))
     if method == "exact":
         if peers().size > 1:
             raise EquirateError('method="exact" draws decisions for all rows in one place: judge a sample of them')

@@ -140,7 +140,11 @@ class Sample:
         drawn: bool = False,
         cells: Cells | None = None,
     ) -> Sample:
-        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known."""
+        """Gather the sums for some rates; ``cells`` are those of the examples, where they are known.
+
+        ``clusters`` are those of the examples, where none are given.
+        """
+        clusters = examples.clusters if clusters is None else clusters
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)

@@ -72,6 +72,8 @@ class ConstraintPower:
         How many it would take, with all other groups growing alike; None where no number would do.
     rows
         How many rows that is altogether.
+    most
+        The largest margin that any truth can keep; for a constraint on ``abs``, the largest gap there can be.
     """
 
     constraint: str
@@ -84,6 +86,12 @@ class ConstraintPower:
     needed: int | None
     rows: int | None
     confidence: float
+    most: float = math.inf
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether there are too few examples: at the assumed rates, or whatever the truth is."""
+        return self.certifiable is False or self.margin > self.most
 
     def __str__(self) -> str:
         have = f"with {self.examples:,} {self.group}"
@@ -93,12 +101,15 @@ class ConstraintPower:
         if self.certifiable:
             rest = f"a tolerance of {margin} could be, too" if self.two_sided else f"the truth must keep {margin} away"
             return f"{have}, {self.constraint} can be certified {level}: {rest}"
+        if self.margin > self.most:
+            more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
+            return f"{have}, {self.constraint} cannot be certified {level}, whatever the truth is; {more}"
         if self.certifiable is None:
             return (
                 f"{have}, {self.constraint} can be certified {level} where the truth is better than the limit by "
                 f"{margin}; at the assumed rates it does not hold"
             )
-        more = "no number would do" if self.needed is None else f"about {self.needed:,} would do"
+        more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
         less = f"or {margin}" if self.two_sided else f"or a truth that is better than the limit by {margin}"
         return f"{have}, {self.constraint} cannot be certified {level}; {more}, {less}"
 
@@ -194,7 +205,10 @@ class _Planned:
         available = -sum(values) / 2 if self.two_sided else -max(values)
         margin = self.margin(1.0)
         wanted = available > 0 and (counts or margin > available)
-        factor = _smallest(lambda f: self.margin(f) <= available) if wanted else None
+        least = _SMALLEST if margin <= available else 1.0
+        factor = _smallest(lambda f: self.margin(f) <= available, least) if wanted else None
+        ends = [part.interval for part in self.parts]
+        most = max(end.hi for end in ends) + available if self.two_sided else max(-end.lo for end in ends)
         rate = self.limiting()
         there = examples.mask(rate.slice) & labelled(examples.labels, rate.kind) & (examples.weights > 0)
         count, rows = int(there.sum()), int((examples.weights > 0).sum())
@@ -209,6 +223,7 @@ class _Planned:
             None if factor is None else _two_digits(factor * count),
             None if factor is None else _two_digits(factor * rows),
             self.confidence,
+            most,
         )
 
     def margin(self, factor: float) -> float:
@@ -240,9 +255,9 @@ def _binomial(slope: float, rate: float, size: float, confidence: float, chance:
     return abs(slope) * (clopper_pearson(count, trials, 1 - confidence, 1) - share)
 
 
-def _smallest(enough: Callable[[float], bool]) -> float | None:
-    """Smallest factor that is enough, to 1 %; None if there is none."""
-    low, high = math.log(_SMALLEST), math.log(_LARGEST)
+def _smallest(enough: Callable[[float], bool], least: float) -> float | None:
+    """Smallest factor, from ``least`` on, that is enough, to 1 %; None if there is none."""
+    low, high = math.log(least), math.log(_LARGEST)
     if not enough(_LARGEST):
         return None
     while high - low > 0.01:

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
 from .._core.forking import before_fit
+from ..data.cells import Cells
 from ..data.sample import taken
+from ..data.splits import clusters_as_examples
 from .forests import Boosted, as_boosted, chances
 from .weighted_fit import fit_weighted
 
@@ -35,8 +37,17 @@ def fold_count(rows: int, folds: int | None = None) -> int:
     return (MANY if rows >= ENOUGH else FEW) if folds is None else folds
 
 
-def make_folds(of: NDArray[Any], count: int, seed: int) -> list[Index]:
-    """Parts of about the same size with about the same share of every cell."""
+def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:
+    """Parts of some rows, of about the same size with about the same share of every cell; clusters stay together."""
+    here = cells.take(rows)
+    if here.clusters is None:
+        return [rows[part] for part in _folds(here.of, count, seed)]
+    _, place = np.unique(here.clusters, return_inverse=True)
+    parts = _folds(clusters_as_examples(here).of, count, seed)
+    return [rows[np.isin(place.reshape(-1), part)] for part in parts]
+
+
+def _folds(of: NDArray[Any], count: int, seed: int) -> list[Index]:
     rng = np.random.default_rng([seed, 0x666F6C64])
     order = rng.permutation(len(of))
     order = order[np.argsort(of[order], kind="stable")]  # cell by cell, shuffled inside

@@ -152,7 +152,7 @@ class Pool:
         rows = np.flatnonzero(trained.weights > 0)
         labels = trained.labels[trained.of[rows]]
         count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
-        parts = [rows[part] for part in make_folds(trained.of[rows], count, seed)]
+        parts = make_folds(trained, rows, count, seed)
         rest = np.flatnonzero(trained.weights <= 0)
         self.trainer = Trainer.of(setting.estimator, X, parts, rest)
         self.fitted: list[Fitted] = []

@@ -133,7 +133,7 @@ class PlugIn(Model):
         labels = cells.labels[cells.of].astype(np.intp)
         fewest = int(np.bincount(labels[rows], minlength=2).min())
         count = min(fold_count(len(rows), self.folds), max(fewest, 1))
-        folds = [rows[part] for part in make_folds(cells.of[rows], count, seed)]
+        folds = make_folds(cells, rows, count, seed)
         trainer = Trainer.of(self.estimator, X, folds, rest)
         handed = np.zeros((len(sample), 1 + len(signatures)))
         crossed = trainer.cross_fit(labels, weights, 2)

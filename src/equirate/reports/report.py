@@ -49,6 +49,8 @@ class Report:
         The mixture, the data, the versions and how to make it again.
     certification
         Where a confidence level was asked for: how it was tested, what that means, what it costs, or why not.
+    uncovered
+        Groups that constraints leave out, a sentence for each constraint.
     """
 
     problem: str
@@ -61,6 +63,7 @@ class Report:
     course: Course | None = None
     origin: Origin | None = None
     certification: Certification | None = None
+    uncovered: tuple[str, ...] = ()
 
     @property
     def last(self) -> Evaluation:

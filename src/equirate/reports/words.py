@@ -57,7 +57,11 @@ def outcome(evaluation: Evaluation) -> str:
 
 
 def verdict(report: Report) -> str:
-    """One sentence: what holds, on which data, how sure."""
+    """One sentence: what holds, on which data, how sure, and which groups no constraint is about."""
+    return "; ".join([_verdict(report).removesuffix("."), *report.uncovered]) + "."
+
+
+def _verdict(report: Report) -> str:
     rows, where, sure = report.last.constraints, _where(report), f"{percent(report.last.confidence)} confidence"
     if not rows:
         return f"{report.objective} is {number(report.last.objective)} {where}; no constraint was asked for."

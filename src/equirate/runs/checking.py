@@ -99,7 +99,7 @@ def check(settings: Settings, source: Source, features: Sequence[str]) -> Checke
 
 def needed(settings: Settings, features: Sequence[str]) -> list[str]:
     """The columns of a table that are read."""
-    others = (settings.label, *settings.attributes, settings.weight, settings.time_column)
+    others = (settings.label, *settings.attributes, settings.weight, settings.cluster, settings.time_column)
     return list(dict.fromkeys([*(name for name in others if name), *features]))
 
 

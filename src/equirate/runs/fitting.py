@@ -82,7 +82,7 @@ def fit(settings: Settings, out: Path, tell: Teller, force: bool = False) -> Out
                 (folder / name).unlink(missing_ok=True)  # it may be half of one
         summary = _summary(judged, training, prepared)
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
-        model = Model(training.model, *described, RowRules.of(settings))
+        model = Model(training.model, *described, RowRules.of(settings), settings.cluster)
         _write(model, summary, settings, folder)
         tell.stage(f"Writing {out}")
     written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
@@ -141,7 +141,9 @@ def _summary(judged: Judgement, training: Training, prepared: Prepared) -> dict[
         code, verdict = Exit.INTERRUPTED, "Not judged."
     else:
         stopped = judged.stopped or model.interrupted
-        code, verdict = verdict_code(judged.test, training.certified, stopped), sentence(judged.test)
+        code = verdict_code(judged.test, training.certified, stopped)
+        uncovered = getattr(model.estimator, "uncovered_", ())
+        verdict = "; ".join([sentence(judged.test).removesuffix("."), *uncovered]) + "."
     return {
         "equirate": eq.__version__,
         "code": int(code),

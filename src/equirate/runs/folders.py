@@ -49,6 +49,7 @@ class Model:
     weight: str
     reading: ReadOptions = AS_WRITTEN
     rules: RowRules = ALL_ROWS
+    cluster: str = ""
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -81,6 +82,7 @@ def save_description(model: Model, folder: Path, classifier: bytes, run: str) ->
         "label": dict(model.labels.__dict__),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
+        **({"cluster": model.cluster} if model.cluster else {}),
         "reading": model.reading.plain(),
         "rows": dict(model.rules.__dict__),
         "classifier": hashlib.sha256(classifier).hexdigest(),
@@ -152,7 +154,8 @@ def _opened(path: Path) -> Model:
             raise FileError(f"{CLASSIFIER} is not the file that was saved with it: it is damaged or another model's")
         refuse_mixed(path, _text(described.get("run")))
         trained = _trained(path, kind, described, len(encoder.features), labels)
-        return Model(trained, labels, encoder, kinds, weight, *_reading(described))
+        cluster = _text(described.get("cluster", ""), empty=True)
+        return Model(trained, labels, encoder, kinds, weight, *_reading(described), cluster)
     except (EquirateError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise FileError(f"the model in {path} cannot be opened: {error}") from None
 

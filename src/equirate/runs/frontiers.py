@@ -62,6 +62,7 @@ def _trained(prepared: Prepared, levels: list[float], tell: Teller) -> tuple[Out
         sensitive_features=train.attributes,
         sample_weight=train.weights,
         levels=levels,
+        clusters=train.clusters,
         test=(test.X, named(test.positive), test.attributes, test.weights),
     )
     digest = model_digest(found.classifiers[_as_written(found)])
@@ -90,7 +91,7 @@ def _report(prepared: Prepared, found: Frontier, provenance: Provenance) -> Repo
     chosen = _as_written(found)
 
     def rates(k: int) -> Any:
-        decided = found.classifiers[k].positive_probability(prepared.test.X, attributes=examples.columns)
+        decided = found.decided(k, prepared.test.X, examples.columns)
         return rates_by_slice(problem, examples, decided, found.parts["test"][k].confidence)
 
     every = [rates(k) for k in range(len(found.levels))]

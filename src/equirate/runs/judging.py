@@ -45,7 +45,7 @@ def evaluate(model_folder: Path, data: Path, confidence: float, out: Path | None
     tell.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
     source = open_source(data, model.reading)
-    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules, model.cluster)
     tell.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
     summary: dict[str, Any] = {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._core.errors import EquirateError, EquirateWarning
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
+from ..estimators.serving import hashes_of, rows_repeat
 from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
@@ -56,6 +57,15 @@ class Trained:
         """Probability of predicting positive, example by example."""
         return self.classifier.positive_probability(X)
 
+    def served(self, X: Any) -> Array:
+        """What is judged: the decisions that are served where rows repeat, else probabilities."""
+        if self.estimator is not None:
+            return np.asarray(self.estimator._served(X, None))
+        hashes = hashes_of(X)
+        if hashes is not None and rows_repeat(hashes):
+            return self.classifier.predict_hashed(X, salt=self.salt).astype(float)
+        return self.probabilities(X)
+
     def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
         """Labels, each example always decided the same way; by its key, where one is given."""
         if self.estimator is not None:
@@ -71,7 +81,7 @@ class Trained:
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
-        found = Evaluation.of(self.problem, part.examples(), self.probabilities(part.X), confidence)
+        found = Evaluation.of(self.problem, part.examples(), self.served(part.X), confidence)
         return {**asdict(found), "violation": found.violation}
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
@@ -85,6 +95,7 @@ class Trained:
             sensitive_features=part.attributes,
             sample_weight=part.weights,
             confidence=confidence,
+            clusters=part.clusters,
         )
 
     @property
@@ -143,7 +154,11 @@ def _game(prepared: Prepared, tell: Teller) -> Trained:
     train, labels = prepared.train, prepared.labels
     estimator = estimator_of(prepared, tell)
     estimator.fit(
-        train.X, labels.named(train.positive), sensitive_features=train.attributes, sample_weight=train.weights
+        train.X,
+        labels.named(train.positive),
+        sensitive_features=train.attributes,
+        sample_weight=train.weights,
+        clusters=train.clusters,
     )
     estimator.set_params(verbose=False)
     return Trained(prepared.settings.model, estimator, estimator.classifier_, estimator.problem_)
@@ -168,6 +183,10 @@ def _thresholds(prepared: Prepared) -> Trained:
         **options,
     )
     estimator.fit(
-        train.X, labels.named(train.positive), sensitive_features=train.attributes, sample_weight=train.weights
+        train.X,
+        labels.named(train.positive),
+        sensitive_features=train.attributes,
+        sample_weight=train.weights,
+        clusters=train.clusters,
     )
     return Trained("thresholds", estimator, estimator.classifier_, estimator.problem_)

@@ -19,6 +19,7 @@ from .._core.errors import DataError
 from ..data.examples import Examples
 from ..data.splits import split_by_cell
 from ..estimators.judging import refuse_empty
+from ..judge.spread import clusters_of
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from ..tables.encoder import Encoder, OneHot, Rows
@@ -53,18 +54,21 @@ class Part:
     positive: NDArray[np.bool_]
     attributes: dict[str, NDArray[Any]]
     weights: NDArray[np.float64] | None
+    clusters: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.positive)
 
     def examples(self) -> Examples:
         """Labels, attributes and weights, without the features."""
-        return Examples.of(self.positive, self.attributes, self.weights)
+        return replace(Examples.of(self.positive, self.attributes, self.weights), clusters=self.clusters)
 
     def taken(self, rows: Rows) -> Part:
         """Some of the rows."""
         people = {name: column[rows] for name, column in self.attributes.items()}
-        return Part(self.X[rows], self.positive[rows], people, None if self.weights is None else self.weights[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        clusters = None if self.clusters is None else self.clusters[rows]
+        return Part(self.X[rows], self.positive[rows], people, weights, clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,8 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
     positive = labels.positives(table[settings.label], settings.decimal)
     people = people_of(table, kinds)
     weights = weights_of(settings.weight, table)
-    examples = Examples.of(positive, people, weights, two_classes=True)
+    clusters = clusters_in(settings.cluster, table)
+    examples = replace(Examples.of(positive, people, weights, two_classes=True), clusters=clusters)
     problem_here = problem.expanded(examples)
     refuse_empty(problem_here, examples)
     if other is None:
@@ -142,6 +147,7 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
             positive[part],
             {name: column[part] for name, column in people.items()},
             None if weights is None else weights[part],
+            None if clusters is None else clusters[part],
         )
         for X, part in zip(features_in, rows, strict=True)
     )
@@ -152,7 +158,8 @@ def prepare(settings: Settings, tell: Teller, dense: bool = False, out: str = ""
     if other is not None:
         tell.stage(f"Reading {settings.test}")
         later = replace(other, options=found.options)
-        test = read_part(later, labels, kinds, settings.weight, encoder, dense, RowRules.of(settings))
+        rules = RowRules.of(settings)
+        test = read_part(later, labels, kinds, settings.weight, encoder, dense, rules, settings.cluster)
     return Prepared(settings, problem, labels, encoder, kinds, roles, train, test, found.options)
 
 
@@ -172,14 +179,20 @@ def read_part(
     encoder: Encoder,
     dense: bool = False,
     rules: RowRules = ALL_ROWS,
+    cluster: str = "",
 ) -> Part:
-    """Read rows to judge on, with the columns and kinds of the training rows; the order of columns does not matter."""
+    """Read rows to judge on, with the columns and kinds of the training rows; the order of columns does not matter.
+
+    Rows count by themselves where the table has no column ``cluster``.
+    """
     source.require(encoder.names, "the model")
     source.require([labels.column], "the label")
     source.require(kinds, "an attribute")
     source.require([weight] if weight else [], "--weight")
     known: dict[str, Kind | None] = {**encoder.kinds, **kinds, labels.column: Kind.CATEGORY}
     known |= {weight: Kind.NUMBER} if weight else {}
+    cluster = cluster if cluster in source.names else ""
+    known |= {cluster: Kind.CATEGORY} if cluster else {}
     table = source.table(list(known), known)
     table = left_out(table, labels.column, list(kinds), rules)
     if rules.missing_attributes == "refuse":
@@ -188,7 +201,8 @@ def read_part(
             if rows:
                 raise DataError(f"the attribute {name!r} is empty in {rows:,} rows: fill it or leave those rows out")
     positive = labels.positives(table[labels.column], source.options.decimal)
-    return Part(encoder.features_of(table, None, dense), positive, people_of(table, kinds), weights_of(weight, table))
+    X, people = encoder.features_of(table, None, dense), people_of(table, kinds)
+    return Part(X, positive, people, weights_of(weight, table), clusters_in(cluster, table))
 
 
 def people_of(table: Any, kinds: Mapping[str, Kind | None]) -> dict[str, NDArray[Any]]:
@@ -208,9 +222,20 @@ def weights_of(name: str, table: Any) -> NDArray[np.float64] | None:
     return weights
 
 
+def clusters_in(name: str, table: Any) -> NDArray[np.int64] | None:
+    """Whose row each is, as numbers; None where nobody says."""
+    if not name:
+        return None
+    found, _ = text_of(table[name])
+    if (found < 0).any():
+        raise DataError(f"the cluster {name!r} is missing in {int((found < 0).sum()):,} rows")
+    return clusters_of(found, len(found))
+
+
 def features_of(settings: Settings, source: Source) -> list[str]:
     """Columns to predict from: all that have no other role."""
     others = {settings.label: "--label", settings.weight: "--weight", settings.time_column: "--time-column"}
+    others[settings.cluster] = "--cluster"
     others.pop("", None)
     for name, option in others.items():
         source.require([name], option)
@@ -243,6 +268,10 @@ def _split(settings: Settings, problem: Problem, examples: Examples, table: Any)
     else:
         time = _times(settings.time_column, table[settings.time_column])
         cut = np.sort(time)[int(len(time) * (1 - settings.split))]
+        if examples.clusters is not None:  # whoever has a late row is judged on
+            latest = np.full(int(examples.clusters.max()) + 1, -np.inf)
+            np.maximum.at(latest, examples.clusters, time)
+            time = latest[examples.clusters]
         first, second = np.flatnonzero(time < cut), np.flatnonzero(time >= cut)
     for part, what in ((first, "train"), (second, "judge")):
         if len(np.unique(examples.labels[part])) < 2:
@@ -273,6 +302,7 @@ def _roles(
     """What every column of the file is used for."""
     encoded = {column.name: column for column in encoder.columns}
     single = {settings.label: "label", settings.weight: "weight", settings.time_column: "time"}
+    single[settings.cluster] = "cluster"
     roles = []
     for name in source.names:
         parts = ["attribute"] if name in kinds else [single[name]] if name in single else []

@@ -76,7 +76,7 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
     if wanted is not None:
         kinds = dict(model.kinds)
     dense = needs_dense(model.trained.kind)
-    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense)
+    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense, cluster=model.cluster)
     if wanted is not None:
         tell.stage("Mixing")
         model, part, met = _mixed(model, wanted, part, how)
@@ -134,7 +134,7 @@ def _mixed(model: Model, wanted: Problem, part: Part, how: Renewing) -> tuple[Mo
     old = model.trained
     salt = old.salt if old.estimator is None else int(old.estimator.salt_)
     trained = Trained(old.kind, None, classifier, problem, salt)
-    return Model(trained, model.labels, model.encoder, model.kinds, model.weight), rest, met
+    return Model(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster), rest, met
 
 
 def _members(trained: Trained) -> Members:

@@ -60,6 +60,7 @@ class Settings:
     time_column: str = ""
     test: str = ""
     weight: str = ""
+    cluster: str = ""
     model: str = "linear"
     algorithm: str = "auto"
     output: str = "hashed"
