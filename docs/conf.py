@@ -82,8 +82,8 @@ sphinx_gallery_conf = {
     "thumbnail_size": (400, 280),
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
-    "reset_modules_order": "both",
-    "parallel": 2,
+    "reset_modules": ("matplotlib", "gallery_style.reset"),
+    "reset_modules_order": "before",
 }
 
 # -- HTML ------------------------------------------------------------------------------------------

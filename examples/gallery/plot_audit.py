@@ -2,8 +2,8 @@
 Audit somebody else's predictions
 =================================
 
-You have labels, decisions and attributes, and no idea what to look for. :func:`equirate.audit` compares every rate of every
-group, and of every pair of groups, with everybody else's. Its intervals hold for all comparisons at once.
+You have labels, decisions and attributes, and no idea what to look for. :func:`equirate.audit` compares every rate of
+every group, and of every pair of groups, with everybody else's. Its intervals hold for all comparisons at once.
 """
 
 # %%

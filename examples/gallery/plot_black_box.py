@@ -2,9 +2,9 @@
 A metric of your own
 ====================
 
-The metric need not be convex, and need not have a formula: :func:`equirate.black_box` takes any Python function of up to three
-rates that rises or falls with each. Here a bank pays for reviews in blocks, and fraud that is missed costs more the
-more of it there is.
+The metric need not be convex, and need not have a formula: :func:`equirate.black_box` takes any Python function of up
+to three rates that rises or falls with each. Here a bank pays for reviews in blocks, and fraud that is missed costs
+more the more of it there is.
 """
 
 # %%

@@ -36,11 +36,12 @@ for person, reason in zip(somebody, clf.explain(X.iloc[somebody]), strict=True):
 # How many decisions depend on the draw
 # -------------------------------------
 score = X["income"] + 0.2 * X["years"] - X["debt"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[2, 1])
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), width_ratios=[3, 2])
 left.scatter(score, p, s=6, c=np.where((p > 0) & (p < 1), "tab:red", "tab:blue"), alpha=0.5)
 left.set(xlabel="income + 0.2 years - debt", ylabel="probability of yes", title="All people")
 parts = [np.mean(p == 1), np.mean((p > 0) & (p < 1)), np.mean(p == 0)]
 names = ["all members\nsay yes", "depends on\nthe draw", "all members\nsay no"]
 bars = right.bar(names, parts, color=["tab:blue", "tab:red", "tab:blue"])
 right.bar_label(bars, fmt="{:.0%}")
+right.tick_params(axis="x", labelsize=8)
 right.set(title="Share of people", ylim=(0, 1))

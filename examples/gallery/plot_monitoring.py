@@ -2,8 +2,8 @@
 Monitoring
 ==========
 
-A classifier is in use, and labels arrive. :class:`~equirate.Monitor` follows its constraints. Its bounds hold at all times together, so
-you may look after every batch. Here the recall of one group falls after 6,000 rows.
+A classifier is in use, and labels arrive. :class:`~equirate.Monitor` follows its constraints. Its bounds hold at all
+times together, so you may look after every batch. Here the recall of one group falls after 6,000 rows.
 """
 
 # %%

@@ -2,8 +2,8 @@
 Thresholds on a model that you have
 ===================================
 
-You have a trained classifier and do not want to train again. :class:`~equirate.RatePostprocessor` puts thresholds on its scores: one for
-everybody, or one for each group. The choice is exact, and the classifier stays as it is.
+You have a trained classifier and do not want to train again. :class:`~equirate.RatePostprocessor` puts thresholds on
+its scores: one for everybody, or one for each group. The choice is exact, and the classifier stays as it is.
 """
 
 # %%

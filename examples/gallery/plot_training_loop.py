@@ -2,8 +2,8 @@
 Your own training loop
 ======================
 
-:class:`~equirate.torch.RateGame` is a loss for a PyTorch loop. It keeps the denominators of all rows, so a batch without a
-group is no problem. Here a small network maximises F1 under a constraint on recall.
+:class:`~equirate.torch.RateGame` is a loss for a PyTorch loop. It keeps the denominators of all rows, so a batch
+without a group is no problem. Here a small network maximises F1 under a constraint on recall.
 """
 
 # %%

@@ -18,6 +18,10 @@ API = (DOCS / "api" / "index.rst").read_text("utf-8")
 README = (ROOT / "README.md").read_text("utf-8")
 
 
+SHADOWING = {"abs", "max", "min"}
+"""Public names that ``from equirate import *`` leaves out, because Python has functions of these names."""
+
+
 def words(text: str) -> int:
     return len(text.split())
 
@@ -84,8 +88,8 @@ def listed() -> dict[str, list[str]]:
 def test_the_api_reference_has_every_public_name_once() -> None:
     names = listed()["equirate"]
     assert len(names) == len(set(names))
-    modules = {"algorithms", "models", "baselines", "mixtures", "__version__"}
-    assert set(names) == set(eq.__all__) - modules
+    modules = {"algorithms", "models", "baselines", "mixtures", "datasets", "__version__"}
+    assert set(names) == (set(eq.__all__) | SHADOWING) - modules
 
 
 @pytest.mark.parametrize("module", ["models", "torch", "boosting", "distributed", "datasets"])
@@ -121,7 +125,7 @@ def test_twenty_constraints_can_be_written_as_the_page_says() -> None:
     codes = [re.findall(r"`([^`]+)`", row.split("|")[2]) for row in page.splitlines() if row.startswith("| ")]
     expressions = [code for row in codes for code in row if "(" in code]
     assert len(expressions) >= 20
-    names = {name: getattr(eq, name) for name in eq.__all__ if not name.startswith("_")}
+    names = {name: getattr(eq, name) for name in {*eq.__all__, *SHADOWING} if not name.startswith("_")}
     names["women"] = eq.attr("sex") == "Female"
     for expression in expressions:
         made = eval(expression, {}, names)  # the text of our own page
