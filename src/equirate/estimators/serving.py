@@ -218,8 +218,8 @@ def chosen_to_serve(
 ) -> tuple[Served, Status]:
     """What serves rows that repeat, and its status: the mixture with its best salt, with a margin, or a single one."""
     found = [best_salt(solution, mixture, sample, draws)]
-    margin = 0.0
-    for _ in range(_TIGHTER):
+    margin, possible = 0.0, measured(solution, mixture, sample)[1] <= solution.tolerance
+    for _ in range(_TIGHTER if possible else 0):  # what no mixture keeps, no salt does
         if found[-1].violation <= solution.tolerance:
             break
         margin += 1.5 * found[-1].violation

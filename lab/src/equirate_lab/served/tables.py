@@ -117,7 +117,7 @@ TABLES = (
     CategoryTable("3 rows, positive rate <= 0.2", 3000, _limited(0.2), (3,), seed=1),
     CategoryTable("3 rows, parity within 0.1", 3000, _parity(0.1), (3,), seed=2),
     CategoryTable("24 rows, parity within 0.05", 3000, _parity(0.05), (6, 4), seed=3),
-    CategoryTable("24 rows, precision >= 0.65", 3000, _precise(0.65), (4, 3, 2), seed=4),
+    CategoryTable("24 rows, precision >= 0.6", 3000, _precise(0.6), (4, 3, 2), seed=4),
     CategoryTable("24 rows, positive rate <= 0.25", 3000, _limited(0.25), (6, 4), seed=5),
     CategoryTable("200 rows, parity within 0.05", 4000, _parity(0.05), (8, 5, 5), seed=6),
     CategoryTable("200 rows, equal opportunity within 0.1", 4000, _opportunity(0.1), (10, 5, 4), seed=7),
