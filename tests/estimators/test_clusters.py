@@ -44,13 +44,13 @@ def test_a_split_keeps_clusters_together_and_is_stratified():
 @pytest.mark.parametrize("method", ["cross", None])
 def test_fit_keeps_people_together_and_counts_them(method, monkeypatch):
     seen = []
-    parts = confidence_module.Part.__init__
+    parts = confidence_module.FoldMixtures.__init__
 
     def spied(self, *arguments, **options):
         seen.append((options["inside"], options["test"]))
         parts(self, *arguments, **options)
 
-    monkeypatch.setattr(confidence_module.Part, "__init__", spied)
+    monkeypatch.setattr(confidence_module.FoldMixtures, "__init__", spied)
     options = {} if method is None else {"confidence": 0.9, "confidence_method": method}
     clf = eq.RateClassifier(*PROBLEM, random_state=0, **options)
     clf.fit(X, Y, sensitive_features=ATTRIBUTES, clusters=PERSON)

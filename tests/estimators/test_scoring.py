@@ -146,7 +146,7 @@ def test_a_search_over_rate_classifiers() -> None:
         piped.fit(X, NAMES, sensitive_features=PEOPLE)
         assert np.isfinite(piped.cv_results_["mean_test_score"]).all()
         assert score(piped, X, NAMES, sensitive_features=PEOPLE) == pytest.approx(
-            score(piped.best_estimator_, X, NAMES, PEOPLE)
+            score(piped.best_estimator_, X, NAMES, sensitive_features=PEOPLE)
         )
 
 

@@ -288,7 +288,7 @@ class RateClassifier(Judged):
         """
         with all_or_nothing(self), joined():
             *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything, clusters)
+            training = self._training(*everything, clusters=clusters)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
