@@ -76,7 +76,8 @@ def fitted(table: CategoryTable, sample: Drawn, fresh: Drawn, confidence: float 
 
 def violation(problem: eq.Problem, rows: Drawn, decided: Any) -> float:
     """The largest signed violation of decisions."""
-    found = [constraint.residual.evaluate(rows.y, decided, attributes=rows.group) for constraint in problem.constraints]
+    given = [constraint for constraint in problem.constraints if isinstance(constraint, eq.Constraint)]
+    found = [constraint.residual.evaluate(rows.y, decided, attributes=rows.group) for constraint in given]
     return float(max(found))
 
 
