@@ -570,12 +570,14 @@ class RateClassifier(Judged):
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight, clusters
+        X, y, sensitive_features, sample_weight
             As in `fit`. The estimator itself is not changed.
         levels
             How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
         test
             ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
+        clusters
+            As in `fit`.
         """
         worker = clone(self)
         with joined():
