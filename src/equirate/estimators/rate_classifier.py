@@ -287,10 +287,10 @@ class RateClassifier(Judged):
             rows are split, and intervals and tests count clusters.
         """
         with all_or_nothing(self), joined():
-            *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything, clusters=clusters)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
+            everything = given(X, y, sensitive_features, sample_weight)
+            training = self._training(*everything[:4], clusters)
+            if everything.names is not None:
+                self.feature_names_in_ = np.array(everything.names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
                 began = time.monotonic()
                 played = merged(training)
@@ -303,7 +303,7 @@ class RateClassifier(Judged):
                 outcome = with_notes(outcome, uncovered, costly(asked, chooser))
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
-            keep_provenance(self, tuple(everything))
+            keep_provenance(self, everything[:4])
             if self.status_.interrupted:
                 end_interrupted(self)
         return self
@@ -571,12 +571,14 @@ class RateClassifier(Judged):
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight, clusters
+        X, y, sensitive_features, sample_weight
             As in `fit`. The estimator itself is not changed.
         levels
             How far every constraint may be overstepped, in its own units; 0 is as written, negative is tighter.
         test
             ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
+        clusters
+            As in `fit`.
         """
         worker = clone(self)
         with joined():
