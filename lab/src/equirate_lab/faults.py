@@ -94,6 +94,7 @@ class Ground:
             target = os.open(self.folder / log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(target, 1)
             os.dup2(target, 2)
+            sys.stdout = sys.stderr = open(2, "w", 1, "utf-8", closefd=False)  # noqa: SIM115  (whatever they were before)
             before()
             code = self.main(arguments)
         except BaseException as error:  # the parent must hear of it
