@@ -73,7 +73,7 @@ upgrade: ## Show the newest versions, for constraints/dev.txt
 
 clean: ## Remove the environment, caches and build products
 	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	@rm -rf docs/gallery docs/results docs/api/generated docs/api/backreferences
+	@cd docs && rm -rf gallery results api/generated api/backreferences
 	@find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 # New constraints make a new environment; a change of pyproject.toml brings the one there is up to date.
