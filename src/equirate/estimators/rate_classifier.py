@@ -119,7 +119,7 @@ class RateClassifier(Judged):
         has an optimiser and a step of its own, and is trained once, unless steps of the multipliers are given.
     validation
         Share of the data that is held out first, stratified by cell. A linear model trains and mixes on all rows, and
-        the held-out ones say whether refined columns are kept; with fewer than ten rows for each feature it trains on
+        the held-out ones say whether refined columns are kept; with fewer than five rows for each feature it trains on
         the others alone, and the mixture is chosen on these. Other models that may fit their rows too well train on the
         others alone as well. Trees, plug-ins and oracles hold nothing out: each row is judged by what was trained
         without it. 0 uses all rows for everything.
