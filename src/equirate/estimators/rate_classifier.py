@@ -287,8 +287,9 @@ class RateClassifier(Judged):
             rows are split, and intervals and tests count clusters.
         """
         with all_or_nothing(self), joined():
-            *everything, names = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything, clusters=clusters)
+            found = given(X, y, sensitive_features, sample_weight)
+            everything, names = found[:4], found.names
+            training = self._training(*everything, clusters)
             if names is not None:
                 self.feature_names_in_ = np.array(names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
@@ -303,7 +304,7 @@ class RateClassifier(Judged):
                 outcome = with_notes(outcome, uncovered, costly(asked, chooser))
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
-            keep_provenance(self, tuple(everything))
+            keep_provenance(self, everything)
             if self.status_.interrupted:
                 end_interrupted(self)
         return self
