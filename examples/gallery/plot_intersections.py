@@ -54,5 +54,5 @@ for ax, (title, constraints) in zip(axes, limits.items(), strict=True):
 fig.colorbar(image, ax=axes, label="positive rate, test rows")
 
 # %%
-# The tolerance of 0.05 holds on training rows. On these test rows the youngest men are still further from the others than
-# that: the combinations are small, and no margin was asked for. ``confidence=0.95`` would keep one.
+# The constraints are about the rows given to ``fit``. On these test rows the youngest men are further from the others
+# than the 0.05 that was asked for, and no margin was kept. ``confidence=0.95`` asks for one.
