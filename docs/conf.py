@@ -114,6 +114,8 @@ html_sidebars = {"index": [], "measurements": [], "glossary": []}
 # MathJax is part of the build, so that no page asks another host: `make docs` puts it there.
 mathjax_path = "mathjax/tex-chtml.js"
 
+_MODULES = "algorithms|baselines|boosting|datasets|distributed|mixtures|mlflow|models|torch"
+nitpick_ignore_regex = [("py:obj", rf"equirate(\.({_MODULES}))?")]  # modules have no page of their own
 nitpick_ignore = [("py:obj", "distributed.Client")]  # of another library, whose pages would have to be asked
 
 
