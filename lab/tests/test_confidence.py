@@ -29,8 +29,8 @@ def test_fresh_rows_judge_as_an_evaluation_does() -> None:
     classifier = runner.fit(EASY, runner.drawn(EASY.population, 2, 400), "plain", 0)
     objective, violation = runner.Fresh(data).judged(EASY, classifier)
     told = classifier.evaluate(data.X, data.y, sensitive_features={"g": data.g})
-    assert objective == pytest.approx(told["objective"])
-    assert violation == pytest.approx(max(row["violation"] for row in told["constraints"]))
+    assert objective == pytest.approx(told.objective)
+    assert violation == pytest.approx(max(row.violation for row in told.constraints))
 
 
 def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_an_interrupted_fit_is_not_a_result(
     class Stopped:
         status_ = SimpleNamespace(interrupted=True)
 
-        def fit(self, *_: object) -> None:
+        def fit(self, *_: object, **__: object) -> None:
             pass
 
     monkeypatch.setattr(eq, "RateClassifier", lambda *_, **__: Stopped())

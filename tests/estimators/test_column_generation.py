@@ -85,7 +85,7 @@ def test_with_twenty_rows_for_each_feature_all_rows_train():
 
 
 def test_with_few_rows_for_each_feature_the_mixture_is_chosen_on_others():
-    X, y, attributes = people(300, 40, seed=2)
+    X, y, attributes = people(300, 60, seed=2)
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.fpr(G) <= 0.2], random_state=0).fit(
         X, y, sensitive_features=attributes
     )

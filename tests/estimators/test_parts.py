@@ -53,10 +53,10 @@ def test_cross_fitting_leaves_the_parts_as_they_are():
     assert cross.test is None
 
 
-def test_ten_training_examples_a_feature_are_trusted_in_the_choice():
-    assert parts(400, 40, 30).choose == slice(0, 400)  # 300 to train on
+def test_five_training_examples_a_feature_are_trusted_in_the_choice():
+    assert parts(400, 40, 60).choose == slice(0, 400)  # 300 to train on
 
 
-@pytest.mark.parametrize(("width", "settings"), [(31, {}), (30, {"two_sets": True}), (30, {"model": BoostedTrees()})])
+@pytest.mark.parametrize(("width", "settings"), [(61, {}), (30, {"two_sets": True}), (30, {"model": BoostedTrees()})])
 def test_fewer_a_feature_two_sets_or_another_model_choose_on_what_was_held_out(width, settings):
     assert parts(400, 40, width, **settings).choose == slice(300, 400)

@@ -10,7 +10,7 @@ from scipy.stats import beta, norm
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.judge.estimates import Bounds, Sample, estimate
+from equirate.judge.estimates import Bounds, CellSample, estimate
 from equirate.judge.spread import clusters_of
 
 Array = NDArray[np.float64]
@@ -152,7 +152,7 @@ def test_cells_that_a_constraint_does_not_tell_apart_are_put_together(clustered:
     many = [eq.tpr(eq.attr("g") == k) for k in range(60)]
     one = many[0]
     for expr in (one - eq.positive_rate(), one / (eq.positive_rate() + 1), one - eq.tnr(eq.attr("g") == 7)):
-        sample = Sample.of(many + list(expr.rates()), examples, predictions, clusters)
+        sample = CellSample.of(many + list(expr.rates()), examples, predictions, clusters)
         merged = sample.merged(list(expr.rates()))
         assert len(sample.cells) == 120
         assert len(merged.cells) <= 8
@@ -165,7 +165,7 @@ def test_cells_that_a_constraint_does_not_tell_apart_are_put_together(clustered:
 def test_the_two_sides_of_an_abs_have_opposite_bounds() -> None:
     rng = np.random.default_rng(0)
     examples = Examples.of(rng.integers(0, 2, 500), {"g": rng.integers(0, 2, 500)})
-    sample = Sample.of([eq.tpr(), eq.tnr()], examples, rng.random(500))
+    sample = CellSample.of([eq.tpr(), eq.tnr()], examples, rng.random(500))
     gap = eq.tpr() - eq.tnr()
     one, other = sample.estimate(gap - 0.1), sample.estimate(-gap - 0.1)
     mirrored = one.opposite(-0.2 - one.value, (-gap - 0.1).interval)

@@ -288,7 +288,7 @@ class RateClassifier(Judged):
         """
         with all_or_nothing(self), joined():
             everything = given(X, y, sensitive_features, sample_weight)
-            training = self._training(*everything[:4], clusters)
+            training, asked = self._training(*everything[:4], clusters)
             if everything.names is not None:
                 self.feature_names_in_ = np.array(everything.names, dtype=object)
             with undisturbed(len(training.sample) if is_linear(self.model) else 0):
@@ -298,7 +298,6 @@ class RateClassifier(Judged):
                 outcome = chosen(played, chooser)
                 if self.confidence is not None and training.problem.constraints:
                     outcome = promised(training, chooser, outcome, time.monotonic() - began)
-                asked = Problem(self.objective, self.constraints)
                 uncovered = left_out(asked, training.sample.examples)
                 outcome = with_notes(outcome, uncovered, costly(asked, chooser))
                 self.uncovered_ = uncovered
@@ -310,8 +309,8 @@ class RateClassifier(Judged):
 
     def _training(
         self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any = None
-    ) -> Training:
-        """Check everything once, map the labels to 0 and 1, and split."""
+    ) -> tuple[Training, Problem]:
+        """Check everything once, map the labels to 0 and 1, and split; the problem as asked comes beside it."""
         self._check_parameters()
         one_of(self, "output", OUTPUTS)
         one_of(self, "on_interrupt", ON_INTERRUPT)
@@ -331,7 +330,8 @@ class RateClassifier(Judged):
         if settings.tested:
             refuse_inexact(problem, examples)
         hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
-        return Training.of(settings, problem, Sample(features, examples), self.seed_, hashes)
+        training = Training.of(settings, problem, Sample(features, examples), self.seed_, hashes)
+        return training, asked
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Codes in the place of categories, for a model that splits them, and the model that is told."""
@@ -582,7 +582,7 @@ class RateClassifier(Judged):
         """
         worker = clone(self)
         with joined():
-            training = worker._training(X, y, sensitive_features, sample_weight, clusters)
+            training, _ = worker._training(X, y, sensitive_features, sample_weight, clusters)
             return trace(training, levels, None if test is None else worker._judged(*test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
