@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import equirate as eq
@@ -221,9 +222,14 @@ print(litter, len(found), os.listdir(folder))
 
 @pytest.mark.slow
 def test_killed_at_any_moment_there_is_the_old_file_or_the_new_one(tmp_path: Path) -> None:
-    files = Path(__file__).parents[1] / "estimators" / "files"
-    sources = [str(files / f"{name}.equirate") for name in ("mixture", "groups")]
-    command = [sys.executable, "-c", KILLED, str(tmp_path), *sources]
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    sources, folder = [str(tmp_path / name) for name in ("one", "other")], tmp_path / "folder"
+    for source, limit in zip(sources, (0.2, 0.3), strict=True):
+        clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.fpr() <= limit], random_state=0).fit(X, y)
+        clf.save(source)
+    folder.mkdir()
+    command = [sys.executable, "-c", KILLED, str(folder), *sources]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     litter, found, left = done.stdout.split(maxsplit=2)

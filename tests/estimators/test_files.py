@@ -373,8 +373,13 @@ for name, make in bombs.items():
 @pytest.mark.slow
 def test_bombs_are_refused_with_little_memory(tmp_path: Path) -> None:
     """Each in a process that may not take more than 256 MiB beyond what importing took."""
-    source = str(Path(__file__).parent / "files" / "mixture.equirate")
-    command = [sys.executable, "-c", BOMBS, str(tmp_path), source]
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    fitted = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.fpr() <= 0.2], random_state=0).fit(X, y)
+    source, folder = tmp_path / "mixture.equirate", tmp_path / "bombs"
+    fitted.save(source)
+    folder.mkdir()
+    command = [sys.executable, "-c", BOMBS, str(folder), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]

@@ -66,7 +66,7 @@ def outcomes(new_data, constraint=CONSTRAINT, **options: object) -> tuple[np.nda
         certified = estimator.status_.certified
         assert (certified is None) == ("confidence" not in options)
         assert (certified is False) == any("not certified" in note for note in estimator.notes_)
-        found.append((numbers["constraints"][0]["violation"], numbers["objective"], bool(certified)))
+        found.append((numbers.constraints[0].violation, numbers.objective, bool(certified)))
     violation, error, certified = np.array(found).T
     return violation, error, certified.astype(bool)
 

@@ -16,7 +16,10 @@ from equirate.language.expressions import Call, Constant, Constraint, Expression
 from equirate.language.nodes import Rate
 
 WOMEN, YOUNG = eq.attr("sex") == "F", eq.attr("age") < 40
-NAMESPACE = {name: getattr(eq, name) for name in [*eq.__all__, "abs", "max", "min"]} | {"sex": eq.attr("sex"), "age": eq.attr("age")}
+NAMESPACE = {name: getattr(eq, name) for name in [*eq.__all__, "abs", "max", "min"]} | {
+    "sex": eq.attr("sex"),
+    "age": eq.attr("age"),
+}
 
 
 def cost(a, b):

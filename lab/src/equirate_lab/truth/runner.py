@@ -157,7 +157,7 @@ def _quiet() -> Iterator[None]:
 
 def _classified(case: Case) -> dict[str, Any]:
     problem, ground = case.written(), case.ground
-    clf = eq.RateClassifier(problem.objective, problem.constraints, random_state=0)
+    clf = eq.RateClassifier(problem.objective, problem.constraints, output="stochastic", random_state=0)
     clf.fit(ground.X, ground.y, sensitive_features=ground.attributes)
     return {**_values(case, clf.predict_pmf(ground.X)[:, 1]), **_said(clf.status_)}
 
