@@ -117,7 +117,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
 
     __all__: list[str]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "algorithms": "game.algorithms",
