@@ -172,8 +172,8 @@ def test_a_frontier_speaks_of_what_is_served():
     assert gap(found.decided(0, X), people) <= 0.051
 
 
-def test_distinct_rows_are_as_before():
-    """The same weights and status as before this module, on continuous data; the numbers are those of that time."""
+def test_distinct_rows_are_judged_by_the_mixture():
+    """Where rows are distinct no other classifier is served, and no other salt drawn."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1500, 3))
     group = np.where(rng.random(1500) < 0.4, "a", "b")
