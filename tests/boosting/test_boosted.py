@@ -387,7 +387,7 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
     for output in ("hashed", "deterministic", "stochastic"):
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
-    training: Any = clf._training(X, Y, PEOPLE, None)
+    training, _ = clf._training(X, Y, PEOPLE, None)
     everything = training.prepared.serve(training.play()[0].members())
     rules = [isinstance(each.classifier, PlugInRule) for each in everything.fitted]
     assert any(rules)

@@ -131,7 +131,7 @@ def test_the_test_is_on_rows_that_nothing_was_chosen_on():
     X, y, people = table(4000, (6, 4), 3)
     problem = (eq.minimize(eq.error_rate()), eq.demographic_parity("group", tolerance=0.15))
     clf = eq.RateClassifier(*problem, confidence=0.95, random_state=0).fit(X, y, sensitive_features=people)
-    training = eq.RateClassifier(*problem, confidence=0.95, random_state=0)._training(X, y, people, None)
+    training, _ = eq.RateClassifier(*problem, confidence=0.95, random_state=0)._training(X, y, people, None)
     rows = training.moved[training.parts.test]
     assert training.parts.choose.stop <= training.parts.test.start
     decided = clf.predict(X)[rows]
