@@ -149,7 +149,7 @@ def test_a_header_alone_is_refused_every_time(people: Path, fitted: Path, tmp_pa
     table = tmp_path / "header.csv"
     table.write_text(people.read_text().partition("\n")[0] + "\n")
     command = [sys.executable, "-m", "equirate.cli", "predict", str(fitted), str(table), "--quiet"]
-    for _ in range(40):
+    for _ in range(15):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (2, f"equirate: {table} has a header but no rows\n")
 
