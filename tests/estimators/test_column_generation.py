@@ -100,3 +100,13 @@ def test_levels_beyond_what_is_possible_give_what_violates_least():
     clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [gap], validation=0.0)
     found = clf.frontier(X, y, sensitive_features=attributes, levels=[-0.1, 0.0])
     assert found.table()[0]["violation_train"] == pytest.approx(-0.05, abs=1e-3)  # the gap itself is 0
+
+
+def test_the_regression_of_the_labels_does_not_stand_in_for_other_objectives():
+    """It keeps the limit of false positives with room to spare, and has a third of the recall that the limit allows."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(800) < 0.2).astype(int)
+    X = rng.normal(size=(800, 2)) + 1.0 * y[:, None]
+    clf = eq.RateClassifier(eq.maximize(eq.recall()), [eq.fpr() <= 0.3], random_state=0).fit(X, y)
+    plain = LogisticRegression().fit(X, y).predict(X)
+    assert clf.status_.objective >= plain[y == 1].mean() + 0.25

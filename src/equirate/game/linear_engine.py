@@ -4,8 +4,8 @@ In: a problem's table, features, and the part of every row. Out: columns with th
 counted as `predict` decides. `engine` calls this.
 
 The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than
-the regression of the labels, where that meets the constraints, and refined columns, each only where both halves of the
-quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters and the
+the regression of the labels, where the objective is the error and that meets the constraints, and refined columns, each
+only where both halves of the quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters and the
 mixture is chosen on the rest.
 """
 
@@ -229,7 +229,12 @@ class LinearEngine:
         return generation, view
 
     def _labels_suffice(self, generation: Generation, view: View) -> bool:
-        """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good."""
+        """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good.
+
+        That is asked only where the objective is the error, which is what a regression of the labels is for.
+        """
+        if not _is_error(generation.table):
+            return False
         only = self._only_labels(view, generation.table)
         halves = [self.factors([part]) for part in range(1, self.parts)]
         if only.improve().violation > MET:
@@ -313,6 +318,16 @@ class LinearEngine:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
         count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(len(self.rows.order)), 1))
         return sorted(dict.fromkeys(wanted[: max(needed, count)]))
+
+
+def _is_error(table: Table) -> bool:
+    """Whether the objective is the error, up to a factor and a constant: every row costs as much as any other."""
+    if table.atom_weights[0].any():
+        return False
+    alone = np.zeros((table.program.n_multipliers, 1))
+    alone[0] = 1.0
+    costs = table.coefficients(alone)[:, 0] * np.where(table.cells.labels == 1, -1.0, 1.0)
+    return bool(costs.min(initial=np.inf) > 0 and np.ptp(costs) <= 1e-9 * costs.max())
 
 
 def _value_on(generation: Generation, factors: Array) -> float:
