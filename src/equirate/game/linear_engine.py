@@ -5,8 +5,8 @@ counted as `predict` decides. `engine` calls this.
 
 The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than
 the regression of the labels, where the objective is the error and that meets the constraints, and refined columns, each
-only where both halves of the quarter agree that it is better. Where there are few rows for each feature, the model trains on three quarters and the
-mixture is chosen on the rest.
+only where both halves of the quarter agree that it is better. Where there are few rows for each feature, the model
+trains on three quarters and the mixture is chosen on the rest.
 """
 
 from __future__ import annotations
