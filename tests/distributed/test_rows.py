@@ -123,18 +123,19 @@ def test_the_same_number_of_processes_twice_gives_the_same_bits(together, engine
     "settings",
     [
         {"two_sets": True},
-        pytest.param({"confidence": 0.9, "output": "stochastic"}, marks=pytest.mark.slow),
+        pytest.param({"confidence": 0.9}, marks=pytest.mark.slow),
         {"validation": 0},
         {"model": eq.models.Linear(penalty=0.01)},
         {"model": eq.models.Linear(intercept=False), "scale": False},
         {**GAME, "two_sets": True},
-        pytest.param({**GAME, "confidence": 0.9, "output": "stochastic"}, marks=pytest.mark.slow),
+        pytest.param({**GAME, "confidence": 0.9}, marks=pytest.mark.slow),
         {**GAME, "validation": 0},
         {**GAME, "model": eq.models.Linear(penalty=0.01), "algorithm": "biconvex"},
     ],
     ids=str,
 )
 def test_every_way_to_fit_is_the_same_over_processes(together, settings):
+    settings = {"output": "stochastic", **settings}  # some rows repeat, and processes judge mixtures alone
     (reference, value), *_ = fitted(together, 1, **settings)
     for own, found in fitted(together, 2, **settings):
         assert differing(own, reference) <= 1e-4
