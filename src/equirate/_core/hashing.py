@@ -14,6 +14,10 @@ Hashes = NDArray[np.uint64]
 _WHOLE = 2**64 - 1
 _TOGETHER = 1 << 15
 """Values that are hashed together: as many as fit into a processor's cache, a few arrays of them."""
+_COPIED = 1 << 22
+"""Values that are copied in single precision at once."""
+_MISSING = np.float32(-3.4e38)
+"""Stands for NaN, whose bits differ."""
 
 
 def row_hashes(X: Any) -> Hashes:
@@ -53,15 +57,38 @@ def uniform(hashes: Hashes) -> NDArray[np.float64]:
     return np.asarray((hashes >> np.uint64(11)) * 2.0**-53)
 
 
-def salted(hashes: Hashes, salt: int) -> Hashes:
-    """Hashes that cannot be foretold without the salt."""
-    return np.asarray(mixed(mixed(hashes ^ np.uint64(salt & _WHOLE)) + np.uint64(salt & _WHOLE)))
+def salted(hashes: Hashes, salt: int | Hashes) -> Hashes:
+    """Hashes that cannot be foretold without the salt; salts in an array are broadcast against the hashes."""
+    key = salt if isinstance(salt, np.ndarray) else np.uint64(salt & _WHOLE)
+    return np.asarray(mixed(mixed(hashes ^ key) + key))
+
+
+def single_precision(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Values as they are hashed: in single precision, so that what differs by less is equal, and NaN as one value."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    missing = np.isnan(single)
+    return np.where(missing, _MISSING, single) if missing.any() else single
+
+
+def feature_hashes(X: Any) -> Hashes:
+    """64 bits for each row of features; the same in single and double precision, dense or sparse.
+
+    Examples
+    --------
+    >>> rows = np.array([[0.1, np.nan], [0.2, 3.0]])
+    >>> bool((feature_hashes(rows) == feature_hashes(rows.astype(np.float32))).all())
+    True
+    """
+    if sp.issparse(X):
+        return row_hashes(X.astype(np.float32))  # type: ignore[attr-defined]  # the stubs know the classes only
+    step = max(_COPIED // max(X.shape[1], 1), 1)
+    parts = [row_hashes(single_precision(X[start : start + step])) for start in range(0, max(len(X), 1), step)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def salted_rows(X: Any, salt: int) -> Hashes:
-    """64 bits for each row and salt; the same in single and double precision, dense or sparse.
-
-    Values count in single precision: what differs by less is the same row.
+    """64 bits for each row of features and salt.
 
     Examples
     --------
@@ -69,8 +96,7 @@ def salted_rows(X: Any, salt: int) -> Hashes:
     >>> bool((salted_rows(rows, 7) == salted_rows(sp.csr_array(rows.astype(np.float32)), 7)).all())
     True
     """
-    with np.errstate(over="ignore"):
-        return salted(row_hashes(X.astype(np.float32)), salt)
+    return salted(feature_hashes(X), salt)
 
 
 def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:

@@ -27,7 +27,7 @@ from ..problem.problem import Problem
 from ..reports.text import aligned
 from .choosing import better
 from .fitting import Training
-from .serving import Served, chosen_to_serve, served_decisions, with_salt
+from .serving import Served, chosen_to_serve, with_salt
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Frontier:
     def decided(self, k: int, X: Any, attributes: Any = None) -> NDArray[np.float64]:
         """What the k-th point decides, row by row: as served where rows repeat, else in expectation."""
         if self.salts:
-            return served_decisions(self.classifiers[k], X, attributes, self.salts[k])
+            return self.classifiers[k].predict_hashed(X, attributes=attributes, salt=self.salts[k]).astype(float)
         return self.classifiers[k].positive_probability(X, attributes=attributes)
 
     def table(self) -> list[dict[str, float]]:

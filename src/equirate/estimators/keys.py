@@ -16,11 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
-from .._core.hashing import Hashes, row_hashes
+from .._core.hashing import Hashes, feature_hashes, row_hashes, single_precision
 from ..data.examples import to_numpy
-
-_MISSING = np.float32(-3.4e38)
-"""Stands for NaN, whose bits differ."""
 
 
 def row_keys(X: Any) -> Hashes:
@@ -33,10 +30,9 @@ def row_keys(X: Any) -> Hashes:
     (True, False)
     """
     if sp.issparse(X):
-        matrix: Any = X  # the stubs know the classes, not `issparse`
-        return row_hashes(matrix.astype(np.float32))
+        return feature_hashes(X)
     columns = columns_of_features(X)
-    numbers = [_filled(column) if column.dtype.kind in "biuf" else np.zeros(len(column)) for column in columns]
+    numbers = [single_precision(column) if column.dtype.kind in "biuf" else np.zeros(len(column)) for column in columns]
     keys = row_hashes(np.stack(numbers, axis=1))
     for k, column in enumerate(columns):
         if column.dtype.kind not in "biuf":
@@ -55,13 +51,6 @@ def columns_of_features(X: Any) -> list[NDArray[Any]]:
         return [native[:, k].to_numpy() for k in range(native.shape[1])]
     values = to_numpy(X)
     return [values] if values.ndim == 1 else list(values.reshape(len(values), -1).T)
-
-
-def _filled(column: NDArray[Any]) -> NDArray[np.float32]:
-    """In single precision: what differs by less is the same row."""
-    with np.errstate(over="ignore"):
-        numbers = column.astype(np.float32)
-    return np.where(np.isnan(numbers), _MISSING, numbers)
 
 
 def _text_hashes(column: NDArray[Any], place: int) -> Hashes:

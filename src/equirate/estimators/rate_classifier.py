@@ -471,9 +471,6 @@ class RateClassifier(Judged):
         return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
-        if key is None and isinstance(X, np.ndarray) and np.isnan(X).any():
-            # the bits of NaN differ: it is hashed as a number that nothing else is
-            X = np.where(np.isnan(X), np.float32(-3.4e38), X)
         return hashed_uniform(X, self.salt_, key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import InfeasibleError
-from .._core.hashing import Hashes, mixed, row_hashes, salted, uniform
+from .._core.hashing import Hashes, feature_hashes, salted, uniform
 from .._core.peers import peers
 from .._core.seeds import stream
 from ..data.cells import Cells
@@ -47,28 +47,15 @@ _TIGHTER = 3
 best salt before it missed."""
 _BLOCK = 1 << 22
 """Decisions that are held at once."""
-_MISSING = np.float32(-3.4e38)
-"""Stands for NaN, whose bits differ."""
 
 
 def hashes_of(X: Any) -> Hashes | None:
     """The hash of each row that the hashed output draws by, before the salt; None for what is no table of numbers."""
     if sp.issparse(X):
-        matrix: Any = X  # the stubs know the classes, not `issparse`
-        return row_hashes(matrix.astype(np.float32))
+        return feature_hashes(X)
     if not isinstance(X, np.ndarray) or X.ndim > 2 or X.dtype.kind not in "biuf":
         return None
-    table = X.reshape(len(X), -1)
-    step = max(_BLOCK // max(table.shape[1], 1), 1)
-    parts = [_filled(table[start : start + step]) for start in range(0, len(table), step)]
-    return np.concatenate([row_hashes(part) for part in parts]) if parts else np.zeros(0, dtype=np.uint64)
-
-
-def _filled(X: NDArray[Any]) -> NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        single = X.astype(np.float32)
-    missing = np.isnan(single)
-    return np.where(missing, _MISSING, single) if missing.any() else single
+    return feature_hashes(X.reshape(len(X), -1))
 
 
 def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies: Array | None = None) -> bool:
@@ -136,14 +123,6 @@ class Draws:
         return classifier.pick(decided, uniform(salted(self.hashes, salt))).astype(float)
 
 
-def served_decisions(classifier: Classifier, X: Any, attributes: Any, salt: int) -> Array:
-    """What a classifier decides with a salt, 0 or 1, row by row."""
-    decided, hashes = classifier.members.decide(X, attributes=attributes), hashes_of(X)
-    if classifier.is_deterministic or hashes is None:
-        return decided[:, 0].astype(float)
-    return classifier.pick(decided, uniform(salted(hashes, salt))).astype(float)
-
-
 @dataclass(frozen=True, eq=False)
 class Served:
     """A classifier with the salt that it draws by, and what its decisions come to on the rows that it was chosen on.
@@ -184,7 +163,7 @@ def best_salt(
     sums = []
     for start in range(0, len(salts), step):
         some = salts[start : start + step]
-        member = mixture.drawn(uniform(mixed(mixed(hashes[:, None] ^ some) + some)))  # as `salted` does it
+        member = mixture.drawn(uniform(salted(hashes[:, None], some)))
         sums.append(adder @ np.take_along_axis(picked, member, axis=1).astype(float))
     objective, violation = _values(solution, fixed + np.concatenate(sums, axis=1), margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
