@@ -172,4 +172,5 @@ def hashed_uniform(X: Any, salt: int = 0, key: Any = None) -> Array:
             raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
         return uniform(salted_keys(keys, salt))
     X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
-    return uniform(salted_rows(features(X), salt))
+    numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"  # members have checked them, and may take NaN
+    return uniform(salted_rows(X if numbers else features(X), salt))
