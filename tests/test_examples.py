@@ -57,19 +57,19 @@ def test_the_three_problems_run(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::equirate.NotSolvedWarning")  # so few rows and rounds may not do
+@pytest.mark.filterwarnings("ignore::equirate.NotSolvedWarning")  # so few rows may not do
 def test_the_demonstration_tells_one_story(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas")
     pytest.importorskip("vl_convert")
     demo = runpy.run_path(str(ROOT / "examples" / "demo.py"))
     page = tmp_path / "new" / "report.html"
-    assert demo["main"](["--rows", "6000", "--rounds", "60", "--out", str(page)]) == 0
+    assert demo["main"](["--rows", "6000", "--out", str(page)]) == 0
     shown = capsys.readouterr().out
     assert len(shown.splitlines()) <= 40
     assert max(map(len, shown.splitlines())) <= max(100, len(str(page)) + 3)
     for number in range(1, 8):
         assert f"\n{number}. " in shown
-    assert demo["level_to_train_for"](1000, 1000) == pytest.approx(1 - 2 * 3.57e-5, abs=1e-6)
+    assert demo["level_to_train_for"](2000, 1000) == pytest.approx(1 - 2 * 3.57e-5, abs=1e-6)
     assert str(page) in shown
     assert "For one offer to a man there were 0." in " ".join(shown.split())
     assert "four-fifths" in page.read_text("utf-8")
@@ -84,7 +84,7 @@ def test_the_promise_of_the_demonstration_is_kept_in_nine_of_ten_seeds() -> None
     kept = 0
     for seed in range(10):
         X, X_test, y, y_test, who, who_test = demo["people"](None, seed)
-        clf = demo["kept"](X, y, who, demo["level_to_train_for"](len(y), len(y_test)), 600, seed)
+        clf = demo["kept"](X, y, who, demo["level_to_train_for"](len(y), len(y_test)), seed)
         kept += clf.certify(X_test, y_test, sensitive_features=who_test).verdict == "pass"
     assert kept >= 9
 

@@ -15,8 +15,9 @@ import pytest
 import equirate as eq
 from equirate._core import choices
 from equirate.boosting.libraries import LIBRARIES
+from equirate.certification import methods
 from equirate.data.kinds import KINDS
-from equirate.estimators import confidence, judging, postprocessor, rate_classifier, refitting
+from equirate.estimators import inputs, postprocessor, rate_classifier, refitting
 from equirate.judge.certify import CORRECTIONS, METHODS
 from equirate.language import functions, parity, rates
 from equirate.language.atoms import ATOMS
@@ -113,11 +114,11 @@ def test_no_public_class_name_is_used_twice() -> None:
         (choices.AlgorithmName, ("auto", *eq.algorithms.ALGORITHMS)),
         (choices.CertificateMethod, METHODS),
         (choices.Comparison, parity._COMPARE),
-        (choices.ConfidenceMethod, confidence.METHODS),
+        (choices.ConfidenceMethod, methods.METHODS),
         (choices.Correction, [name for name in CORRECTIONS if name is not None]),
         (choices.Library, LIBRARIES),
         (choices.LossName, LOSSES),
-        (choices.Missing, judging.MISSING),
+        (choices.Missing, inputs.MISSING),
         (choices.OnInterrupt, refitting.ON_INTERRUPT),
         (choices.Output, rate_classifier.OUTPUTS),
         (choices.StepRuleName, STEPS),
@@ -157,10 +158,6 @@ FOREIGN = {
 """Private attributes of other packages for which there is no public way."""
 
 
-SHARED = ("estimators/", "runs/models.py", "runs/exporting.py")
-"""Where modules still share private attributes of the estimators: to be declared in one value instead."""
-
-
 def private_reads(path: str) -> Iterator[str]:
     """Private attributes of other objects that a module reads; a module's own classes may be read anywhere in it."""
     own = {node.name for node in ast.walk(TREES[path]) if isinstance(node, ast.ClassDef)} | {"self", "cls", "super()"}
@@ -177,7 +174,7 @@ def _known(path: str, name: str) -> bool:
 
 
 def test_no_module_reads_private_attributes_of_others() -> None:
-    assert [read for path in TREES if not path.startswith(SHARED) for read in private_reads(path)] == []
+    assert [read for path in TREES for read in private_reads(path)] == []
 
 
 def test_models_import_none_of_their_own_inside_functions() -> None:
@@ -192,6 +189,102 @@ def test_models_import_none_of_their_own_inside_functions() -> None:
         if isinstance(inner, ast.ImportFrom) and (inner.level or inner.module.startswith("equirate"))
     ]
     assert found == []
+
+
+UNTYPED = ("game/", "training/", "selection/", "certification/", "storage/", "estimators/")
+"""Packages that ask what a model or its members can do (`Capabilities`, methods of `Members`), never what they are."""
+
+
+def subclasses(*names: str) -> set[str]:
+    """Names of classes of the library, and of all that derive from them."""
+    classes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    found, before = set(names), 0
+    while before < len(found):
+        before = len(found)
+        found |= {node.name for node in classes if {ast.unparse(base).split("[")[0] for base in node.bases} & found}
+    return found
+
+
+def type_checks(tree: ast.AST, kinds: set[str]) -> Iterator[str]:
+    """Checks of the type of models or members, and attributes of theirs that are asked for by name."""
+    for node in ast.walk(tree):
+        named = {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            checked = node.func.id in ("isinstance", "issubclass") and named & kinds
+            last = ast.unparse(node.args[0]).split(".")[-1] if node.args else ""
+            asked = node.func.id in ("hasattr", "getattr") and last in ("members", "learner", "resolved_model")
+            if checked or asked:
+                yield ast.unparse(node)
+        elif (isinstance(node, ast.Compare) and "type" in named and named & kinds) or (
+            isinstance(node, ast.MatchClass) and ast.unparse(node.cls) in kinds
+        ):
+            yield ast.unparse(node)
+
+
+def test_nobody_asks_for_the_type_of_a_model_or_of_members() -> None:
+    kinds = subclasses("Model", "Learner", "Members")
+    assert {"Linear", "LinearLearner", "SideBySide", "TorchModel"} <= kinds
+    trees = {path: tree for path, tree in TREES.items() if path.startswith(UNTYPED)}
+    found = {path: checks for path, tree in trees.items() if (checks := [*type_checks(tree, kinds)])}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["isinstance(a, (Linear, int))", "type(a) is Linear", "getattr(one.members, 'setting', None)"]
+)
+def test_type_checks_are_found(text: str) -> None:
+    assert [*type_checks(ast.parse(text), {"Linear"})] == [text]
+
+
+# -- sums over processes --------------------------------------------------------------------------
+
+ASKS_FOR_PROCESSES = {"_core/peers.py", "_core/interrupts.py", "data/examples.py", "data/labels.py", "data/cells.py"}
+"""Modules that may ask which processes share the rows here. Others have that from examples and cells (``shared``)."""
+ADDS_UP_LATER = {"data/cells.py", "models/messages.py", "models/design.py", "game/linear_engine.py", "torch/ledger.py"}
+"""Modules that may take sums of one process alone: they add them up over all, together with other sums."""
+
+
+def test_processes_are_asked_for_where_examples_are_made() -> None:
+    named = {path for path, tree in TREES.items() for node in ast.walk(tree) if _is_named(node, "peers")}
+    assert named <= ASKS_FOR_PROCESSES
+
+
+def test_sums_of_one_process_are_taken_only_where_they_are_added_up() -> None:
+    named = {path for path, tree in TREES.items() for node in ast.walk(tree) if _is_named(node, "partial_sums")}
+    assert named == ADDS_UP_LATER
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return name in (getattr(node, "id", None), getattr(node, "attr", None))
+
+
+PROGRAMMES = {"polish_weights", "shrink_weights", "best_index", "best_mixture", "MixtureProgramme"}
+"""What `mixtures` composes into the best mixture, or the best single column."""
+
+
+def test_only_mixtures_compose_the_programmes_over_columns() -> None:
+    found = [
+        f"{path}:{node.lineno} {alias.name}"
+        for path, tree in TREES.items()
+        if not path.startswith("mixtures/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in PROGRAMMES
+    ]
+    assert found == []
+
+
+def test_columns_are_the_one_store_of_candidate_classifiers() -> None:
+    """A class with rates and losses of several classifiers is a `Columns`, or has one."""
+    stores = [
+        f"{path} {node.name}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and {"rates", "losses", "handle"} <= {f.target.id for f in node.body if isinstance(f, ast.AnnAssign)}  # type: ignore[union-attr]
+    ]
+    assert stores == ["mixtures/columns.py Columns"]
 
 
 # -- counting -------------------------------------------------------------------------------------

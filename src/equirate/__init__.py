@@ -27,11 +27,10 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
     from .data.slices import Slice as Slice, attr as attr
     from .estimators.any_report import report as report
     from .estimators.displays import FrontierDisplay as FrontierDisplay, RateDisplay as RateDisplay
-    from .estimators.loading import load as load
+    from .estimators.loading import SKOPS_TRUSTED as SKOPS_TRUSTED, load as load
     from .estimators.postprocessor import RatePostprocessor as RatePostprocessor
     from .estimators.rate_classifier import RateClassifier as RateClassifier
     from .estimators.scoring import scorer as scorer
-    from .estimators.state import SKOPS_TRUSTED as SKOPS_TRUSTED
     from .game import algorithms as algorithms, baselines as baselines
     from .game.classifiers import Classifier as Classifier
     from .game.solution import Solution as Solution, Status as Status
@@ -59,6 +58,7 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         sqrt as sqrt,
         square as square,
     )
+    from .language.class_metrics import macro_f1 as macro_f1, worst as worst, worst_recall as worst_recall
     from .language.metrics import (
         balanced_accuracy as balanced_accuracy,
         cost as cost,
@@ -90,6 +90,8 @@ if _TYPE_CHECKING:  # what type checkers should know of; when the package runs, 
         accuracy as accuracy,
         base_rate as base_rate,
         churn as churn,
+        confusion as confusion,
+        coverage as coverage,
         error_rate as error_rate,
         fn as fn,
         fnr as fnr,
@@ -152,7 +154,7 @@ _NAMES = {
     "RatePostprocessor": "estimators.postprocessor",
     "scorer": "estimators.scoring",
     "load": "estimators.loading",
-    "SKOPS_TRUSTED": "estimators.state",
+    "SKOPS_TRUSTED": "estimators.loading",
     "RateDisplay": "estimators.displays",
     "FrontierDisplay": "estimators.displays",
     "report": "estimators.any_report",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from equirate._core.peers import ALONE, Peers, among, joined, peers
+from equirate._core.peers import ALONE, Peers, all_processes, among, peers
 
 
 def test_alone_everything_is_what_it_was():
@@ -48,13 +48,13 @@ def test_peers_count_inside_of_joined_only():
     two = Two()
     with among(two):
         assert peers() is ALONE
-        with joined() as shared:
+        with all_processes() as shared:
             assert shared is peers() is two
             assert (shared.total(3), shared.places(5)) == (6, (0, 10))
             np.testing.assert_array_equal(shared.total(np.ones(2)), [2, 2])
-            with joined():  # is joined already
+            with all_processes():  # is joined already
                 assert peers() is two
-    with joined():
+    with all_processes():
         assert peers() is ALONE
     assert two.told == ["begin", "end"]
 
@@ -62,7 +62,7 @@ def test_peers_count_inside_of_joined_only():
 def test_errors_are_told_and_explained():
     two = Two()
     for error, raised in ((KeyError("k"), RuntimeError), (ValueError("v"), ValueError)):
-        with pytest.raises(raised) as found, among(two), joined():
+        with pytest.raises(raised) as found, among(two), all_processes():
             raise error
         assert found.value is error or found.value.__cause__ is error
         assert peers() is ALONE

@@ -17,11 +17,12 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import equirate as eq
 from equirate._core import forking
+from equirate._core.peers import peers
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
-from equirate.models.contract import Members
 from equirate.models.oracle import PlugInRule
+from equirate.models.registry import read_members
 
 rng = np.random.default_rng(1)
 N = 1600
@@ -387,12 +388,12 @@ def test_oracles_beside_plug_in_rules_are_saved(make: Any, tmp_path: Path) -> No
     for output in ("hashed", "deterministic", "stochastic"):
         clf.output = again.output = output
         np.testing.assert_array_equal(again.predict(X), clf.predict(X))
-    training, _ = clf._training(X, Y, PEOPLE, None)
+    training, _ = clf._training(peers(), X, Y, PEOPLE, None)
     everything = training.prepared.serve(training.play()[0].members())
     rules = [isinstance(each.classifier, PlugInRule) for each in everything.fitted]
     assert any(rules)
     assert not all(rules)
-    np.testing.assert_array_equal(Members.read(everything.plain(X.shape[1])).decide(X), everything.decide(X))
+    np.testing.assert_array_equal(read_members(everything.plain(X.shape[1])).decide(X), everything.decide(X))
 
 
 def test_settings_of_a_library_are_saved_by_name_and_others_refused(monkeypatch: pytest.MonkeyPatch) -> None:

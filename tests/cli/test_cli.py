@@ -277,7 +277,7 @@ def test_page_certificate_and_file_say_where_they_come_from(people: Path, fitted
     assert said["data"] == hashlib.sha256(people.read_bytes()).hexdigest()
     clf = eq.load(fitted / "model.equirate")
     assert asdict(clf.provenance_) == said
-    from equirate.estimators.provenance import model_digest
+    from equirate.storage.provenance import model_digest
 
     assert model_digest(clf.classifier_) == said["model"]
     if (fitted / "report.html").exists():

@@ -113,7 +113,7 @@ def test_cells_of_many_slices_are_those_of_their_masks(groups: int, dtype: type)
     assert len(sample._masks) <= _MASKS
     table = np.stack([Y == 1, *(slice_.mask(sample.columns) for slice_ in slices)], axis=1)
     rows, of, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
-    np.testing.assert_array_equal(cells.of, of.ravel())
+    np.testing.assert_array_equal(cells.index, of.ravel())
     np.testing.assert_array_equal(cells.totals, counts)
     np.testing.assert_array_equal(np.stack([cells.members[slice_] for slice_ in slices], axis=1), rows[:, 1:])
     some = sample.take(np.arange(0, N, 7))

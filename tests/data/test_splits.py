@@ -36,10 +36,10 @@ def test_every_part_has_its_share_of_every_cell(seed: int, n: int, shares: list[
     assert len(parts) == len(shares)
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(n))
     cells = cells_of(PROBLEM, examples)
-    sizes = np.bincount(cells.of, minlength=len(cells))
+    sizes = np.bincount(cells.index, minlength=len(cells))
     for part, share in zip(parts, shares, strict=True):
         assert (np.diff(part) > 0).all()
-        found = np.bincount(cells.of[part], minlength=len(cells))
+        found = np.bincount(cells.index[part], minlength=len(cells))
         assert (np.abs(found - sizes * share / sum(shares)) < 1 + 1e-9).all()
 
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
 from equirate._core import peers as peers_module
-from equirate._core.peers import joined
+from equirate._core.peers import all_processes
 
 N = 300
 rng = np.random.default_rng(5)
@@ -76,7 +76,7 @@ ONE = {
     other_problem: "the problem must be the same on every process",
     fewer_rounds: "n_rounds must be the same on every process: process 0 has 5, process 1 has 4",
     empty: "has no rows here: every process needs some",
-    third_label: "y must hold 0 and 1|Only binary classification",
+    third_label: "y has 3 classes|Only binary classification",
     numbered_groups: r"the attributes must be the same on every process: process 0 has group \(text\)",
     single_precision: "the kind of X must be the same on every process",
     unequal_lengths: "y|inconsistent numbers of samples",
@@ -209,7 +209,7 @@ def test_a_process_that_does_something_else_is_not_waited_for_for_ever(together)
     def work(rank):
         if rank == 0:
             return eq.solve(eq.minimize(eq.error_rate()), X, Y, n_rounds=5)
-        with joined():
+        with all_processes():
             pass
         threading.Event().wait(8)
         return None

@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
-from equirate.distributed.checkpoints import Folder, packed, unpacked
+from equirate.storage.checkpoints import Folder, packed, unpacked
 
 N = 600
 rng = np.random.default_rng(4)

@@ -87,7 +87,7 @@ def test_parquet_files_and_partitions_without_rows(client, tmp_path):
         (lambda frame: frame, {"label": "z"}, "there is no column 'z'; the columns are 'a'"),
         (lambda frame: frame, {}, "name the label"),
         (lambda frame: frame.assign(b=frame["b"].where(frame.index != 900)), NAMED, "NaN in 1 row of column 'b'"),
-        (lambda frame: frame.assign(y=frame["y"].where(frame.index != 3, "perhaps")), NAMED, "Only binary"),
+        (lambda frame: frame.assign(y=frame["y"].where(frame.index != 3, "perhaps")), NAMED, "for two classes"),
         (lambda frame: frame[frame["a"] > 1e9], NAMED, "has no rows"),
     ],
 )

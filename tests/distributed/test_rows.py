@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import equirate as eq
-from equirate._core.peers import joined
+from equirate._core.peers import ALONE, all_processes
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.data.splits import split_by_cell
@@ -205,9 +205,9 @@ def test_rows_are_split_as_if_they_were_in_one_place(together):
 
         def work(rank):
             part = shards[rank]
-            with joined() as shared:
+            with all_processes() as shared:
                 cells = Cells.of_examples(Examples.of(Y[part], {"group": GROUP[part]}), slices, [])
-                first, total = shared.places(len(cells.of))
+                first, total = shared.places(len(cells.index))
                 assert total == N
                 return cells, [first + rows for rows in split_by_cell(cells, (0.5, 0.3, 0.2), 7)]
 
@@ -223,17 +223,17 @@ def test_rows_are_split_as_if_they_were_in_one_place(together):
             np.testing.assert_array_equal(cells.totals, whole.totals)
             np.testing.assert_array_equal(cells.labels, whole.labels)
             np.testing.assert_array_equal(cells.members[slices[0]], whole.members[slices[0]])
-        np.testing.assert_array_equal(np.concatenate([cells.of for cells, _ in found]), whole.of)
+        np.testing.assert_array_equal(np.concatenate([cells.index for cells, _ in found]), whole.index)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_means_and_spreads_are_those_of_all_rows(together, make):
-    whole = Standard.of(make(X), WEIGHTS)
+    whole = Standard.of(make(X), WEIGHTS, ALONE)
 
     def work(rank):
         part = cut(3, unequal=True)[rank]
-        with joined():
-            return Standard.of(make(X[part]), WEIGHTS[part])
+        with all_processes() as shared:
+            return Standard.of(make(X[part]), WEIGHTS[part], shared)
 
     for standard in raised(together(3, work)):
         np.testing.assert_allclose(standard.mean, whole.mean, rtol=1e-12)

@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,14 @@ def test_result_files_say_when_they_were_measured() -> None:
     assert len(pages) >= 10
     for path in pages:
         assert re.search(r"commit [0-9a-f]{7}", path.read_text("utf-8")), path.name
+
+
+@pytest.mark.parametrize("path", [*DOCS.rglob("*.md"), *(ROOT / "lab").rglob("*.md")], ids=lambda path: path.name)
+def test_headings_skip_no_level(path: Path) -> None:
+    """The site's build refuses a page whose headings jump from the first to the third level."""
+    text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
+    assert all(later <= earlier + 1 for earlier, later in pairwise([0, *levels]))
 
 
 def listed() -> dict[str, list[str]]:

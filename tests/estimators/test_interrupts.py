@@ -16,8 +16,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
 import equirate as eq
-from equirate.estimators import confidence, fitting, promises
+from equirate.certification import folds, holdout, outcome
 from equirate.game.progress import ProgressLine
+from equirate.selection import choice
 
 rng = np.random.default_rng(0)
 N = 600
@@ -140,7 +141,7 @@ def once(real: Any) -> Any:
 
 
 def test_an_interrupt_after_the_play_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting.Training, "outcome", once(fitting.Training.outcome))
+    monkeypatch.setattr(choice, "outcome_of", once(choice.outcome_of))
     clf = classifier()
     with pytest.warns(eq.NotSolvedWarning, match=KEPT), pytest.raises(KeyboardInterrupt):
         clf.fit(X, Y, sensitive_features=PEOPLE)
@@ -187,7 +188,8 @@ def test_what_to_do_after_an_interrupt_is_checked(make: Any) -> None:
 @pytest.fixture
 def cut_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody presses Ctrl-C while the constraints are tested."""
-    monkeypatch.setattr(confidence, "walk", interrupt)
+    for module in (folds, holdout):
+        monkeypatch.setattr(module, "run_sequence", interrupt)
 
 
 @pytest.mark.usefixtures("cut_test")
@@ -199,8 +201,8 @@ def test_an_interrupted_test_certifies_nothing(make: Any, method: str) -> None:
     assert estimator.status_.interrupted
     assert estimator.status_.certified is False
     assert "Certified" not in str(estimator.status_)
-    assert promises.INTERRUPTED in estimator.notes_
-    assert any(promises.INTERRUPTED in str(each.message) for each in said)
+    assert outcome.INTERRUPTED in estimator.notes_
+    assert any(outcome.INTERRUPTED in str(each.message) for each in said)
     assert "ertified" not in str(estimator.report(X, Y, sensitive_features=PEOPLE)).replace("not certified", "")
 
 

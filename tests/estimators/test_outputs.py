@@ -12,9 +12,10 @@ from sklearn.base import clone
 import equirate as eq
 from equirate._core.hashing import salted_keys, salted_rows
 from equirate.data.sample import Sample
-from equirate.estimators.derandomising import derandomised
 from equirate.models.derandomised import Derandomised
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
+from equirate.models.registry import read_members
+from equirate.selection.derandomization import derandomised
 
 rng = np.random.default_rng(8)
 N = 1200
@@ -207,7 +208,7 @@ def test_members_that_do_not_fit_together_are_refused_from_files():
     base = LinearMembers(np.ones((3, 2)))
     good = Derandomised(base, np.array([0.5, 0.5]), np.array([0.0, 1.0]), np.array([0, 1, 0]))
     kind, settings, arrays = good.plain(2)
-    again = Derandomised.read(type(good.plain(2))(kind, settings, arrays))
+    again = read_members(type(good.plain(2))(kind, settings, arrays))
     rows = rng.normal(size=(30, 2))
     np.testing.assert_array_equal(again.decide(rows), good.decide(rows))
     for name, value in (
@@ -220,6 +221,6 @@ def test_members_that_do_not_fit_together_are_refused_from_files():
         ("more", np.ones(2)),
     ):
         with pytest.raises(eq.FileError):
-            Derandomised.read(type(good.plain(2))(kind, settings, {**arrays, name: value}))
+            read_members(type(good.plain(2))(kind, settings, {**arrays, name: value}))
     with pytest.raises(eq.FileError):
-        Derandomised.read(type(good.plain(2))(kind, {**settings, "base": "derandomised"}, arrays))
+        read_members(type(good.plain(2))(kind, {**settings, "base": "derandomised"}, arrays))

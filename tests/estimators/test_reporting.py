@@ -36,11 +36,12 @@ def test_the_baseline_is_the_best_that_training_came_by(clf) -> None:
     assert report.baseline.evaluation.violation > report.last.violation
     assert "Trained for itself" in report.baseline.note
     seen = clf.report()
-    assert seen.baseline.evaluation == clf._evaluations["unconstrained"]["train"]
+    assert seen.baseline.evaluation == clf.outputs_["unconstrained"].evaluations["train"]
     assert not seen.baseline.changes
-    free = clf._outputs["unconstrained"]
+    free = clf.outputs_["unconstrained"].classifier
     objective = [
-        eq.error_rate().evaluate(Y == "yes", p.positive_probability(X.to_numpy())) for p in clf._outputs.values()
+        eq.error_rate().evaluate(Y == "yes", p.classifier.positive_probability(X.to_numpy()))
+        for p in clf.outputs_.values()
     ]
     assert free.is_deterministic
     assert objective[2] < objective[0]  # the mixture; one made deterministic may be lucky on the rows it was made on

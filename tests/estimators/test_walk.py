@@ -14,6 +14,7 @@ from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.problem.problem import Problem
+from equirate.selection import choice
 
 GAME = {"n_rounds": 40, "theta_step": 0.1, "lambda_step": 0.1}
 BUILDERS = ((Problem, "__init__"), (Cells, "of_examples"), (Examples, "of"), (Sample, "arranged"))
@@ -66,6 +67,27 @@ def test_a_fit_walks_once_through_the_data(
     eq.RateClassifier(objective, constraints, random_state=0, **options).fit(X, y, sensitive_features=groups)
     expected = {"Problem": problems, "Cells": 1, "Examples": 1, "Sample": arranged}  # a game plays on rows in order
     assert built == {name: count for name, count in expected.items() if count}
+
+
+@pytest.mark.parametrize("options", [{}, {"confidence_method": "holdout"}], ids=["cross", "holdout"])
+def test_a_certified_fit_tells_the_cells_apart_once_and_derandomises_once(
+    built: Counter[str], monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    X, y, groups = _data()
+    monkeypatch.setattr(choice, "derandomised", _called(choice.derandomised, built))
+    limit = [abs(eq.positive_rate(eq.attr("group") == 1) - eq.positive_rate(eq.attr("group") == 0)) <= 0.3]
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), limit, confidence=0.9, random_state=0, **options)
+    clf.fit(X, y, sensitive_features=groups)
+    assert clf.certification_ is not None
+    assert (built["Cells"], built["Examples"], built["derandomised"]) == (1, 1, 1)
+
+
+def _called(function: Callable[..., Any], built: Counter[str]) -> Callable[..., Any]:
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        built[function.__name__] += 1
+        return function(*args, **kwargs)
+
+    return counted
 
 
 def test_judging_on_data_tells_their_cells_apart_once(built: Counter[str]) -> None:

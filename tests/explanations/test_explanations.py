@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import equirate as eq
 from equirate.explanations import Explanations
 from equirate.game.classifiers import Classifier
 from equirate.models.contributions import Contributions
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(800, 4))
@@ -40,7 +41,7 @@ def fitted(given: Any = X, **options: Any) -> Any:
 def mixture(output: str) -> Any:
     """A fitted classifier that mixes two members, whatever the fit came to."""
     clf = fitted(output=output)
-    clf._outputs["stochastic"] = Classifier(TWO, np.array([0.3, 0.7]))
+    clf.outputs_["stochastic"] = replace(clf.outputs_["stochastic"], classifier=Classifier(TWO, np.array([0.3, 0.7])))
     return clf
 
 
@@ -84,7 +85,7 @@ def test_a_key_draws_as_in_predict(clf: Any) -> None:
 
 def test_what_the_constraints_changed(clf: Any) -> None:
     found = clf.explain(X)
-    free = clf._outputs["unconstrained"].positive_probability(X)
+    free = clf.outputs_["unconstrained"].classifier.positive_probability(X)
     assert (found.unconstrained == free).all()
     assert (found.changed == (np.where(free >= 0.5, "yes", "no") != clf.predict(X))).all()
     assert found.changed.any()

@@ -13,7 +13,7 @@ import pytest
 
 import equirate as eq
 from equirate.game.classifiers import Classifier, hashed_uniform
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 VECTORS = json.loads((DOCS / "hashed-draw.json").read_text("utf-8"))

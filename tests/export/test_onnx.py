@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from equirate.export.checking import check, run
 from equirate.export.members import of_members
 from equirate.export.model import Export
 from equirate.game.classifiers import Classifier
-from equirate.models.contract import Members
 from equirate.models.derandomised import Derandomised
 from equirate.models.finite import FiniteMembers
 from equirate.models.forest_members import ForestMembers
 from equirate.models.forests import Boosted, Forest
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
+from equirate.models.members import Members
 from equirate.models.plug_in import PlugInMembers
 from equirate.models.posterior import Posterior, Signatures
 from equirate.models.side_by_side import SideBySide
@@ -66,7 +67,7 @@ def random_forest(rng: np.random.Generator, trees: int = 40, scores: int = 1, si
                 width=WIDTH,
             )
         )
-    return Forest.joined(parts, [np.array([k % scores], np.int32) for k in range(trees)])
+    return Forest.concatenate(parts, [np.array([k % scores], np.int32) for k in range(trees)])
 
 
 def linear(rng: np.random.Generator, dtype: Any = np.float64, members: int = 3) -> LinearMembers:
@@ -174,7 +175,7 @@ def test_a_code_with_a_fraction_is_its_whole_number() -> None:
 
 def test_a_tree_of_one_leaf_and_no_trees() -> None:
     rng = np.random.default_rng(6)
-    stump = Forest.joined([random_forest(rng, 3), Forest.constant([0.3], WIDTH)], [np.zeros(1, np.int32)] * 2)
+    stump = Forest.concatenate([random_forest(rng, 3), Forest.constant([0.3], WIDTH)], [np.zeros(1, np.int32)] * 2)
     leaf = Forest.constant([0.0], WIDTH)
     one = np.zeros(1, np.int32)
     alone = Forest(
@@ -188,7 +189,7 @@ def test_a_tree_of_one_leaf_and_no_trees() -> None:
         }
         | {"default_left": np.zeros(1, np.uint8), "category": one - 1, "roots": one, "column": one}
     )
-    whole = Forest.joined([stump, alone, Forest.constant([-0.5], WIDTH)])
+    whole = Forest.concatenate([stump, alone, Forest.constant([-0.5], WIDTH)])
     members = ForestMembers(whole, np.full(3, -1), np.arange(3), np.zeros(3))
     X = rng.normal(size=(50, WIDTH))
     assert (run(export_of(members).content(), {"X": X})[1] == members.decide(X)).all()
@@ -271,7 +272,9 @@ QUICK = {"n_rounds": 50, "random_state": 0}
 def test_to_onnx_of_a_classifier(tmp_path: Path, output: str) -> None:
     clf = eq.RateClassifier(*PROBLEM, output=output, **QUICK).fit(X, Y, sensitive_features=PEOPLE)
     two = LinearMembers(np.array([[1.0, 0.9], [0.1, -0.1], [0.0, 0.2], [-0.3, -0.5]]))
-    clf._outputs["stochastic"] = Classifier(two, np.array([0.4, 0.6]))  # a mixture, whatever the fit came to
+    clf.outputs_["stochastic"] = replace(
+        clf.outputs_["stochastic"], classifier=Classifier(two, np.array([0.4, 0.6]))
+    )  # a mixture, whatever the fit came to
     clf.to_onnx(tmp_path / "model.onnx", X)
     opened = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
     names = [each.name for each in opened.get_outputs()]

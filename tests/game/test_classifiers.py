@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import equirate as eq
 from equirate.game.classifiers import Classifier, hashed_uniform
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 
 
 def mixture(seed=0, count=3, features=4):

@@ -119,7 +119,6 @@ def test_exact_answers_prove_the_optimum(seed):
     broken = eq.solve(hard, score, y, attributes={"g": g}, model=Thresholds(GivenScores(), (A, B)))
     assert broken.status.violation == pytest.approx(least, abs=2e-4)
     assert broken.status.conflict_over == EVERYTHING
-    assert least - 2e-4 <= broken.course.violation_bound <= least + 1e-7
 
 
 def test_answers_on_other_rows_prove_nothing():
@@ -462,7 +461,7 @@ def test_what_belongs_to_a_game_is_refused_by_name():
     X, y, attributes = noisy()
     solution = eq.solve(PARITY, X, y, attributes=attributes)
     assert solution.algorithm.name == "column_generation"
-    for wanted in (solution.uniform, solution.average, lambda: solution.record, lambda: solution.rules):
+    for wanted in (solution.uniform, solution.average, lambda: solution.record):
         with pytest.raises(eq.AlgorithmError, match=r'column_generation plays none.*algorithm="surrogate" or "oracle"'):
             wanted()
     with pytest.raises(eq.AlgorithmError, match="a configuration belongs to a game"):

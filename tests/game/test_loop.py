@@ -8,13 +8,13 @@ import pytest
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
-from equirate.estimators.choosing import LevelPlateaus
 from equirate.game import algorithms
 from equirate.game.loop import Game, Players, Rules, play
 from equirate.game.record import Record
+from equirate.game.stopping import LevelPlateaus
 from equirate.mixtures import values
 from equirate.models import Finite, Linear
-from equirate.models.contract import Rows
+from equirate.models.rows import Rows
 from equirate.players.model import Respond
 from equirate.players.multipliers import Ascent
 from equirate.players.slack import BestSlack, atom_weights, slack_gradient

@@ -9,7 +9,7 @@ from equirate.game.linear_engine import LinearEngine
 from equirate.game.refining import refine
 from equirate.mixtures import Source
 from equirate.models import Linear
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 

@@ -7,6 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
 from equirate.game.algorithms import Algorithm
+from equirate.game.solution_status import dual_bound, list_bound
 from equirate.models import Linear, PlugIn
 from equirate.players.multipliers import SwapRegret
 from equirate.players.slack import BestSlack
@@ -364,8 +365,8 @@ def test_no_dual_bound_if_the_objectives_multiplier_moves():
     X, y, attributes, decided = finite()
     swap = Algorithm("swap", BestSlack(), SwapRegret(), eq.algorithms.oracle.model)
     solution = eq.solve(PROBLEM_SMOOTH, X, y, attributes=attributes, algorithm=swap, model=list(decided.T), n_rounds=20)
-    assert solution._dual_bound() is None
-    assert solution._list_bound() is not None
+    assert dual_bound(solution) is None
+    assert list_bound(solution) is not None
 
 
 def test_no_bound_without_feasibility_or_with_a_black_box():

@@ -15,7 +15,7 @@ from equirate.game.algorithms import Algorithm, surrogate
 from equirate.game.options import Options
 from equirate.game.theory import lipschitz, residual_bounds, row_ranges, theory_lambda, theory_radius, theory_theta
 from equirate.models import Asked, Batch, Linear
-from equirate.models.contract import Pace
+from equirate.models.capabilities import Pace
 from equirate.players import slack
 from equirate.players.multipliers import Ascent
 from equirate.players.steps import Adam, InverseRoot, Plain
@@ -68,7 +68,7 @@ def spoilt(value, shape=(200, 3)):
         ({"X": np.zeros(200)}, "two-dimensional"),
         ({"X": np.full((200, 1), "a")}, "X must hold numbers"),
         ({"y": np.ones(200)}, "one class only"),
-        ({"y": np.arange(200) % 3}, "y must hold 0 and 1"),
+        ({"y": np.arange(200) / 3}, "y must hold 0 and 1"),
         ({"y": np.where(np.arange(200) % 2, "yes", "no")}, "y must hold 0 and 1"),
         ({"y": np.append(np.arange(199) % 2, np.nan)}, "y has 1 missing value"),
         ({"y": []}, "y is empty"),
@@ -381,13 +381,13 @@ def test_configurations_are_what_was_run():
     assert len(solution.configurations) == 16
     assert solution.configurations[0] == {"theta_step": 0.1, "lambda_step": 0.3, "level": 0, "seed": 7}
     assert solution.configurations[-1] == {"theta_step": 0.2, "lambda_step": 0.4, "level": 1, "seed": 8}
-    rules = solution.rules
+    rules = solution.play.rules
     for c, setting in enumerate(solution.configurations):
         assert rules.theta_rate[c] == setting["theta_step"]
         assert rules.lambda_rate[c] == setting["lambda_step"]
         assert rules.slack_rate[c] == 0.9
         assert rules.levels[:, c].tolist() == [[0.0, 0.05][setting["level"]]]
-    np.testing.assert_array_equal(solve(theta_step=0.1, lambda_step=(0.3, 0.4)).rules.slack_rate, [0.3, 0.4])
+    np.testing.assert_array_equal(solve(theta_step=0.1, lambda_step=(0.3, 0.4)).play.rules.slack_rate, [0.3, 0.4])
 
 
 def test_steps_that_nobody_takes_are_no_configurations():

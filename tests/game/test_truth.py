@@ -13,6 +13,7 @@ import pytest
 from scipy.optimize import linprog, minimize as scipy_minimize
 
 import equirate as eq
+from equirate.game.solution_status import dual_bound
 from equirate.players.multipliers import OuterAscent
 
 rng = np.random.default_rng(7)
@@ -273,8 +274,8 @@ def test_column_generation_finds_that_constraints_cannot_be_met():
 @pytest.mark.parametrize("name", ["g_mean", "kld", "affine", "kld constraint"])
 def test_the_dual_bound_is_below_the_optimum(name):
     solution = run(name, "oracle", 400)
-    assert solution._dual_bound() <= optimum(name) + 1e-7
-    assert solution._dual_bound() >= optimum(name) - 0.1
+    assert dual_bound(solution) <= optimum(name) + 1e-7
+    assert dual_bound(solution) >= optimum(name) - 0.1
 
 
 @pytest.mark.parametrize("name", ["q_mean", "h_mean", "square", "worst group"])
@@ -282,7 +283,7 @@ def test_theory_steps_give_the_guarantee_without_constraints(name):
     for rounds in (100, 400, 1600):
         solution = run(name, "oracle", rounds, radius="theory", lambda_step="theory")
         gap, _ = gaps(name, solution, [rounds])
-        step, radius = solution.rules.lambda_rate[0], solution.algorithm.multipliers.radius
+        step, radius = solution.play.rules.lambda_rate[0], solution.algorithm.multipliers.radius
         bound = radius**2 / step / rounds  # kappa B sqrt(2 / T), since the step is kappa / (B sqrt(2 T))
         assert gap[0] <= bound
 
@@ -291,7 +292,7 @@ def test_theory_steps_give_the_guarantee_with_constraints():
     name, rounds = "affine", 1600
     solution = run(name, "oracle", rounds, radius="theory", lambda_step="theory", margin=0.05)
     gap, violation = gaps(name, solution, [rounds])
-    step, radius = solution.rules.lambda_rate[0], solution.algorithm.multipliers.radius
+    step, radius = solution.play.rules.lambda_rate[0], solution.algorithm.multipliers.radius
     bound = radius**2 / step / rounds
     assert gap[0] <= bound
     assert violation[0] <= 2 * bound / radius

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 import equirate as eq
+from equirate._core.peers import ALONE
 from equirate.data.examples import Examples
 from equirate.judge.estimates import Bounds, CellSample, estimate
 from equirate.judge.spread import clusters_of
@@ -128,8 +129,8 @@ def test_every_row_its_own_cluster_is_no_cluster() -> None:
 
 
 def test_clusters_that_cannot_be_are_refused() -> None:
-    assert clusters_of(None, 3) is None
-    assert clusters_of(["b", "a", "b"], 3).tolist() == [1, 0, 1]
+    assert clusters_of(None, 3, ALONE) is None
+    assert clusters_of(["b", "a", "b"], 3, ALONE).tolist() == [1, 0, 1]
     for values, message in (
         (["a", "b"], "clusters has 2 values"),
         (["a", None, "b"], "clusters has 1 missing values"),
@@ -137,7 +138,7 @@ def test_clusters_that_cannot_be_are_refused() -> None:
         ([[1, 2], [1, 2], [1, 2]], "one-dimensional"),
     ):
         with pytest.raises(eq.DataError, match=message):
-            clusters_of(values, 3)
+            clusters_of(values, 3, ALONE)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -147,7 +148,7 @@ def test_cells_that_a_constraint_does_not_tell_apart_are_put_together(clustered:
     n = 3000
     group, labels, predictions = rng.integers(0, 60, n), rng.integers(0, 2, n), rng.random(n)
     weights = rng.uniform(0.5, 2, n) if weighted else None
-    clusters = clusters_of(rng.integers(0, 200, n), n) if clustered else None
+    clusters = clusters_of(rng.integers(0, 200, n), n, ALONE) if clustered else None
     examples = Examples.of(labels, {"g": group, "old": rng.integers(0, 2, n)}, weights)
     many = [eq.tpr(eq.attr("g") == k) for k in range(60)]
     one = many[0]

@@ -5,13 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import equirate as eq
 from equirate.data.examples import Examples
-from equirate.mixtures import MOST_RATIOS, Search, polish_weights, shrink_weights, values
+from equirate.game.solution import PROGRAMMES
+from equirate.mixtures import Search, polish_weights, shrink_weights, values
 from equirate.mixtures.branching import whole
 from equirate.mixtures.programme import Box, MixtureProgramme
+from equirate.mixtures.tightening import tighten
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 
@@ -133,17 +135,97 @@ def test_a_time_limit_ends_the_search(monkeypatch):
     assert short.bound < long.bound
 
 
-def test_more_ratios_than_are_searched_have_the_bound_of_the_relaxation():
+def test_more_ratios_than_are_searched_have_the_bound_of_the_relaxation(monkeypatch):
+    monkeypatch.setattr("equirate.mixtures.branching.MOST_RATIOS", 5)
     four = [eq.precision(a & b) for a in (G, ~G) for b in (H, ~H)]
     problem = eq.Problem(eq.maximize(eq.f1()), [part >= eq.precision() - 0.1 for part in four])
     case = Case(problem, 1, 30, n=400)
     columns = MixtureProgramme(case.table, case.rows, [], np.full(30, 1 / 30))
-    assert len(columns.ratios) == 6 > MOST_RATIOS
+    assert len(columns.ratios) == 6
     result = case.polished(Search())
     objective, violation = (float(part[0]) for part in case.value(result.weights))
     tried, broken = case.value(np.random.default_rng(0).dirichlet(np.full(30, 0.1), 20_000).T)
     assert violation <= 1e-6
     assert result.bound <= objective <= tried[broken <= 0].min() + 1e-6
+
+
+def mean_f1(groups, count=60, seed=0):
+    """Mean F1 of many slices over columns that predict each slice more or less often."""
+    rng = np.random.default_rng(seed)
+    y, g = np.tile([0, 0, 1], 10 * groups), np.repeat(np.arange(groups), 30)
+    score = rng.normal(size=len(y)) + 1.2 * y
+    decided = score[:, None] + 0.3 * rng.normal(size=(groups, count))[g] + rng.normal(size=count) > 0.5
+    examples = Examples.of(y, {"g": g})
+    problem = eq.Problem(eq.maximize(sum(eq.f1(eq.attr("g") == k) for k in range(groups)) / groups))
+    case = Case.__new__(Case)
+    case.table = make_table(canonicalize(problem.expanded(examples)), examples)
+    case.use(decided)
+    return case
+
+
+@pytest.mark.parametrize("groups", [6, 10, 16])
+def test_the_mean_f1_of_many_slices_is_proven_within_the_programmes_of_a_fit(groups):
+    case = mean_f1(groups)
+    result = case.polished(Search(gap=1e-3, programmes=PROGRAMMES))
+    objective = float(case.value(result.weights)[0][0])
+    assert objective - result.bound <= 1e-3
+    tried, _ = case.value(np.random.default_rng(1).dirichlet(np.full(case.count, 0.05), 5000).T)
+    assert result.bound <= objective <= tried.min() + 1e-3
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("groups", [5, 9])
+def test_many_ratios_of_few_columns_have_the_optimum_of_a_fine_grid(groups, seed):
+    case = mean_f1(groups, count=3, seed=seed)
+    result = case.polished(FINE)
+    best = float(case.value(GRIDS[3])[0].min())
+    objective = float(case.value(result.weights)[0][0])
+    assert objective <= best + 1e-4
+    assert objective - 1e-4 <= result.bound <= best + 1e-7
+
+
+# -- tightening ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["two in constraints", "two in the objective", "three", "four beside a convex limit"])
+@given(st.integers(0, 10**6), st.floats(0.0, 1.0))
+@settings(max_examples=15, deadline=None)
+def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, seed, share):
+    case = Case(PROBLEMS[name], seed, 3)
+    columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
+    root = whole(columns)
+    objective, violation = case.value(GRIDS[3])
+    below = np.stack([ratio.denominator @ GRIDS[3] for ratio in columns.ratios])
+    kept = (violation <= 0) & (below >= root.d_lo[:, None]).all(0)
+    assume(kept.any())
+    cutoff = float(np.quantile(objective[kept], share))
+    columns.aim_at_objective(0.0)
+    columns.inside(root)
+    columns.below(cutoff, violation=False)
+    box = tighten(columns, root, lambda: False)
+    better = kept & (objective <= cutoff)
+    d = below[:, better]
+    z = np.stack([ratio.numerator @ GRIDS[3] for ratio in columns.ratios])[:, better] / d
+    for lo, hi, values_ in ((box.d_lo, box.d_hi, d), (box.z_lo, box.z_hi, z)):
+        assert (lo[:, None] <= values_ + 1e-7).all()
+        assert (values_ <= hi[:, None] + 1e-7).all()
+    assert box.side_lost(root) >= 0
+
+
+def test_tightening_finds_that_nothing_is_below_the_cutoff():
+    case = Case(PROBLEMS["two in the objective"], 0, 3)
+    columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
+    columns.aim_at_objective(0.0)
+    columns.inside(whole(columns))
+    columns.below(-10.0, violation=False)
+    assert tighten(columns, whole(columns), lambda: False) is None
+
+
+def test_a_search_that_is_over_leaves_the_box_as_it_is():
+    case = Case(PROBLEMS["three"], 0, 4)
+    columns = MixtureProgramme(case.table, case.rows, [], np.full(4, 1 / 4))
+    root = whole(columns)
+    assert tighten(columns, root, lambda: True).side_lost(root) == 0
 
 
 def test_plus_and_minus_a_ratio_are_one():

@@ -8,7 +8,7 @@ from equirate import attr
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.models.cell_rows import CellRows
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 
 KINDS = ["dense", "weighted", "sparse", "many cells", "single precision"]
 
@@ -52,7 +52,7 @@ def test_sums_of_a_pass_are_those_of_all_rows(kind):
         np.testing.assert_allclose(found.linear, total(z), rtol=1e-4, atol=1e-3)
         np.testing.assert_allclose(found.slope, total(p[:, None] * Z), rtol=1e-4, atol=2e-3)
     np.testing.assert_allclose(rows.first, cells.adder @ Z, rtol=1e-4, atol=1e-3)
-    second = np.stack([(Z * (cells.weights * (cells.of == c))[:, None]).T @ Z for c in range(len(cells))])
+    second = np.stack([(Z * (cells.weights * (cells.index == c))[:, None]).T @ Z for c in range(len(cells))])
     if rows.diagonal:
         second = np.diagonal(second, axis1=1, axis2=2)
     np.testing.assert_allclose(rows.moments, second, rtol=1e-4, atol=2e-3)

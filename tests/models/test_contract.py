@@ -11,8 +11,9 @@ from sklearn.tree import DecisionTreeRegressor
 import equirate as eq
 from equirate.data.sample import Sample
 from equirate.models import Asked, Batch, Learner, Linear, Members, Model, Rows, Seen
+from equirate.models.capabilities import Capabilities
 from equirate.models.design import linear_scores
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 from equirate.players.multipliers import MultiplierPlayer, Multipliers
 from equirate.players.surrogates import SURROGATES
 
@@ -177,8 +178,8 @@ class Made(Model):
     make: object
 
     @property
-    def can_descend(self):
-        return True
+    def capabilities(self):
+        return Capabilities(descends=True)
 
     def bind(self, rows: Rows, count, step, seeds):
         return self.make(rows, count, step, seeds)

@@ -11,13 +11,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
-from equirate.models.contract import Members
 from equirate.models.contributions import node_means, tree_contributions
 from equirate.models.derandomised import Derandomised
 from equirate.models.finite import FiniteMembers
 from equirate.models.forest_members import ForestMembers
 from equirate.models.forests import Forest, as_boosted
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
+from equirate.models.members import Members
 from equirate.models.plug_in import PlugInMembers
 from equirate.models.posterior import Posterior, Signatures
 from equirate.models.side_by_side import SideBySide
@@ -50,7 +50,7 @@ def rules(groups: bool) -> PlugInMembers:
 
 def members() -> dict[str, tuple[Members, Any]]:
     trees = ForestMembers(
-        Forest.joined([forest(), forest()]), np.array([-1, 0]), np.array([1, 0]), np.array([0.2, -0.1])
+        Forest.concatenate([forest(), forest()]), np.array([-1, 0]), np.array([1, 0]), np.array([0.2, -0.1])
     )
     linear = LinearMembers(rng.normal(size=(4, 3)).astype(np.float32))
     single = Derandomised(linear, np.full(3, 1 / 3), np.array([-0.2, 0.3]), np.array([2, 0, 1]))

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 import equirate as eq
 from equirate._core import kernels, threads
+from equirate._core.peers import ALONE
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.models import design as designs
-from equirate.models.contract import Asked
 from equirate.models.design import Design, Standard
+from equirate.models.messages import Asked
 
 Array = NDArray[np.float64]
 rng = np.random.default_rng(0)
@@ -66,8 +67,8 @@ def by_definition(X: Any, cells: Cells, trained: Cells, W: Array, up: Array, dow
     scores = rows.astype(float) @ W[:-1] + W[-1]
     sums, slope = np.zeros((len(cells), W.shape[1])), np.zeros_like(W)
     for i, s in enumerate(scores):
-        sums[cells.of[i]] += cells.weights[i] * (s > 0)
-        g = trained.weights[i] * (up[trained.of[i]] * (s > -1) + down[trained.of[i]] * (s < 1))
+        sums[cells.index[i]] += cells.weights[i] * (s > 0)
+        g = trained.weights[i] * (up[trained.index[i]] * (s > -1) + down[trained.index[i]] * (s < 1))
         slope[:-1] += rows[i][:, None].astype(float) * g
         slope[-1] += g
     return sums, slope
@@ -241,7 +242,7 @@ def drawn(n: int = 300, d: int = 5, seed: int = 0) -> Array:
 
 
 def measured(X: Any, weights: Array | None = None) -> Standard:
-    return Standard.of(X, np.ones(X.shape[0]) if weights is None else weights)
+    return Standard.of(X, np.ones(X.shape[0]) if weights is None else weights, ALONE)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0, 1e4], ids=lambda shift: f"shift {shift:g}")
@@ -484,6 +485,6 @@ def test_features_may_be_stored_in_any_way(kind: str, tmp_path: Any) -> None:
 def test_features_too_small_to_square_are_refused_by_name(form, size):
     X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1.0, size]
     with pytest.raises(eq.DataError, match=r"column 2 of X has values of at most .*MaxAbsScaler"):
-        Standard.of(form(X), np.ones(50))
+        Standard.of(form(X), np.ones(50), ALONE)
     X[:, 2] = size  # a constant is a constant, however small
-    assert Standard.of(form(X), np.ones(50)).spread[2] == np.inf
+    assert Standard.of(form(X), np.ones(50), ALONE).spread[2] == np.inf

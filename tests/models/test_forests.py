@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 import equirate as eq
 from equirate._core import kernels
 from equirate.boosting import extreme, light
-from equirate.models.contract import Members
 from equirate.models.forest_members import ForestMembers
 from equirate.models.forests import Boosted, Forest, as_boosted
+from equirate.models.registry import read_members
 
 rng = np.random.default_rng(0)
 N = 900
@@ -79,9 +79,9 @@ def test_compiled_and_plain_passes_agree(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_equal(*found)
 
 
-def test_joined_forests_score_side_by_side_and_means_are_means() -> None:
+def test_concatenated_forests_score_side_by_side_and_means_are_means() -> None:
     one, other = (light.forest_of(lightgbm_booster(seed=k, num_leaves=5 + k), 4) for k in (0, 9))
-    both = Forest.joined([one, other]).scores(NEW)
+    both = Forest.concatenate([one, other]).scores(NEW)
     np.testing.assert_array_equal(both, np.hstack([one.scores(NEW), other.scores(NEW)]))
     mean = Boosted.mean([Boosted(one), Boosted(other)])
     np.testing.assert_allclose(mean.decision_function(NEW), both.mean(axis=1), atol=1e-12)
@@ -101,7 +101,7 @@ def test_prefixes_are_scored_in_one_pass(chosen: list[tuple[int, int]]) -> None:
     assert len(members.forest.roots) == 12 + sum(longest.values())  # every tree is there once
     some = members.take([len(chosen) - 1, 0])
     np.testing.assert_allclose(some.scores(NEW), members.scores(NEW)[:, [-1, 0]], atol=1e-12)
-    back = Members.read(members.plain(4))
+    back = read_members(members.plain(4))
     np.testing.assert_array_equal(back.decide(NEW), members.decide(NEW))
 
 
@@ -161,9 +161,9 @@ def test_forged_forests_are_refused(change: dict[str, Any]) -> None:
 def test_forged_members_are_refused(change: dict[str, Any], says: str) -> None:
     forest = Forest.read(arrays(), 1, single=False)
     written = ForestMembers(forest, np.array([-1]), np.array([0]), np.zeros(1)).plain(1)
-    assert Members.read(written).decide(np.array([[0.0], [1.0]])).tolist() == [[False], [True]]
+    assert read_members(written).decide(np.array([[0.0], [1.0]])).tolist() == [[False], [True]]
     with pytest.raises(eq.FileError, match=says):
-        Members.read(written._replace(arrays={**written.arrays, **change}))
+        read_members(written._replace(arrays={**written.arrays, **change}))
 
 
 def test_small_batches_use_the_compiled_pass_and_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,10 +61,7 @@ def test_a_step_for_other_costs_begins_at_the_known_direction_with_the_least_los
 def test_a_part_that_is_left_out_changes_nothing():
     X, y, cells = problem()
     part = np.arange(len(y)) % 3 == 0
-    fine = Cells(
-        (cells.of * 2 + part).astype(np.int32), cells.weights,
-        np.bincount(cells.of * 2 + part, minlength=4).astype(float), np.repeat(cells.labels, 2), {}, {},
-    )  # fmt: skip
+    fine = cells.by_part(part, 2)
     rows, alone = CellRows(X, fine), CellRows(X[~part], Cells.of_examples(Examples.of(y[~part], None), [], []))
     rows.mean, rows.scale = alone.mean, alone.scale  # the same coordinates
     rows.X = rows._dense(X)
@@ -128,10 +125,10 @@ def test_costs_are_weights(kind, monkeypatch):
     rows = CellRows(X, cells)
     costs = np.where(cells.labels == 1, -1.0, 1.0) * rng.uniform(0.2, 3, len(cells))
     found = fitted(rows, costs)
-    size = np.abs(costs)[cells.of] * cells.weights
+    size = np.abs(costs)[cells.index] * cells.weights
     size *= cells.weights.sum() / size.sum()
     theirs = LogisticRegression(C=1.0, tol=1e-8, max_iter=1000)
-    theirs.fit(standard(rows, X), costs[cells.of] < 0, sample_weight=size)
+    theirs.fit(standard(rows, X), costs[cells.index] < 0, sample_weight=size)
     np.testing.assert_allclose(found[:-1], theirs.coef_[0], atol=5e-3)
     assert found[-1] == pytest.approx(theirs.intercept_[0], abs=5e-3)
 

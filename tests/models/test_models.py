@@ -18,8 +18,10 @@ from equirate.game.column_generation import FIRST
 from equirate.game.linear_engine import LinearEngine
 from equirate.mixtures import Source
 from equirate.models import Finite, Linear, Oracle, PlugIn, make_model
-from equirate.models.contract import Asked, Rows
-from equirate.models.linear import LinearMembers, best_threshold
+from equirate.models.linear import best_threshold
+from equirate.models.linear_members import LinearMembers
+from equirate.models.messages import Asked
+from equirate.models.rows import Rows
 from equirate.players.steps import ADAM
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import equirate as eq
-from equirate.models.contract import Members, Written
 from equirate.models.forest_members import ForestMembers
 from equirate.models.forests import Forest
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
+from equirate.models.members import Members, Written
+from equirate.models.registry import read_members
 from equirate.models.side_by_side import SideBySide
 
 X = np.linspace(-2, 2, 18).reshape(9, 2)
@@ -21,7 +22,7 @@ X = np.linspace(-2, 2, 18).reshape(9, 2)
 
 def linear(count: int, features: int = 2) -> Members:
     coefficients = np.random.default_rng(0).normal(size=(features + 1, count))
-    return Members.read(Written("linear", {"intercept": True}, {"coefficients": coefficients}))
+    return read_members(Written("linear", {"intercept": True}, {"coefficients": coefficients}))
 
 
 def constants(*offsets: float) -> Members:
@@ -44,7 +45,7 @@ def test_they_decide_as_their_parts_do_and_are_read_back(indices: list[int]) -> 
     np.testing.assert_array_equal(some.decide(X), whole[:, indices] > 0)
     assert sum(map(len, some.parts)) == len(set(indices))
     written = some.plain(2)
-    back = Members.read(Written(written.kind, json.loads(json.dumps(written.settings)), written.arrays))
+    back = read_members(Written(written.kind, json.loads(json.dumps(written.settings)), written.arrays))
     np.testing.assert_array_equal(back.scores(X), some.scores(X))
 
 
@@ -70,7 +71,7 @@ def test_they_decide_as_their_parts_do_and_are_read_back(indices: list[int]) -> 
 def test_forged_ones_are_refused(settings: dict[str, Any], arrays: dict[str, Any], says: str) -> None:
     kind, known, numbers = mixed().plain(2)
     with pytest.raises(eq.FileError, match=says):
-        Members.read(Written(kind, {**known, **settings}, {**numbers, **arrays}))
+        read_members(Written(kind, {**known, **settings}, {**numbers, **arrays}))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7))

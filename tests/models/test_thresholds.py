@@ -10,7 +10,9 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
 from equirate.data.slices import EVERYBODY, Slice
-from equirate.models.contract import Asked, Learner, Rows
+from equirate.models.contract import Learner
+from equirate.models.messages import Asked
+from equirate.models.rows import Rows
 from equirate.models.thresholds import ThresholdMembers, Thresholds, membership
 from equirate.players.steps import Plain
 from equirate.problem.canonical import canonicalize

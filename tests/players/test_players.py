@@ -12,7 +12,7 @@ from scipy.optimize import minimize as scipy_minimize
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.theory import damped_steps
-from equirate.models.contract import Pace
+from equirate.models.capabilities import Pace
 from equirate.players.multipliers import (
     Ascent,
     Following,

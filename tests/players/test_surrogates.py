@@ -8,8 +8,9 @@ from hypothesis.extra.numpy import arrays
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.data.sample import Sample
-from equirate.models.contract import Asked, Batch, Rows
 from equirate.models.linear import Linear
+from equirate.models.messages import Asked
+from equirate.models.rows import Batch, Rows
 from equirate.players.losses import LOSSES, loss_values, signs
 from equirate.players.model import Descend
 from equirate.players.steps import Plain

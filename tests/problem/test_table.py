@@ -186,12 +186,12 @@ def test_thousands_of_overlapping_slices():
 def test_cells_share_label_slices_and_baselines():
     cells = Cells.of_examples(EXAMPLES, [A, YOUNG], ["old"])
     assert len(cells) <= 16
-    np.testing.assert_array_equal(cells.labels[cells.of], Y)
-    np.testing.assert_array_equal(cells.members[A][cells.of], COLUMNS["group"] == "a")
-    np.testing.assert_array_equal(cells.baselines["old"][cells.of], COLUMNS["old"])
-    np.testing.assert_allclose(cells.totals, np.bincount(cells.of, WEIGHT))
+    np.testing.assert_array_equal(cells.labels[cells.index], Y)
+    np.testing.assert_array_equal(cells.members[A][cells.index], COLUMNS["group"] == "a")
+    np.testing.assert_array_equal(cells.baselines["old"][cells.index], COLUMNS["old"])
+    np.testing.assert_allclose(cells.totals, np.bincount(cells.index, WEIGHT))
     values = rng.normal(size=(N, 2))
-    by_hand = np.stack([np.bincount(cells.of, WEIGHT * values[:, c]) for c in range(2)], axis=1)
+    by_hand = np.stack([np.bincount(cells.index, WEIGHT * values[:, c]) for c in range(2)], axis=1)
     np.testing.assert_allclose(cells.sums(values), by_hand)
     k = rng.normal(size=(len(cells), 2))
     np.testing.assert_allclose((cells.spread(k) * values).sum(0), (k * cells.sums(values)).sum(0))

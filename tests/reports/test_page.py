@@ -14,7 +14,7 @@ import pytest
 import equirate as eq
 from equirate.data.examples import Examples
 from equirate.judge.evaluation import Evaluation
-from equirate.reports.facts import SHOWN, Baseline, GameCourse, Member, Origin, Point, changes, rates_by_slice
+from equirate.reports.facts import SHOWN, Baseline, GameCourse, Member, Origin, Point, changes, moves, rates_by_slice
 from equirate.reports.report import Report
 
 HOSTILE = "<script>alert(1)</script>"
@@ -324,3 +324,33 @@ def test_without_scripts_every_number_is_there(browser: Any, written: Path) -> N
     assert report.verdict in shown
     for c in report.last.constraints:
         assert f"{c.violation:+.4f}" in shown
+
+
+@pytest.mark.parametrize("classes", [3, 26])
+def test_several_classes_have_a_line_each_a_matrix_by_slice_and_moves(tmp_path: Path, classes: int) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.array([f"<class {k:02d}>" for k in range(classes)])
+    y, group = labels[np.arange(60 * classes) % classes], np.array(["f", "m"])[np.arange(60 * classes) % 2]
+    decided = np.where(rng.random(len(y)) < 0.7, y, labels[rng.integers(0, classes, len(y))])
+    wrong = np.where(decided == labels[0], labels[1], decided)
+    problem = eq.Problem(eq.maximize(eq.accuracy()), [eq.error_rate(eq.attr("sex") == "f") <= 0.5])
+    examples, eye = Examples.of(y, {"sex": group}, classes=tuple(labels)), np.eye(classes)
+    ours, theirs = (eye[np.searchsorted(labels, each)] for each in (decided, wrong))
+    asked = problem.expanded(examples)
+    found = moves(examples, ours, theirs)
+    beside = Baseline("old", "", Evaluation.of(asked, examples, theirs, 0.95), moves=found)
+    tested = Evaluation.of(asked, examples, ours, 0.95)
+    report = Report(problem=repr(asked), parts={"test": tested}, positive_label="", baseline=beside)
+    report.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    Tags(page)
+    assert page.count("Confusion matrix, ") == len(report.last.classes) == 2
+    assert page.count('<tr><th scope="row">&lt;class') == 2 * 2 * classes + 1
+    assert "<class 00>" not in page
+    matrix = np.array(report.last.classes[0].shares)
+    expected = [[np.mean((y == i) & (decided == j)) for j in labels] for i in labels]
+    np.testing.assert_allclose(matrix, expected, atol=1e-12)
+    assert [(each.before, each.after) for each in found] == [(labels[1], labels[0])]
+    moved = decided == labels[0]
+    counts = [moved.sum(), (moved & (y == labels[0])).sum(), (moved & (y == labels[1])).sum()]
+    assert [found[0].number, found[0].right, found[0].wrong] == pytest.approx(counts)

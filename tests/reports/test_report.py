@@ -17,7 +17,7 @@ from equirate.estimators.frontier import Frontier, signed_violation
 from equirate.game.classifiers import Classifier
 from equirate.judge.certify import estimate
 from equirate.judge.evaluation import ConstraintValue, Evaluation, SliceSize
-from equirate.models.linear import LinearMembers
+from equirate.models.linear_members import LinearMembers
 from equirate.reports import words
 from equirate.reports.facts import SHOWN, Baseline, Change, changes, rates_by_slice
 from equirate.reports.report import Report

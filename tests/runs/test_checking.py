@@ -108,7 +108,12 @@ def test_the_label(tmp_path: Path) -> None:
     }
     days = numbers()
     assert found(tmp_path, {"y": days})[1].proposed == (("positive", f">= {np.median(days):g}"),)
-    assert found(tmp_path, {"y": ["a", "b", "c", "a"] * 50})[1].proposed == (("positive", "c"),)
+    several = found(tmp_path, {"y": ["a", "b", "c", "a"] * 50})[1]
+    assert not several.stops
+    assert not several.proposed
+    assert "each is a class" in several.findings[0].what
+    many = [f"name {k % 150}" for k in range(ROWS)]
+    assert found(tmp_path, {"y": many})[1].stops
 
 
 def test_missing_attributes_are_a_group_refused_or_left_out(tmp_path: Path) -> None:

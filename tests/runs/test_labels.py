@@ -52,7 +52,7 @@ def test_names_of_the_sides() -> None:
     ("wanted", "values", "says"),
     [
         ("", ["a", "b"], "say which one is positive with --positive"),
-        ("", ["a", "b", "c"], "has 3 values, 'a', 'b', 'c'"),
+        ("", [f"name {k}" for k in range(101)], "has 101 values"),
         ("", ["a", "a"], "has 1 value"),
         ("d", ["a", "b"], "--positive is 'd', but the label 'y' holds 'a', 'b'"),
         (">= 3", ["1", "x"], "but the label 'y' holds 'x'"),
@@ -63,6 +63,25 @@ def test_refusals(wanted: str, values: list[object], says: str) -> None:
     with pytest.raises(eq.DataError) as refusal:
         positives(wanted, values)
     assert says in str(refusal.value)
+
+
+def test_more_than_two_values_are_classes() -> None:
+    labels = Labels.of("y", "", pa.array(["dog", "cat", "Cat ", "bird"]))
+    assert labels.classes == labels.values == ("bird", "cat", "dog")
+    codes = labels.codes(pa.array(["CAT", "dog"]))
+    assert codes.tolist() == [1, 2]
+    assert labels.named(codes).tolist() == ["cat", "dog"]
+    with pytest.raises(
+        eq.DataError, match="holds 'fish', which was not in training: there it held 'bird', 'cat', 'dog'"
+    ):
+        labels.codes(pa.array(["fish"]))
+    with pytest.raises(eq.DataError, match="missing in 1 rows"):
+        labels.codes(pa.array(["dog", None]))
+
+
+def test_a_folder_says_the_classes_only_where_there_are_more_than_two() -> None:
+    assert "classes" not in Labels("y", "yes", "no").plain()
+    assert Labels.of("y", "", pa.array(["a", "b", "c"])).plain()["classes"] == ["a", "b", "c"]
 
 
 def test_new_values_are_refused_but_where_they_are_the_rest() -> None:

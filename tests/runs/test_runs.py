@@ -62,6 +62,7 @@ def test_every_function_reads_in_words(name: str) -> None:
     arguments = {
         **{"wins": "'old'", "losses": "'old'", "churn": "'old'", "win_loss_ratio": "'old'", "f_score": "2"},
         **{"ratio": "tp(), fp(), floor=0.1", "kl": "0.5, tpr()", "cost": "fp=1, fn=2"},
+        **{"confusion": "'a', 'b'", "coverage": "'a'", "worst": "'precision'"},
     }
     inside = "tpr(), tnr()" if name in ("max", "min", "norm", "geo_mean", "harmonic_mean") else ""
     inside = inside or ("tpr()" if name in ("log", "sqrt", "square", "inv", "abs") else "")

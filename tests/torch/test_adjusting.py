@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 import equirate as eq
 from equirate.data.cells import Cells
 from equirate.data.examples import Examples
-from equirate.models.contract import Asked, Batch
+from equirate.models.messages import Asked
+from equirate.models.rows import Batch
 from equirate.torch import TorchModel
 from equirate.torch.adjusting import adjusted, partners
 

@@ -14,16 +14,16 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 import equirate as eq
 from equirate.data.sample import Sample
-from equirate.estimators.fitting import Settings
 from equirate.game.algorithms import choose
 from equirate.models import Linear, Rows
-from equirate.models.contract import Asked
+from equirate.models.messages import Asked
 from equirate.players.steps import ADAM
 from equirate.players.surrogates import SURROGATES
 from equirate.problem.canonical import canonicalize
 from equirate.problem.table import make_table
 from equirate.torch import TorchMembers, TorchModel
 from equirate.torch.snapshots import Shelf
+from equirate.training.settings import Settings
 
 N = 900
 rng = np.random.default_rng(4)

@@ -1,1 +1,1 @@
-"""What every room uses and nobody else needs to know: errors, seeds, hashes, threads, compiled kernels."""
+"""What every package uses and nobody else needs to know: errors, seeds, hashes, threads, compiled kernels."""

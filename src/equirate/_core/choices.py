@@ -22,6 +22,7 @@ AlgorithmName = Literal[
     "linearized",
     "column_generation",
 ]
+Average = Literal["macro", "micro", "weighted"]
 Bounds = Literal["net", "row"]
 CertificateMethod = Literal["approximate", "exact"]
 Comparison = Literal["rest", "pairs", "overall"]

@@ -34,8 +34,10 @@ class AlgorithmError(EquirateError):
 class ParseError(EquirateError):
     """Text that is not in the language of rates.
 
-    Attributes
+    Parameters
     ----------
+    message
+        The whole message.
     reason
         What is wrong, without the text.
     text

@@ -1,10 +1,10 @@
 """Peers: the processes that share the rows of one fit, as each of them sees the others.
 
-In: sums over the rows that are here. Out: sums over the rows of all processes, in the same order of adding up on each.
-`peers` is what the few places that add up over rows ask; outside of `joined` there is nobody else, and asking costs
-nothing. `joined` is where `fit`, `solve` and the judging of data begin: inside it the rows of all processes count, and
-what fails on one process fails on all. Who the others are is said by `equirate.distributed` (`among`), or by torchrun,
-which starts one program several times.
+In: sums over the rows of this process. Out: sums over the rows of all processes, added in the same order on each.
+`all_processes` is where `fit`, `solve` and the evaluation of data begin: inside it the rows of all processes count, and
+an error on one process ends all of them. `Examples` take the processes from there when they are made, and everything
+that is made of examples (cells, rows, tables) has them as ``shared`` and adds up over them; nothing else asks `peers`.
+Who the others are is set by `equirate.distributed` (`among`), or by torchrun, which starts one program several times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DataError
+from .errors import AlgorithmError, DataError
 
 LAUNCHED = "TORCHELASTIC_RUN_ID"
 """What torchrun leaves in the environment of the processes that it starts."""
@@ -91,6 +91,15 @@ class Peers:
         counts = self.gather(count)
         return sum(counts[: self.rank]), sum(counts)
 
+    def check_alone(self, what: str) -> None:
+        """Refuse what needs all rows in one process, where several processes share them."""
+        if self.size > 1:
+            raise AlgorithmError(
+                f"{what} must see all rows in one place, and here {self.size} processes share them: take a "
+                'RateClassifier with model="linear" or a network, or fit a sample of the rows in one process, inside '
+                "equirate.distributed.alone()"
+            )
+
     def agree(self, what: str, value: Any) -> None:
         """Refuse to go on where processes were given different things: ``value`` is text, or something with a repr."""
         if self.size == 1:
@@ -110,7 +119,7 @@ _active: ContextVar[Peers] = ContextVar("active", default=ALONE)
 
 
 def peers() -> Peers:
-    """The processes whose rows count here."""
+    """The processes whose rows count here: this one alone outside of `all_processes`."""
     return _active.get()
 
 
@@ -125,7 +134,7 @@ def among(others: Peers) -> Iterator[Peers]:
 
 
 @contextmanager
-def joined() -> Iterator[Peers]:
+def all_processes() -> Iterator[Peers]:
     """Count the rows of all processes, which all come here; an error of one of them ends the others, too."""
     found = _known.get()
     if found is None and _active.get() is ALONE and LAUNCHED in os.environ:

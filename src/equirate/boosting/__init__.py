@@ -35,6 +35,11 @@ def default_trees(library: Library | None = None, **settings: Any) -> PlugIn:
     **settings
         Settings of the trees for the label, in the library's own names.
 
+    Returns
+    -------
+    PlugIn
+        The model.
+
     Examples
     --------
     >>> default_trees("sklearn").estimator

@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 
 from .._core.choices import Library, SurrogateName
 from .._core.errors import AlgorithmError, DataError
-from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Model, Rows, Seen, Usual
+from ..models.capabilities import Capabilities, Defaults
+from ..models.contract import Array, Choice, Learner, Model
 from ..models.forest_members import ForestMembers, Piece
 from ..models.forests import Forest
+from ..models.members import Members
+from ..models.messages import Asked, Seen
+from ..models.rows import Batch, Rows
 from ..players.steps import StepRule
 from ..players.surrogates import LOGISTIC, Surrogate, surrogate_named
 from .libraries import LIBRARIES, Bins, Grower, bins_of, imported, plain_settings
@@ -87,13 +91,30 @@ class BoostedTrees(Model):
         object.__setattr__(self, "surrogate", surrogate_named(surrogate).name)
 
     def plain(self) -> dict[str, Any]:
-        """Everything as one mapping, for files."""
+        """Everything as one mapping, for files.
+
+        Returns
+        -------
+        dict
+            Settings that JSON can hold.
+        """
         own = {"library": self.library, "begin": self.begin, "surrogate": self.surrogate}
         return {**plain_settings(self.settings), **own}
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any]) -> BoostedTrees:
-        """Read it back."""
+        """Read it back.
+
+        Parameters
+        ----------
+        settings
+            What `plain` returned.
+
+        Returns
+        -------
+        BoostedTrees
+            The model with these settings.
+        """
         return cls(**settings)
 
     def __repr__(self) -> str:
@@ -101,32 +122,50 @@ class BoostedTrees(Model):
         return f"BoostedTrees({', '.join(shown)})"
 
     @property
-    def can_descend(self) -> bool:
-        """A tree is a step."""
-        return True
-
-    @property
-    def takes_missing(self) -> bool:
-        """Both libraries do."""
-        return True
+    def capabilities(self) -> Capabilities:
+        """A tree is a gradient step. Trees fit their rows closely, so multipliers see others."""
+        return Capabilities(descends=True, missing_values=True, held_out_prices=True)
 
     def with_categories(self, columns: tuple[int, ...]) -> BoostedTrees:
-        """The same, told which columns are codes of categories, unless the settings say so already."""
+        """The same, told which columns are codes of categories, unless the settings say so already.
+
+        Parameters
+        ----------
+        columns
+            Positions of the columns that are codes of categories.
+
+        Returns
+        -------
+        BoostedTrees
+            A model with this setting; the model itself is not changed.
+        """
         told = {"categorical_feature": list(columns), **self.settings}
         return BoostedTrees(self.library, begin=self.begin, surrogate=self.surrogate, **told)
 
     @property
-    def wants_referee(self) -> bool:
-        """Multipliers should see rows that the trees were not fitted to."""
-        return True
-
-    @property
-    def usual(self) -> Usual:
+    def defaults(self) -> Defaults:
         """Few rounds, each recorded: a tree is more than a step of a linear model."""
-        return Usual(ROUNDS, STEP, PRICE_STEP, record_every=2)
+        return Defaults(ROUNDS, STEP, PRICE_STEP, record_every=2)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Bin the features and train the ensemble to begin with, once."""
+        """Bin the features and train the ensemble to begin with, once.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            The rule for steps of parameters; not used, as a tree is the step.
+        seeds
+            One seed per configuration; not used.
+
+        Returns
+        -------
+        Learner
+            The ensembles of all configurations.
+        """
         imported(self.library)
         X = rows.X.tocsr() if hasattr(rows.X, "tocsr") else np.asarray(rows.X, dtype=float)
         if X.ndim != 2:
@@ -135,7 +174,7 @@ class BoostedTrees(Model):
         trained = rows.trained
         base, scores = Forest.constant(np.zeros(1), bins.width, self.library == "xgboost"), np.zeros(len(rows))
         if self.begin:
-            labels = trained.labels[trained.of]
+            labels = trained.labels[trained.index]
             weights = None if trained.unweighted else trained.weights
             base, found = bins.fit(labels, weights, 2, {**self.settings, "n_estimators": self.begin}, [bins])
             scores = found[0][:, 0]

@@ -155,7 +155,7 @@ def forest_of(booster: Any, width: int) -> Forest:
     trees = [replace(bare, **_tree(tree)) for tree in model["trees"]]
     if not trees:
         return Forest.constant(offset, width, single=True)
-    whole = Forest.joined(trees, [np.zeros(1, np.int32)] * len(trees))
+    whole = Forest.concatenate(trees, [np.zeros(1, np.int32)] * len(trees))
     return replace(whole, column=np.array(model["tree_info"], dtype=np.int32), offset=offset)
 
 

@@ -14,26 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
-from ..models.forest_members import ForestMembers
 from ..models.forests import Forest
-from ..models.oracle import ScoredMembers
 from .libraries import imported
 
 
 def single_forest(members: Any) -> Forest:
     """The trees of a single member, with its threshold as a tree of one leaf."""
     members = getattr(getattr(members, "classifier_", members), "members", members)
-    if isinstance(members, ScoredMembers):
-        members = members.forests()
-    if not isinstance(members, ForestMembers) or len(members) != 1:
+    if len(members) != 1:
         raise AlgorithmError(
             "only a single ensemble of trees can be handed over to a library: this is "
             f"{type(members).__name__} of {len(members)}; take a member of it, members.take([k])"
         )
-    kept: Any = members.take([0])
+    kept = members.forests()
     forest = kept.forest
     cut = float(forest.offset.sum() - kept.cuts[0])
-    return Forest.joined([_plain(forest), Forest.constant([cut], forest.width, forest.single)], [_ZERO, _ZERO])
+    return Forest.concatenate([_plain(forest), Forest.constant([cut], forest.width, forest.single)], [_ZERO, _ZERO])
 
 
 _ZERO = np.zeros(1, np.int32)
@@ -68,6 +64,11 @@ def to_lightgbm(members: Any) -> Any:
     ----------
     members
         A fitted estimator, a classifier or members, of one ensemble of LightGBM or scikit-learn.
+
+    Returns
+    -------
+    lightgbm.Booster
+        Decides as the ensemble does.
 
     Examples
     --------
@@ -147,6 +148,16 @@ def to_xgboost(members: Any) -> Any:
     """A single ensemble as an ``xgboost.Booster``: ``booster.predict(matrix, output_margin=True) > 0`` decides.
 
     Scores are added up in single precision there, and may differ in the seventh digit.
+
+    Parameters
+    ----------
+    members
+        A fitted estimator, a classifier or members, of one ensemble of XGBoost.
+
+    Returns
+    -------
+    xgboost.Booster
+        Decides as the ensemble does, up to single precision.
     """
     forest = single_forest(members)
     if not forest.single:

@@ -157,7 +157,7 @@ def forest_of(booster: Any, width: int) -> Forest:
     if not trees:
         return Forest.constant(np.zeros(outputs), width)
     bare = Forest.constant(np.zeros(1), width)
-    whole = Forest.joined([replace(bare, **tree) for tree in trees], [np.zeros(1, np.int32)] * len(trees))
+    whole = Forest.concatenate([replace(bare, **tree) for tree in trees], [np.zeros(1, np.int32)] * len(trees))
     column = np.arange(len(trees), dtype=np.int32) % outputs
     return replace(whole, column=column, offset=np.zeros(outputs))
 

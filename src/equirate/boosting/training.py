@@ -46,27 +46,69 @@ class BoostedProbabilities:
     takes_missing = True
 
     def predict_proba(self, X: Any) -> Array:
-        """Nothing is trained here: the plug-in trains."""
+        """Nothing is trained here: the plug-in trains.
+
+        Parameters
+        ----------
+        X
+            Features.
+        """
         raise NotImplementedError
 
     def trained(self) -> tuple[str, dict[str, Any]]:
-        """Library and settings."""
+        """Library and settings.
+
+        Returns
+        -------
+        library : str
+            The name of the library.
+        settings : dict
+            Settings in the library's own names.
+        """
         return self.library, dict(self.settings)
 
     def with_categories(self, columns: tuple[int, ...]) -> BoostedProbabilities:
-        """The same, told which columns are codes of categories, unless the settings say so already."""
+        """The same, told which columns are codes of categories, unless the settings say so already.
+
+        Parameters
+        ----------
+        columns
+            Positions of the columns that are codes of categories.
+
+        Returns
+        -------
+        BoostedProbabilities
+            A setting with these columns; the setting itself is not changed.
+        """
         known = dict(self.settings)
         if "categorical_feature" in known:
             return self
         return replace(self, settings=(*self.settings, ("categorical_feature", list(columns))))
 
     def plain(self) -> dict[str, Any]:
-        """Everything as one mapping, for files."""
+        """Everything as one mapping, for files.
+
+        Returns
+        -------
+        dict
+            Settings that JSON can hold.
+        """
         return {**plain_settings(dict(self.settings)), "library": self.library, "trees": self.trees}
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any]) -> BoostedProbabilities:
-        """Read it back."""
+        """Read it back.
+
+        Parameters
+        ----------
+        settings
+            What `plain` returned.
+
+        Returns
+        -------
+        BoostedProbabilities
+            The same library and settings.
+        """
         rest = {name: value for name, value in settings.items() if name not in ("library", "trees")}
         trees = settings.get("trees")
         if settings.get("library") not in LIBRARIES or not (trees is None or type(trees) is int):

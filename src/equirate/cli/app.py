@@ -37,7 +37,10 @@ Force = Annotated[bool, typer.Option("--force", help="Write into a folder that i
 Label = Annotated[str | None, typer.Option(help="Column of the label.")]
 Positive = Annotated[
     str | None,
-    typer.Option(help='What is positive: a value, all others being negative, or a bound as in ">= 150"; 1 and true.'),
+    typer.Option(
+        help='What is positive: a value, all others being negative, or a bound as in ">= 150"; 1 and true. A label '
+        "with more than two values has a class for each where nothing is said."
+    ),
 ]
 Attributes = Annotated[
     list[str] | None, typer.Option(help="Columns that slices may name and that are not features: a,b or repeated.")
@@ -249,7 +252,7 @@ def predict(
     key: Annotated[str | None, typer.Option(help="Column that says who a row is about: one key, one decision.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Columns to copy beside the predictions.")] = None,
     probability: Annotated[
-        bool, typer.Option("--probability", help="Add the probability of a positive decision.")
+        bool, typer.Option("--probability", help="Add the probability of a positive decision, or of each class.")
     ] = False,
     reasons: Annotated[
         bool,

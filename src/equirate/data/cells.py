@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._core.peers import peers
+from .._core.peers import Peers, peers
 from .examples import Examples, taken_weights
+from .labels import BINARY, Classes
 from .slices import Slice
 
 Array = NDArray[np.float64]
@@ -27,20 +28,24 @@ class Cells:
     which of its own examples is where.
     """
 
-    of: NDArray[np.int32]
+    index: NDArray[np.int32]
     """Cell of each example."""
     weights: Array
     """Weight of each example."""
     totals: Array
     """Weight of each cell."""
-    labels: NDArray[np.int8]
-    """Label of each cell."""
+    labels: NDArray[Any]
+    """Label of each cell, as a code."""
     members: dict[Slice, NDArray[np.bool_]]
     """Which cells lie inside a slice."""
-    baselines: dict[str, NDArray[np.int8]]
+    baselines: dict[str, NDArray[Any]]
     """Baseline prediction of each cell."""
     clusters: NDArray[np.int64] | None = None
     """Cluster of each example, whose examples are kept together in every split; None where each stands alone."""
+    classes: Classes = BINARY
+    """The labels by value, in the order of their codes."""
+    shared: Peers = field(default_factory=peers, repr=False)
+    """The processes that share the examples."""
 
     def __len__(self) -> int:
         """Count the cells."""
@@ -50,42 +55,78 @@ class Cells:
     def of_examples(cls, examples: Examples, slices: Iterable[Slice], baselines: Iterable[str]) -> Cells:
         """Partition examples by label, membership of slices, and baseline predictions."""
         slices, names = list(dict.fromkeys(slices)), list(dict.fromkeys(baselines))
-        bits = [examples.labels.astype(bool), *(examples.baseline(name).astype(bool) for name in names)]
+        width = (len(examples.classes) - 1).bit_length()  # one bit for two classes
+        coded = [examples.labels, *(examples.baseline(name) for name in names)]
+        bits = [codes >> k & 1 == 1 for codes in coded for k in reversed(range(width))]
         count = len(bits) + len(slices)
-        keys, of = _known_everywhere(*_partition(_packed(itertools.chain(bits, map(examples.mask, slices)))))
+        keys, of = _partition(_packed(itertools.chain(bits, map(examples.mask, slices))))
+        keys, of = _of_all_processes(keys, of, examples.shared)
         totals = np.bincount(of, weights=examples.weights, minlength=len(keys)).astype(float)
-        shared = np.unpackbits(keys, axis=1)[:, :count].T.astype(bool)
-        known, inside = shared[1 : len(bits)].astype(np.int8), shared[len(bits) :]
+        alike = np.unpackbits(keys, axis=1)[:, :count].T.astype(bool)
+        inside = alike[len(bits) :]
+        dtype = examples.labels.dtype
+        labels, *known = (_number(alike[k * width : (k + 1) * width], dtype) for k in range(len(coded)))
         return cls(
             of.astype(np.int32, copy=False),
             examples.weights,
-            peers().total(totals),
-            shared[0].astype(np.int8),
+            examples.shared.total(totals),
+            labels,
             dict(zip(slices, inside, strict=True)),
             dict(zip(names, known, strict=True)),
             examples.clusters,
+            examples.classes,
+            examples.shared,
         )
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
+
+    @property
+    def n_counts(self) -> int:
+        """Counts that predictions are added up in: one for each cell and each answer but the first."""
+        return (len(self.classes) - 1) * len(self)
 
     @cached_property
     def adder(self) -> sp.csr_array:
         """(cells, examples): adds weighted examples up, cell by cell."""
-        order = np.argsort(self.of, kind="stable")
-        pointers = np.concatenate([[0], np.cumsum(np.bincount(self.of, minlength=len(self)))])
-        return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.of)))
+        order = np.argsort(self.index, kind="stable")
+        pointers = np.concatenate([[0], np.cumsum(np.bincount(self.index, minlength=len(self)))])
+        return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.index)))
 
     def take(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells with some of the examples (``totals`` stay those of all): a batch of them."""
         clusters = None if self.clusters is None else self.clusters[rows]
-        return replace(self, of=self.of[rows], weights=taken_weights(self.weights, rows), clusters=clusters)
+        return replace(self, index=self.index[rows], weights=taken_weights(self.weights, rows), clusters=clusters)
 
     def only(self, rows: NDArray[np.intp] | slice) -> Cells:
         """The same cells of some of the examples alone, with their totals: a part of the data."""
         return self.take(rows).weighing(taken_weights(self.weights, rows))
 
+    def by_part(self, part: NDArray[Any], parts: int) -> Cells:
+        """Cells by part of the examples: number ``cell * parts + part``.
+
+        Sums over these cells give the sums of any parts together: a use of the parts, such as all but fold 3, is a
+        matrix of factors (cells, parts).
+        """
+        index = np.multiply(self.index, parts, dtype=np.int32)
+        index += part.astype(np.int32, copy=False)
+        totals = np.bincount(index, weights=self.weights, minlength=parts * len(self)).astype(float)
+        return replace(
+            self,
+            index=index,
+            totals=self.shared.total(totals),
+            labels=np.repeat(self.labels, parts),
+            members={name: np.repeat(inside, parts) for name, inside in self.members.items()},
+            baselines={name: np.repeat(values, parts) for name, values in self.baselines.items()},
+            clusters=None,
+        )
+
     def weighing(self, weights: Array) -> Cells:
         """The same cells with other weights of the examples."""
-        totals = np.bincount(self.of, weights=weights, minlength=len(self)).astype(float)
-        return replace(self, weights=weights, totals=peers().total(totals))
+        totals = np.bincount(self.index, weights=weights, minlength=len(self)).astype(float)
+        return replace(self, weights=weights, totals=self.shared.total(totals))
 
     @cached_property
     def unweighted(self) -> bool:
@@ -95,34 +136,93 @@ class Cells:
     @cached_property
     def _indicator(self) -> NDArray[np.float32] | None:
         """(cells, examples), where counting by a dense product is faster than by a sparse one, and exact."""
-        if not self.unweighted or len(self) > 64 or len(self.of) >= 2**24:
+        if not self.unweighted or len(self) > 64 or len(self.index) >= 2**24:
             return None
-        indicator: NDArray[np.float32] = (np.arange(len(self))[:, None] == self.of).astype(np.float32)
+        indicator: NDArray[np.float32] = (np.arange(len(self))[:, None] == self.index).astype(np.float32)
         return indicator
 
-    def sums_of_all(self, values: NDArray[Any]) -> Array:
-        """The same as `sums`, over the rows of all processes."""
-        found: Array = peers().total(self.sums(values))
-        return found
+    def sizes(self, positive: bool = False) -> NDArray[np.intp]:
+        """Number of examples in each cell, on all processes; of those with positive weight where asked for."""
+        inside = self.index[self.weights > 0] if positive else self.index
+        return np.asarray(self.shared.total(np.bincount(inside, minlength=len(self))))
 
     def sums(self, values: NDArray[Any]) -> Array:
-        """Add weighted values (examples, configurations) up, cell by cell."""
+        """Add weighted values (examples, configurations) up, cell by cell, over the examples of all processes."""
+        found: Array = self.shared.total(self.partial_sums(values))
+        return found
+
+    def partial_sums(self, values: NDArray[Any]) -> Array:
+        """The same over the examples of this process, for what is added up over processes later (`Rows.reduce`).
+
+        Codes of classes are counted, answer by answer.
+        """
+        if values.dtype.kind == "u" and self.n_classes > 2:
+            return self.partial_counts(values)
         if values.dtype == bool:
             if self._indicator is not None:  # whole numbers below 2^24 are exact in single precision
                 return np.asarray(self._indicator @ values.astype(np.float32), dtype=float)
             values = values.view(np.int8)
         if values.shape[1] == 1:  # the same sums in the same order, without a matrix
-            column = np.bincount(self.of, weights=self.weights * values[:, 0], minlength=len(self))
+            column = np.bincount(self.index, weights=self.weights * values[:, 0], minlength=len(self))
             return np.asarray(column, dtype=float)[:, None]
         return np.asarray(self.adder @ values, dtype=float)
 
+    def counts(self, answers: NDArray[Any]) -> Array:
+        """Weighted numbers of answers 1, 2 ... in each cell, (counts, classifiers), from codes of the answers.
+
+        Like `sums`, they are those of all processes.
+
+        Examples
+        --------
+        >>> examples = Examples.of(["a", "b", "c", "c"], classes=("a", "b", "c"))
+        >>> cells = Cells.of_examples(examples, [], [])
+        >>> cells.counts(np.array([[1], [1], [2], [0]]))[:, 0].tolist()
+        [1.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+        """
+        return np.asarray(self.shared.total(self.partial_counts(answers)))
+
+    def partial_counts(self, answers: NDArray[Any]) -> Array:
+        """The same over the examples of this process."""
+        size, classifiers = len(self), answers.shape[1]
+        found = np.empty((self.n_classes * size, classifiers))
+        for m in range(classifiers):
+            places = answers[:, m].astype(np.intp) * size + self.index
+            found[:, m] = np.bincount(places, weights=self.weights, minlength=len(found))
+        return found[size:]
+
+    def constants(self) -> Array:
+        """Counts of the classifiers that give everybody the same answer, (counts, classes)."""
+        K, size = self.n_classes, len(self)
+        found = np.zeros((K - 1, size, K))
+        for k in range(1, K):
+            found[k - 1, :, k] = self.totals
+        return found.reshape(-1, K)
+
+    def label_costs(self) -> Array:
+        """By how much each answer errs more than answer 0, by count: the costs of the error rate."""
+        if self.n_classes == 2:
+            return np.where(self.labels == 1, -1.0, 1.0)
+        answers = np.arange(1, self.n_classes)[:, None]
+        return np.where(self.labels == answers, -1.0, np.where(self.labels == 0, 1.0, 0.0)).reshape(-1)
+
+    def expected_counts(self, predictions: Array) -> Array:
+        """The same of one classifier that predicts with probabilities (examples, classes)."""
+        found = np.asarray((self.adder @ predictions[:, 1:]).T.reshape(-1), dtype=float)
+        return np.asarray(self.shared.total(found))
+
     def spread(self, coefficients: Array) -> Array:
         """Give each example its weight times its cell's coefficient."""
-        return coefficients[self.of] * self.weights[:, None]
+        return coefficients[self.index] * self.weights[:, None]
 
 
 _WORD = 64
 """Masks that are looked at together, as the bits of one number for each example."""
+
+
+def _number(bits: NDArray[np.bool_], dtype: Any) -> NDArray[Any]:
+    """Whole numbers from their bits, the highest first."""
+    powers = 1 << np.arange(len(bits))[::-1]
+    return np.asarray(powers @ bits, dtype=dtype)
 
 
 def _packed(masks: Iterator[NDArray[np.bool_]]) -> Iterator[NDArray[np.uint8]]:
@@ -160,9 +260,11 @@ def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any
     return found.view(np.uint8).reshape(-1, keys.shape[1]), of.reshape(-1)
 
 
-def _known_everywhere(keys: NDArray[np.uint8], of: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The keys of all processes, gathered once, and which of them each row here is."""
-    if peers().size == 1:
+def _of_all_processes(
+    keys: NDArray[np.uint8], of: NDArray[Any], shared: Peers
+) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The keys of all processes, and which of them each row of this process has."""
+    if shared.size == 1:
         return keys, of
-    every, place = _told_apart(np.concatenate([*peers().gather(keys), keys]))
+    every, place = _told_apart(np.concatenate([*shared.gather(keys), keys]))
     return every, place[len(place) - len(keys) :][of]

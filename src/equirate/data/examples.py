@@ -7,7 +7,7 @@ and attribute columns, and measures a linear rate on given predictions. Everythi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
 from .._core.late import Late
-from .._core.peers import peers
+from .._core.peers import Peers, peers
 from .alignment import check_indexes
-from .kinds import RateKind
+from .kinds import ClassCodes, RateKind, among, class_terms
+from .labels import BINARY, Classes, check_number, class_probabilities, classes_of, codes_of, plain
 from .slices import (
     EVERYBODY,
     Columns,
@@ -58,7 +59,8 @@ class Examples:
     Use `Examples.of` to make one.
     """
 
-    labels: NDArray[np.int8]
+    labels: NDArray[Any]
+    """Codes of ``classes``: 0 and 1, or 0, 1, 2 ..."""
     weights: Array
     columns: Columns
     categories: frozenset[str] = frozenset()
@@ -68,6 +70,10 @@ class Examples:
     """Names that several columns of features share."""
     clusters: NDArray[np.int64] | None = None
     """Number of the cluster, such as a person, that each example belongs to; None where each stands alone."""
+    classes: Classes = BINARY
+    """The labels by value, in the order of their codes."""
+    shared: Peers = field(default_factory=peers, repr=False)
+    """The processes that share the examples. Everything that is made of them has these and adds up over them."""
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
     _codes: dict[str, tuple[dict[Any, int], NDArray[np.int32]]] = field(default_factory=dict, repr=False)
     _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
@@ -82,13 +88,14 @@ class Examples:
         fallback: Any = None,
         two_classes: bool = False,
         compared: bool = False,
+        classes: Classes | None = None,
     ) -> Examples:
         """Check labels, attributes and weights and put them together.
 
         Parameters
         ----------
         y
-            Labels: 0/1, False/True or -1/1.
+            Labels: 0/1, False/True or -1/1; values of ``classes`` where these are given.
         attributes
             A data frame, a dict of arrays, a series or an array (then its name is ``"group"``).
         sample_weight
@@ -99,11 +106,13 @@ class Examples:
             Whether both labels must occur (training) or not (evaluation).
         compared
             Whether the caller has compared the indexes of pandas inputs already.
+        classes
+            All classes by value, where labels are not 0/1; of two, the second one counts as 1.
         """
         refuse_lazy(fallback, "X")
         if not compared:
             check_indexes({"X": fallback, "y": y, "attributes": attributes, "sample_weight": sample_weight})
-        labels = binary(y, "y")
+        labels = binary(y, "y") if classes is None else coded(y, classes, "y")
         if two_classes and labels.size:
             low, high = peers().range(int(labels.min()), int(labels.max()))
             if low == high:
@@ -113,7 +122,8 @@ class Examples:
         for name, column in columns.items():
             same_length(column, len(labels), f"attribute {name!r}")
         weights, shared = _weights(sample_weight, len(labels)), shared_names(fallback) - columns.keys()
-        return cls(labels, weights, columns, categories, attributes is not None, shared)
+        values = BINARY if classes is None else classes
+        return cls(labels, weights, columns, categories, attributes is not None, shared, classes=values)
 
     def __len__(self) -> int:
         """Count the examples."""
@@ -180,8 +190,10 @@ class Examples:
             self._codes[name] = numbers, codes
         return self._codes[name]
 
-    def baseline(self, name: str) -> NDArray[np.int8]:
-        """Return another model's 0/1 predictions, held in an attribute."""
+    def baseline(self, name: str) -> NDArray[Any]:
+        """Return another model's predictions, held in an attribute: 0/1, or codes of more than two classes."""
+        if len(self.classes) > 2:
+            return codes_of(self.column(name), self.classes, f"the baseline {name!r}")
         try:
             return binary(self.column(name), f"the baseline {name!r}", only_01=True)
         except DataError as error:
@@ -189,20 +201,27 @@ class Examples:
                 raise
             raise DataError(f"{error}; give the other model's 0/1 predictions in that attribute") from None
 
-    def denominator(self, kind: RateKind, slice_: Slice) -> Array:
-        """Return each example's weight in the denominator of a rate."""
-        inside = self.mask(slice_) & np.isin(self.labels, kind.labels)
-        return np.where(inside, self.weights, 0.0)
-
-    def has(self, kind: RateKind, slice_: Slice) -> bool:
+    def has(self, kind: RateKind, slice_: Slice, codes: ClassCodes | None = None) -> bool:
         """Whether anybody, on any process, is there to measure a rate on."""
         inside = self.mask(slice_)
         if len(kind.labels) == 1:  # a label of its own
-            inside = inside & (self.labels == kind.labels[0])
-        return peers().some((self.weights[inside] != 0).any())
+            inside = inside & among(kind, codes, self.labels)
+        return self.shared.some((self.weights[inside] != 0).any())
 
-    def measure(self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array) -> float:
-        """Return the exact value of a linear rate on predictions (0/1, or probabilities of predicting 1)."""
+    def measure(
+        self,
+        kind: RateKind,
+        slice_: Slice,
+        baseline: str | None,
+        predictions: Array,
+        codes: ClassCodes | None = None,
+    ) -> float:
+        """Return the exact value of a linear rate on predictions.
+
+        They are 0/1 or probabilities of predicting 1; of more than two classes, probabilities (examples, classes).
+        """
+        if len(self.classes) > 2:
+            return self._measure_classes(kind, slice_, baseline, predictions, codes)
         mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
         found = np.zeros(2)
         for first in range(0, len(self), _BLOCK):  # nothing but blocks in memory beside what was given
@@ -211,11 +230,27 @@ class Examples:
             weight = np.where(mask[rows] & np.isin(labels, kind.labels), self.weights[rows], 0.0)
             table = np.array(kind.contributions)[labels, 0 if other is None else other[rows]]
             found += weight @ (table[:, 0] * predictions[rows] + table[:, 1]), weight.sum()
-        counted, total = peers().total(found)
+        counted, total = self.shared.total(found)
         if total <= 0:
             raise DataError(empty_message(kind, slice_, self))
         rate = float(counted / total)
         return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
+
+    def _measure_classes(
+        self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array, codes: ClassCodes | None
+    ) -> float:
+        mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
+        found = np.zeros(2)
+        for first in range(0, len(self), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            labels = self.labels[rows]
+            weight = np.where(mask[rows] & among(kind, codes, labels), self.weights[rows], 0.0)
+            terms = class_terms(kind, codes, labels, None if other is None else other[rows])
+            found += weight @ terms.expected(predictions[rows]), weight.sum()
+        counted, total = self.shared.total(found)
+        if total <= 0:
+            raise DataError(empty_message(kind, slice_, self, codes))
+        return min(max(float(counted / total), 0.0), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,12 +270,15 @@ class TakenColumns(Mapping[str, NDArray[Any]]):
         return len(self.whole)
 
 
-def empty_message(kind: RateKind, slice_: Slice, examples: Examples) -> str:
+def empty_message(kind: RateKind, slice_: Slice, examples: Examples, codes: ClassCodes | None = None) -> str:
     """Say that nobody is there to measure a rate on, and which value of the slice nobody has."""
-    among = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
+    some = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
+    if codes is not None and len(kind.labels) == 1:
+        other = "another label than" if kind.labels == (0,) else "label"
+        some = f"example with {other} {examples.classes[codes.label]!r}"
     where = "the data" if slice_ == EVERYBODY else f"the slice {slice_!r}"
     why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
-    return f"{kind.name} cannot be measured: {where} holds no {among} with positive weight" + (why and f" ({why})")
+    return f"{kind.name} cannot be measured: {where} holds no {some} with positive weight" + (why and f" ({why})")
 
 
 def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np.int8]:
@@ -262,6 +300,128 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
         return (numbers > 0).astype(np.int8)
     shown = ", ".join(f"{v:g}" for v in found_values[:5]) + (", ..." if len(found_values) > 5 else "")
     raise DataError(f"{name} must hold {allowed}; got the values {shown}")
+
+
+def coded(values: ArrayLike, classes: Classes, name: str) -> NDArray[Any]:
+    """Labels as codes of classes by value; refuses missing values, an empty array, and values that are no class."""
+    array = _one_dimensional(to_numpy(values), name)
+    if array.size == 0:
+        raise DataError(f"{name} is empty")
+    refuse_missing(array, name)
+    return codes_of(array, classes, name)
+
+
+def label_classes(values: ArrayLike, name: str, more: Iterable[Any] = ()) -> Classes:
+    """The distinct labels of an array and some more, in order; refuses missing values and mixed types."""
+    array = _one_dimensional(to_numpy(values), name)
+    refuse_missing(array, name)
+    if array.dtype.kind not in "biufOUS":
+        raise DataError(f"{name} must hold text, whole numbers or booleans; got the dtype {array.dtype}")
+    found = classes_of(array, name, more)
+    check_number(len(found), len(array), name)
+    return found
+
+
+def _may_be_classes(array: NDArray[Any]) -> bool:
+    """Whether labels are others than 0/1, False/True and -1/1; what is no array of labels is refused elsewhere."""
+    if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or has_missing(array):
+        return False
+    return not _is_fractional(array) and _distinct(array) not in ({0}, {1}, {-1}, {0, 1}, {-1, 1})
+
+
+def many_classes(y: ArrayLike) -> Classes | None:
+    """The classes of labels that are more than two; None for two or fewer, which are 0/1, False/True or -1/1."""
+    if not peers().some(_may_be_classes(to_numpy(y))):  # one process may have what others have not
+        return None
+    found = label_classes(y, "y")
+    return found if len(found) > 2 else None
+
+
+def examples_and_predictions(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    attributes: Any = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    pos_label: Any = None,
+    classes: Iterable[Any] | None = None,
+    mentioned: Collection[Any] = (),
+) -> tuple[Examples, Array]:
+    """Labels and predictions of two classes or of more, checked together.
+
+    Labels that are 0/1, False/True or -1/1, or that ``pos_label`` tells apart, are two classes as everywhere else. All
+    others are classes by value: those of ``classes``, or all that occur in the labels, in the predictions and among
+    those ``mentioned``.
+    """
+    if pos_label is not None:
+        y_true, y_pred = by_label(y_true, y_pred, pos_label)
+    elif classes is not None or not _is_binary(y_true, y_pred, mentioned):
+        return _class_predictions(y_true, y_pred, attributes, sample_weight, classes, mentioned)
+    examples = Examples.of(y_true, attributes, sample_weight)
+    if -1 in mentioned:
+        examples = replace(examples, classes=(-1, 1))
+    return examples, predictions_of(y_pred, len(examples))
+
+
+def _is_binary(y_true: ArrayLike, y_pred: ArrayLike, mentioned: Iterable[Any]) -> bool:
+    """Whether labels, and predictions that are labels, are 0/1, False/True or -1/1, or nothing that can be classes."""
+    true, predicted = to_numpy(y_true), to_numpy(y_pred)
+    if true.size == 0 or true.ndim > 2 or (true.ndim == 2 and true.shape[1] > 1) or has_missing(true):
+        return True  # refused there by name
+    labels = _distinct(true) | set(mentioned)
+    if _is_fractional(true):
+        return True  # refused there, too
+    if predicted.ndim == 2 and predicted.shape[1] > 1:
+        return predicted.shape[1] == 2 and (labels <= {0, 1} or labels <= {-1, 1})
+    text = predicted.dtype.kind in "OUS" and any(isinstance(value, str) for value in predicted.reshape(-1)[:1])
+    if predicted.dtype.kind != "f" and (not text or not labels <= {-1, 0, 1}):
+        labels |= {value for value in _distinct(predicted) if not is_missing(value)}
+    elif (
+        predicted.dtype.kind == "f"
+        and labels <= {0, 1}
+        and predicted.size
+        and predicted.max() >= 2
+        and (predicted % 1 == 0).all()
+    ):
+        return False  # a label beyond 1, as a float
+    return labels <= {0, 1} or labels <= {-1, 1}
+
+
+def _is_fractional(array: NDArray[Any]) -> bool:
+    """Whether an array holds numbers that are not whole, which are no labels."""
+    return array.dtype.kind == "f" and not bool((array == np.floor(array)).all())
+
+
+def _distinct(array: NDArray[Any]) -> set[Any]:
+    """The different values of an array, quickly where they are -1, 0 and 1."""
+    if array.dtype == object:
+        return set(map(plain, array.reshape(-1).tolist()))
+    if array.dtype.kind in "biuf":
+        there = [array == value for value in (-1, 0, 1)]
+        if np.logical_or.reduce(there).all():
+            return {value for value, mask in zip((-1, 0, 1), there, strict=True) if mask.any()}
+    return set(np.unique(array).tolist())
+
+
+def _class_predictions(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    attributes: Any,
+    sample_weight: ArrayLike | None,
+    classes: Iterable[Any] | None,
+    mentioned: Iterable[Any],
+) -> tuple[Examples, Array]:
+    predicted = to_numpy(y_pred)
+    predicted = predicted[:, 0] if predicted.ndim == 2 and predicted.shape[1] == 1 else predicted
+    refuse_missing(predicted, "y_pred")
+    if classes is None:
+        more = [*mentioned, *(set(map(plain, predicted.tolist())) if predicted.ndim == 1 else ())]
+        values = label_classes(y_true, "y", more)
+    else:
+        values = tuple(map(plain, classes))
+    examples = Examples.of(y_true, attributes, sample_weight, classes=values)
+    probabilities = class_probabilities(predicted, values, len(examples))
+    return examples, probabilities if len(values) > 2 else probabilities[:, -1]
 
 
 def predictions_of(values: ArrayLike, length: int) -> Array:
@@ -330,14 +490,21 @@ def _numbers(array: NDArray[Any], name: str) -> Array | None:
     return numbers
 
 
+def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are None, NaN, NaT or pandas.NA."""
+    if array.dtype == object:
+        return np.fromiter((is_missing(value) for value in array.ravel()), dtype=bool, count=array.size)
+    return (array != array).ravel() if array.dtype.kind in "fcmM" else np.zeros(0, dtype=bool)
+
+
+def has_missing(array: NDArray[Any]) -> bool:
+    """Whether any value is missing."""
+    return bool(_missing(array).any())
+
+
 def refuse_missing(array: NDArray[Any], name: str) -> None:
     """Refuse None, NaN, NaT and pandas.NA, and say how many there are and where the first is."""
-    if array.dtype == object:
-        missing = np.fromiter((is_missing(value) for value in array.ravel()), dtype=bool, count=array.size)
-    elif array.dtype.kind in "fcmM":
-        missing = (array != array).ravel()
-    else:
-        return
+    missing = _missing(array)
     count = int(missing.sum())
     if count:
         raise DataError(
@@ -359,6 +526,16 @@ def scores_of(values: Any) -> Array:
     if numbers is None:
         raise DataError(f"X must hold one score per example; got values such as {array[0]!r}")
     return numbers
+
+
+def probabilities_of(values: Any, classes: Classes) -> Array:
+    """Check probabilities of more than two classes, given in the place of features."""
+    array = to_numpy(values)
+    if array.ndim != 2:
+        raise DataError(
+            f"X must hold a probability of each of the {len(classes)} classes for each example; got shape {array.shape}"
+        )
+    return class_probabilities(array, classes, len(array))
 
 
 def to_numpy(values: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, EquirateWarning
-from .._core.peers import peers
+from .._core.peers import Peers
 from .examples import Examples
 from .slices import Attribute, Slice
 
@@ -59,12 +59,12 @@ class Groups:
     def of(cls, names: tuple[str, ...], examples: Examples) -> Groups:
         """Count the groups of all processes."""
         columns = [examples.column(name) for name in names]
-        values = tuple(_unique(column) for column in columns)
+        values = tuple(_unique(column, examples.shared) for column in columns)
         numeric = tuple(name for name, column in zip(names, columns, strict=True) if column.dtype.kind in "iufM")
         for name, column, found in zip(names, columns, values, strict=True):
             _warn_of_numbers(name, column, found)
         here = _summed(list(_counted(columns, values, examples.weights)))
-        return cls(names, values, *_summed(peers().gather(here)), numeric)
+        return cls(names, values, *_summed(examples.shared.gather(here)), numeric)
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -114,13 +114,13 @@ def _warn_of_numbers(name: str, column: NDArray[Any], values: list[Any]) -> None
         )
 
 
-def _unique(column: NDArray[Any]) -> list[Any]:
+def _unique(column: NDArray[Any], shared: Peers) -> list[Any]:
     """The values of a column on all processes, in order."""
     if column.dtype.kind in "OU":
-        found = set().union(*peers().gather(set(column.tolist())))
+        found = set().union(*shared.gather(set(column.tolist())))
         return sorted(found, key=lambda value: (str(type(value)), value))
     blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
-    return list(np.unique(np.concatenate(peers().gather(np.unique(np.concatenate(blocks))))))
+    return list(np.unique(np.concatenate(shared.gather(np.unique(np.concatenate(blocks))))))
 
 
 Counted = tuple[NDArray[np.int64], Array, Array]

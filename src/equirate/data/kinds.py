@@ -5,13 +5,23 @@ numerator, ``slope * prediction + offset``, given its label y and a baseline mod
 else about linear rates (the public function, its text, evaluation, ranges, cells, coefficients) is derived from this
 table: a new rate is a row here, and a line with what it should be worth in ``tests/language/test_rates.py``. Two rows
 that count the same are two names of one rate.
+
+With more than two classes a rate that speaks of one class reads the same table one class against the rest: label 1 is
+"has the class", prediction 1 is "is predicted as the class". `class_terms` says what that means for class codes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Codes = NDArray[Any]
+"""Classes as whole numbers from 0 on."""
 Contribution = tuple[float, float]
 """(slope, offset): an example contributes slope * prediction + offset."""
 
@@ -37,6 +47,8 @@ class RateKind:
         Whether it needs a baseline model.
     summary
         One line for the documentation.
+    of_class
+        Whether it speaks of one class, which must be named where there are more than two.
     """
 
     name: str
@@ -44,6 +56,31 @@ class RateKind:
     contributions: tuple[tuple[Contribution, Contribution], tuple[Contribution, Contribution]]
     compares: bool
     summary: str
+    of_class: bool = True
+
+    def for_codes(self, codes: ClassCodes) -> RateKind:
+        """The same rate of two classes, by code, as a kind of rate about class 1.
+
+        Examples
+        --------
+        >>> KINDS["tpr"].for_codes(ClassCodes(0, 0)).contributions == KINDS["tnr"].contributions
+        True
+        """
+
+        def contribution(y: int, b: int) -> Contribution:
+            slope, offset = self.contributions[int(y == codes.label)][b]
+            return (slope, offset) if codes.predicted == 1 else (0.0 - slope, slope + offset)
+
+        labels = tuple(y for y in (0, 1) if int(y == codes.label) in self.labels)
+        zero, one = (tuple(contribution(y, b) for b in (0, 1)) for y in (0, 1))
+        return replace(self, labels=labels, contributions=((zero[0], zero[1]), (one[0], one[1])))
+
+
+class ClassCodes(NamedTuple):
+    """The class that labels are compared with, and the one that predictions are."""
+
+    label: int
+    predicted: int
 
 
 def _kind(
@@ -52,9 +89,10 @@ def _kind(
     contribution: Callable[[int, int], Contribution],
     labels: tuple[int, ...] = (0, 1),
     compares: bool = False,
+    of_class: bool = True,
 ) -> RateKind:
     zero, one = (tuple(contribution(y, b) for b in (0, 1)) for y in (0, 1))
-    return RateKind(name, labels, ((zero[0], zero[1]), (one[0], one[1])), compares, summary)
+    return RateKind(name, labels, ((zero[0], zero[1]), (one[0], one[1])), compares, summary, of_class)
 
 
 def _when(condition: bool, contribution: Contribution) -> Contribution:
@@ -66,8 +104,8 @@ KINDS = {
     for kind in (
         _kind("positive_rate", "P[predicted 1]", lambda y, b: _PREDICTED),
         _kind("negative_rate", "P[predicted 0]", lambda y, b: _NOT_PREDICTED),
-        _kind("accuracy", "P[prediction = label]", lambda y, b: _PREDICTED if y else _NOT_PREDICTED),
-        _kind("error_rate", "P[prediction != label]", lambda y, b: _NOT_PREDICTED if y else _PREDICTED),
+        _kind("accuracy", "P[prediction = label]", lambda y, b: _PREDICTED if y else _NOT_PREDICTED, of_class=False),
+        _kind("error_rate", "P[prediction != label]", lambda y, b: _NOT_PREDICTED if y else _PREDICTED, of_class=False),
         _kind("tpr", "P[predicted 1 | label 1]", lambda y, b: _PREDICTED, labels=(1,)),
         _kind("recall", "P[predicted 1 | label 1], the same as tpr", lambda y, b: _PREDICTED, labels=(1,)),
         _kind("fnr", "P[predicted 0 | label 1]", lambda y, b: _NOT_PREDICTED, labels=(1,)),
@@ -83,18 +121,85 @@ KINDS = {
             "P[prediction differs from the baseline and is right]",
             lambda y, b: _when(y != b, _PREDICTED if y else _NOT_PREDICTED),
             compares=True,
+            of_class=False,
         ),
         _kind(
             "losses",
             "P[prediction differs from the baseline and is wrong]",
             lambda y, b: _when(y == b, _NOT_PREDICTED if y else _PREDICTED),
             compares=True,
+            of_class=False,
         ),
         _kind(
             "churn",
             "P[prediction differs from the baseline]",
             lambda y, b: _NOT_PREDICTED if b else _PREDICTED,
             compares=True,
+            of_class=False,
         ),
     )
 }
+CONFUSION = _kind("confusion", "P[predicted one class and label another]", lambda y, b: _when(y == 1, _PREDICTED))
+"""P[label = true and predicted]: with two classes to name, it has a public function of its own."""
+CONFUSION_ROW = _kind("confusion", "P[predicted one class | label another]", lambda y, b: _PREDICTED, labels=(1,))
+"""P[predicted | label = true]."""
+
+
+# -- more than two classes ------------------------------------------------------------------------
+
+
+class ClassTerms(NamedTuple):
+    """What examples contribute: an offset each, plus a coefficient where the prediction is a target."""
+
+    offset: Array
+    targets: list[tuple[Array, Codes]]
+    """Coefficients with the class that the prediction is compared with."""
+
+    def expected(self, predictions: Array) -> Array:
+        """The contribution of each example, given its probabilities of predicting each class."""
+        value, rows = self.offset.copy(), np.arange(len(self.offset))
+        for coefficient, target in self.targets:
+            value += coefficient * predictions[rows, target]
+        return value
+
+    def by_answer(self, n_classes: int) -> tuple[Array, Array]:
+        """Slopes (examples, classes - 1) of answers 1, 2 ... over answer 0, and the offset of answer 0."""
+        slopes, offset = np.zeros((len(self.offset), n_classes - 1)), self.offset.copy()
+        rows = np.arange(len(self.offset))
+        for coefficient, target in self.targets:
+            first = target == 0
+            offset += np.where(first, coefficient, 0.0)
+            slopes -= np.where(first, coefficient, 0.0)[:, None]
+            there = ~first
+            slopes[rows[there], target[there] - 1] += coefficient[there]
+        return slopes, offset
+
+
+def class_terms(kind: RateKind, codes: ClassCodes | None, labels: Codes, baselines: Codes | None) -> ClassTerms:
+    """What examples with given labels and baseline predictions contribute to a rate, for any number of classes."""
+    labels = np.asarray(labels, dtype=np.intp)
+    if codes is not None:
+        slope, offset = np.array(kind.contributions)[:, 0].T  # a rate of one class compares with no baseline
+        hit = (labels == codes.label).astype(np.intp)
+        return ClassTerms(offset[hit], [(slope[hit], np.full(len(labels), codes.predicted, dtype=np.intp))])
+    ones = np.ones(len(labels))
+    if not kind.compares:
+        right = [(ones if kind.name == "accuracy" else -ones, labels)]
+        return ClassTerms(np.zeros(len(labels)) if kind.name == "accuracy" else ones, right)
+    assert baselines is not None  # a rate that compares names one
+    other = np.asarray(baselines, dtype=np.intp)
+    changed = (labels != other).astype(float)
+    return {
+        "wins": ClassTerms(np.zeros(len(labels)), [(changed, labels)]),
+        "losses": ClassTerms(ones, [(-ones, other), (-changed, labels)]),
+        "churn": ClassTerms(ones, [(-ones, other)]),
+    }[kind.name]
+
+
+def among(kind: RateKind, codes: ClassCodes | None, labels: Codes) -> NDArray[np.bool_]:
+    """Which of some labels, as codes, a rate is measured among."""
+    if kind.labels == (0, 1):
+        return np.ones(len(labels), dtype=bool)
+    if codes is None:  # two classes
+        return np.asarray(labels == kind.labels[0])
+    return np.asarray((labels == codes.label) == (kind.labels == (1,)))

@@ -1,4 +1,4 @@
-"""A sample: features and examples together, checked once and then handed from room to room.
+"""A sample: features and examples together, checked once and then handed from package to package.
 
 In: features, labels, attributes and weights as users have them. Out: `Sample`, of which `take` gives parts. Whoever
 holds one trusts it.
@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from .._core.errors import DataError
-from .._core.peers import peers
+from .._core.peers import Peers
 from .examples import Examples, attribute_columns, same_length
 from .features import feature_names
+from .labels import Classes
 from .mapped import is_mapped, scratch
 from .slices import is_missing
 
@@ -70,9 +71,10 @@ class Sample:
         sample_weight: ArrayLike | None = None,
         *,
         two_classes: bool = False,
+        classes: Classes | None = None,
     ) -> Sample:
         """Check labels, attributes and weights, and that there are as many features; the model checks their values."""
-        examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=two_classes)
+        examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=two_classes, classes=classes)
         rows = count_rows(X)
         if rows != len(examples):
             same_length(np.empty(rows), len(examples), "X")
@@ -124,9 +126,8 @@ def taken(X: Any, rows: Rows) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def same_everywhere(asked: Any, X: Any, attributes: Any, settings: Mapping[str, Any]) -> None:
+def same_everywhere(others: Peers, asked: Any, X: Any, attributes: Any, settings: Mapping[str, Any]) -> None:
     """Refuse different problems, settings, columns or kinds of numbers on the processes that share the rows."""
-    others = peers()
     if others.size == 1:
         return
     others.agree("the problem", repr(asked))

@@ -50,7 +50,18 @@ class Slice:
     """A condition on an example's attributes. Combine with ``&``, ``|`` and ``~``."""
 
     def mask(self, columns: Columns) -> Mask:
-        """Return which examples of a table of attribute columns belong to the slice."""
+        """Return which examples of a table of attribute columns belong to the slice.
+
+        Parameters
+        ----------
+        columns
+            The attributes by name: one array each, with one value per example.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            One value per example.
+        """
         raise NotImplementedError
 
     @property
@@ -249,6 +260,16 @@ class Attribute:
 
 def attr(name: str) -> Attribute:
     """Name a column given as ``sensitive_features`` or ``attributes`` (failing that, a column of a frame X).
+
+    Parameters
+    ----------
+    name
+        The name of the column.
+
+    Returns
+    -------
+    Attribute
+        Compare it with values to make a `Slice`.
 
     Examples
     --------

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.peers import peers
 from .._core.seeds import stream
 from .cells import Cells
 
@@ -43,16 +42,16 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
         for k, part in enumerate(parts):
             part_of[known[part]] = k
         return [np.flatnonzero(part_of[cells.clusters] == k) for k in range(len(shares))]
-    first, total = peers().places(len(cells.of))
+    first, total = cells.shared.places(len(cells.index))
     rng = stream("split", seed)
-    numbers = _numbers(rng, first, len(cells.of), total)
+    numbers = _numbers(rng, first, len(cells.index), total)
     start = (rng.permutation(len(cells)) + 0.5) / len(cells)
     ends = np.cumsum(np.asarray(shares, dtype=float) / np.sum(shares))[:-1]
     limits = _limits(cells, numbers, start, ends)
     part = np.zeros(len(numbers), dtype=np.int8 if len(shares) < 128 else np.intp)
     for first in range(0, len(numbers), _BLOCK):
         rows = slice(first, first + _BLOCK)
-        part[rows] = (numbers[rows, None] >= limits[cells.of[rows]]).sum(axis=1)
+        part[rows] = (numbers[rows, None] >= limits[cells.index[rows]]).sum(axis=1)
     return [np.flatnonzero(part == k) for k in range(len(shares))]
 
 
@@ -62,14 +61,14 @@ def clusters_as_examples(cells: Cells) -> Cells:
     Rare cells are then dealt out as evenly as they can be.
     """
     assert cells.clusters is not None
-    order = np.argsort(np.bincount(cells.of, minlength=len(cells))[cells.of], kind="stable")
+    order = np.argsort(np.bincount(cells.index, minlength=len(cells))[cells.index], kind="stable")
     first = order[np.unique(cells.clusters[order], return_index=True)[1]]
-    return replace(cells, of=cells.of[first], weights=np.ones(len(first)), clusters=None)
+    return replace(cells, index=cells.index[first], weights=np.ones(len(first)), clusters=None)
 
 
 def _numbers(rng: np.random.Generator, first: int, count: int, total: int) -> Array:
     """The draws of the rows that are here, as if all rows were: each takes one step of the generator."""
-    if peers().size == 1:
+    if count == total:
         return rng.random(total)
     rng.bit_generator.advance(first)  # type: ignore[attr-defined]  # that of `stream` can
     numbers = rng.random(count)
@@ -84,20 +83,20 @@ def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
     none of which are moved, that is found by bisection: each step counts the smaller numbers over all of them. The
     numbers are multiples of 2^-53.
     """
-    here = np.bincount(cells.of, minlength=len(cells))
+    here = np.bincount(cells.index, minlength=len(cells))
     edges = np.concatenate([[0], np.cumsum(here)])
-    by_cell = numbers[np.argsort(cells.of, kind="stable")]
+    by_cell = numbers[np.argsort(cells.index, kind="stable")]
     drawn = [by_cell[a:b] for a, b in itertools.pairwise(edges)]
     for each in drawn:
         each.sort()
-    wanted = _before(np.asarray(peers().total(here)), start, ends)
-    if peers().size == 1:
+    wanted = _before(cells.sizes(), start, ends)
+    if cells.shared.size == 1:
         return np.array([np.append(each, 1.0)[row] for each, row in zip(drawn, wanted, strict=True)])
     low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, 2**53, np.int64)
     for _ in range(54):
         middle = (low + high) // 2
         smaller = [np.searchsorted(each, row * 2.0**-53) for each, row in zip(drawn, middle, strict=True)]
-        enough = np.asarray(peers().total(np.array(smaller))) >= wanted
+        enough = np.asarray(cells.shared.total(np.array(smaller))) >= wanted
         low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
     return np.asarray(high * 2.0**-53, dtype=float)
 
@@ -113,11 +112,11 @@ def _before(sizes: NDArray[Any], start: Array, ends: Array) -> NDArray[np.int64]
 
 
 def measurable(rates: Iterable[Any], cells: Cells, fewest: int = 1) -> bool:
-    """Whether both labels are there, and every rate has at least ``fewest`` examples of positive weight behind it.
+    """Whether all labels are there, and every rate has at least ``fewest`` examples of positive weight behind it.
 
-    ``rates`` have a ``slice``, which the cells tell apart, and a ``kind``.
+    ``rates`` have a ``slice``, which the cells tell apart, and say which labels they are measured among.
     """
-    counts = peers().total(np.bincount(cells.of[cells.weights > 0], minlength=len(cells)))
-    behind = [counts[cells.members[rate.slice] & np.isin(cells.labels, rate.kind.labels)].sum() for rate in rates]
-    both = all(counts[cells.labels == label].any() for label in (0, 1))
-    return both and all(number >= fewest for number in behind)
+    counts = cells.sizes(positive=True)
+    behind = [counts[cells.members[rate.slice] & rate.among(cells.labels)].sum() for rate in rates]
+    every = all(counts[cells.labels == label].any() for label in range(cells.n_classes))
+    return every and all(number >= fewest for number in behind)

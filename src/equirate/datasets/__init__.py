@@ -62,6 +62,11 @@ _BUILDERS: dict[str, Callable[[pd.DataFrame], Dataset]] = {
 def names() -> tuple[str, ...]:
     """List the data sets that :func:`load` knows, in the order of the paper's Table 4.
 
+    Returns
+    -------
+    tuple of str
+        Names for :func:`load`.
+
     Examples
     --------
     >>> names()
@@ -84,6 +89,7 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
     Returns
     -------
     Dataset
+        Features, label, attributes and protected group.
 
     Raises
     ------
@@ -109,7 +115,17 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
 def locate(name: str, *, data_dir: Directory | None = None) -> Path:
     """Find the file of a data set without reading it: whether it is to be had, before anything is computed.
 
-    Parameters are those of :func:`load`, and so is the :class:`MissingDataError` where there is no file.
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    data_dir : path, optional
+        As in :func:`load`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
 
     Examples
     --------
@@ -131,6 +147,11 @@ def describe() -> pd.DataFrame:
     """Describe each data set in one row: size, positive rate, protected group, licence, source.
 
     Nothing is loaded: the numbers are known beforehand, and hold for the files this version knows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per data set.
 
     Examples
     --------
@@ -163,6 +184,11 @@ def describe() -> pd.DataFrame:
 def load_compas() -> Dataset:
     """Load COMPAS: recidivism within two years; protected: women. See ``equirate.datasets.compas``.
 
+    Returns
+    -------
+    Dataset
+        Features, label, attributes and protected group.
+
     Examples
     --------
     >>> load_compas().n_features
@@ -173,6 +199,11 @@ def load_compas() -> Dataset:
 
 def load_adult() -> Dataset:
     """Load Adult: income above 50,000 dollars; protected: women. See ``equirate.datasets.adult``.
+
+    Returns
+    -------
+    Dataset
+        Features, label, attributes and protected group.
 
     Examples
     --------
@@ -191,6 +222,11 @@ def load_crime(*, training_rows: ArrayLike | None = None) -> Dataset:
         The rows that fill values and bin edges are taken from, if you have chosen a split; all rows if None.
         See ``equirate.datasets.crime``.
 
+    Returns
+    -------
+    Dataset
+        Features, label, attributes and protected group.
+
     Examples
     --------
     >>> load_crime().n_features
@@ -203,6 +239,16 @@ def load_law_school(*, data_dir: Directory | None = None) -> Dataset:
     """Load Law School: passing the bar exam; protected: black students.
 
     See ``equirate.datasets.law_school``.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As in :func:`load`.
+
+    Returns
+    -------
+    Dataset
+        Features, label, attributes and protected group.
     """
     return load("law_school", data_dir=data_dir)
 
@@ -211,6 +257,16 @@ def load_wiki_toxicity(*, data_dir: Directory | None = None) -> Dataset:
     """Load Wiki Toxicity: acceptable comments; protected: those with the term "gay".
 
     See ``equirate.datasets.wiki_toxicity`` for the embedding, which is computed once and then cached.
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As in :func:`load`.
+
+    Returns
+    -------
+    Dataset
+        Features, label, attributes and protected group.
     """
     return load("wiki_toxicity", data_dir=data_dir)
 
@@ -219,5 +275,15 @@ def load_business(*, data_dir: Directory | None = None) -> Dataset:
     """Load Business entity resolution, a stand-in: same business or not; protected: non-chain businesses.
 
     See ``equirate.datasets.business``. Needs rapidfuzz (the extra ``data``).
+
+    Parameters
+    ----------
+    data_dir : path, optional
+        As in :func:`load`.
+
+    Returns
+    -------
+    Dataset
+        Features, label, attributes and protected group.
     """
     return load("business", data_dir=data_dir)

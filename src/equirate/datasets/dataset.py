@@ -44,7 +44,18 @@ class ProtectedGroup:
     name: str
 
     def rows(self, attributes: pd.DataFrame) -> NDArray[np.bool_]:
-        """Return one boolean per row of ``attributes``: whether it is in the group."""
+        """Return one boolean per row of ``attributes``: whether it is in the group.
+
+        Parameters
+        ----------
+        attributes : pandas.DataFrame
+            Attributes of the rows, such as ``Dataset.attributes``.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            One value per row.
+        """
         return np.asarray(attributes[self.attribute] == self.value, dtype=np.bool_)
 
 

@@ -27,7 +27,7 @@ from .._core.errors import DataError, EquirateError, EquirateWarning, ProcessErr
 from .._core.peers import among
 from ..data.sample import Given
 from ..estimators.rate_classifier import RateClassifier
-from .checkpoints import Folder
+from ..storage.checkpoints import Folder
 from .extra import needed
 from .gloo import TIMEOUT, GlooPeers
 from .parquet import Group, ParquetRows, share

@@ -1,4 +1,4 @@
-"""The extra of this room, imported where it is used and named where it is missing."""
+"""The extra of this package, imported where it is used and named where it is missing."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from .._core import errors
 from .._core.errors import EquirateError, ProcessError
 from .._core.peers import Peers
-from .checkpoints import Checkpoints, Folder, Place
+from ..storage.checkpoints import Checkpoints, Folder, Place
 from .extra import needed
 
 TIMEOUT = 300.0

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
-from .._core.peers import joined, peers
+from .._core.peers import all_processes
 from ..data.mapped import scratch
 from ..data.sample import Given
 from .extra import needed
@@ -129,7 +129,15 @@ class ParquetRows:
         return chosen
 
     def groups(self) -> tuple[list[Group], Any]:
-        """The row groups of all files, and the schema that the files share."""
+        """The row groups of all files, and the schema that the files share.
+
+        Returns
+        -------
+        groups : list of Group
+            The row groups that have rows, in the order of the files.
+        schema : dict
+            The type of each column.
+        """
         groups: list[Group] = []
         first: Any = None
         for file in self.files:
@@ -153,12 +161,18 @@ class ParquetRows:
     # -- reading -----------------------------------------------------------------------------------
 
     def given(self) -> Given:
-        """Read the rows of this process: features into a mapped file, the other columns into arrays."""
-        with joined():
+        """Read the rows of this process: features into a mapped file, the other columns into arrays.
+
+        Returns
+        -------
+        Given
+            Features, labels, attributes and weights of these rows.
+        """
+        with all_processes() as shared:
             groups, schema = self.groups()
             told = [(group.rows, os.path.basename(group.file)) for group in groups]
-            peers().agree("the row groups of the Parquet files", repr(told))
-            return self._read(share(groups, peers().rank, peers().size), schema)
+            shared.agree("the row groups of the Parquet files", repr(told))
+            return self._read(share(groups, shared.rank, shared.size), schema)
 
     def _read(self, groups: list[Group], schema: dict[str, Any]) -> Given:
         names = [name for name in schema if name not in self._named()] if self.features is None else list(self.features)

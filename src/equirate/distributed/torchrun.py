@@ -16,7 +16,7 @@ from typing import Any
 
 from .._core.errors import ProcessError
 from .._core.peers import ALONE, LAUNCHED, Peers, among
-from .checkpoints import Folder, InStore, Place
+from ..storage.checkpoints import Folder, InStore, Place
 from .extra import needed
 from .gloo import TIMEOUT, GlooPeers
 
@@ -44,6 +44,11 @@ def processes(
     every
         Seconds between checkpoints.
 
+    Yields
+    ------
+    Peers
+        The processes that share the rows: ``rank`` and ``size``.
+
     Examples
     --------
     >>> with processes(timeout=60) as shared:
@@ -58,6 +63,11 @@ def processes(
 @contextmanager
 def alone() -> Iterator[Peers]:
     """Fit, solve or evaluate on the rows of this process alone, whatever the others do.
+
+    Yields
+    ------
+    Peers
+        The processes that share the rows: ``rank`` and ``size``.
 
     Examples
     --------

@@ -6,6 +6,7 @@ In: something that predicts, data to judge on and, unless it was trained for one
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.examples import Examples, refuse_missing, to_numpy
-from ..data.sample import Sample
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.facts import Baseline, changes, rates_by_slice
@@ -21,7 +21,8 @@ from ..reports.intersections import intersection_notes
 from ..reports.report import Report
 from . import reporting
 from .attributes import attribute_names, named, refuse_whole
-from .judging import Judged, compare_indexes, read_like_labels
+from .base import RateEstimator
+from .inputs import compare_indexes, read_like_labels, two_values
 from .predictions import decided, served, unwrapped
 
 Array = NDArray[np.float64]
@@ -63,6 +64,11 @@ def report(
     pos_label
         The label to call positive; by default the estimator's own, or the larger one.
 
+    Returns
+    -------
+    Report
+        Prints as text; ``to_html``, ``to_card`` and ``to_dict`` give other forms.
+
     Examples
     --------
     >>> import numpy as np, equirate as eq
@@ -79,8 +85,18 @@ def report(
     """
     is_array = not hasattr(estimator, "predict")
     inner = None if is_array else served(estimator)
-    if problem is None and isinstance(inner, Judged):
-        return _own(estimator, X, y, sensitive_features, sample_weight, confidence, baseline)
+    if problem is None and isinstance(inner, RateEstimator):
+        inner, features = unwrapped(estimator, X)
+        found: Report = inner.report(
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            confidence=confidence,
+            baseline=baseline,
+            features=None if inner is estimator else features,
+        )
+        return found
     if not isinstance(problem, Problem):
         raise EquirateError(
             "report needs a problem to judge by: problem=eq.Problem(eq.maximize(...), [...]). Only a RateClassifier or "
@@ -95,40 +111,14 @@ def report(
     people = named(sensitive_features, attribute_names(problem), X)
     refuse_whole(people, len(labels))
     examples = Examples.of(labels == positive, people, sample_weight, fallback=X, compared=True)
-    examples = examples.with_columns(read_like_labels(dict(examples.columns), problem.baselines(), classes, positive))
+    values = two_values(classes, positive)
+    examples = replace(examples, classes=values)
+    examples = examples.with_columns(read_like_labels(dict(examples.columns), problem.baselines(), values))
     if is_array:
         predictions = reporting.as_probabilities(estimator, classes, positive, len(labels), "estimator")
     else:
         predictions = decided(estimator, X, people, positive)
     return _measured(problem, examples, predictions, confidence, positive, baseline, (X, people, classes))
-
-
-def _own(
-    estimator: Any,
-    X: Any,
-    y: ArrayLike,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    confidence: float,
-    baseline: Any,
-) -> Report:
-    """The report of an estimator of this package, perhaps at the end of a pipeline, for its own problem."""
-    inner, features = unwrapped(estimator, X)
-    if inner is estimator:
-        return inner.report(  # type: ignore[no-any-return]  # a `Judged`
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            confidence=confidence,
-            baseline=baseline,
-        )
-    compare_indexes(X, y, sensitive_features, sample_weight)
-    asked = Problem(inner.objective, inner.constraints)
-    # Steps of the pipeline may drop or encode columns: attributes are looked for in the features as they were given.
-    examples = inner._examples(asked, inner._labels(y), X, sensitive_features, sample_weight)
-    sample = Sample(inner._features(features), examples)
-    return reporting.of_data(inner, X, sample, confidence, baseline, None, sensitive_features)
 
 
 def _measured(

@@ -111,6 +111,11 @@ class RateDisplay:
             A name for the legend; by default that of the estimator's class.
         **options
             Passed to matplotlib's ``errorbar``.
+
+        Returns
+        -------
+        RateDisplay
+            The display, with its axes as ``ax_``.
         """
         inner = served(estimator)
         classes = np.asarray(getattr(inner, "classes_", np.unique(to_numpy(y))))
@@ -140,7 +145,36 @@ class RateDisplay:
     ) -> RateDisplay:
         """Draw the rates of predictions by group; ``y_pred`` are labels, or probabilities of predicting the positive.
 
-        The other parameters are those of `from_estimator`.
+        Parameters
+        ----------
+        y_true
+            Labels.
+        y_pred
+            Predicted labels, or probabilities of predicting the positive label.
+        sensitive_features
+            Attributes that groups are made of.
+        by
+            One or several attributes, or their names; every combination of their values is a group. By default
+            every attribute in ``sensitive_features``, each by itself.
+        rates
+            Names of rates: any of ``"positive_rate"``, ``"tpr"``, ``"fpr"``, ``"precision"`` and ``"accuracy"``.
+        sample_weight
+            Non-negative weights.
+        pos_label
+            The label to call positive; by default the larger one.
+        confidence
+            Level of the intervals.
+        ax
+            Axes to draw on; by default new ones.
+        name
+            A name for the legend.
+        **options
+            Passed to matplotlib's ``errorbar``.
+
+        Returns
+        -------
+        RateDisplay
+            The display, with its axes as ``ax_``.
         """
         labels = to_numpy(y_true)
         classes = np.unique(labels)
@@ -161,6 +195,11 @@ class RateDisplay:
             A name for the legend.
         **options
             Passed to matplotlib's ``errorbar``.
+
+        Returns
+        -------
+        RateDisplay
+            The display itself, with its axes as ``ax_``.
         """
         plt = pyplot()
         groups = list(dict.fromkeys(rate.slice for rate in self.rates))
@@ -240,6 +279,11 @@ class FrontierDisplay:
             Axes to draw on; by default new ones.
         name
             A name for the legend.
+
+        Returns
+        -------
+        FrontierDisplay
+            The display, with its axes as ``ax_``.
         """
         if not hasattr(estimator, "frontier"):
             raise EquirateError(f"a frontier is traced by a RateClassifier; got {type(estimator).__name__}")
@@ -249,7 +293,22 @@ class FrontierDisplay:
 
     @classmethod
     def from_frontier(cls, frontier: Frontier, *, ax: Any = None, name: str | None = None) -> FrontierDisplay:
-        """Draw a frontier."""
+        """Draw a frontier.
+
+        Parameters
+        ----------
+        frontier
+            What `RateClassifier.frontier` returned.
+        ax
+            Axes to draw on; by default new ones.
+        name
+            A name for the legend.
+
+        Returns
+        -------
+        FrontierDisplay
+            The display, with its axes as ``ax_``.
+        """
         return cls(frontier, estimator_name=name).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, name: str | None = None) -> FrontierDisplay:
@@ -261,6 +320,11 @@ class FrontierDisplay:
             Axes to draw on; by default new ones.
         name
             A name for the legend.
+
+        Returns
+        -------
+        FrontierDisplay
+            The display itself, with its axes as ``ax_``.
         """
         pyplot()
         name = self.estimator_name if name is None else name

@@ -1,7 +1,7 @@
 """What an explanation of a fitted estimator is made of.
 
 In: a fitted `RateClassifier` or `RatePostprocessor`, features, and the numbers that the hashed output draws by. Out:
-`Explanations`. `Judged.explain` calls this.
+`Explanations`. `RateEstimator.explain` calls this.
 """
 
 from __future__ import annotations
@@ -10,34 +10,48 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.errors import EquirateError
 from ..explanations import Explanations
 from .keys import columns_of_features
 
 if TYPE_CHECKING:
     from ..game.classifiers import Classifier
-    from .judging import Array, Judged
+    from .base import Array, RateEstimator
 
 
 def explained(
-    estimator: Judged, classifier: Classifier, given: Any, X: Any, attributes: Any, draws: Array | None
+    estimator: RateEstimator,
+    classifier: Classifier,
+    given: Any,
+    X: Any,
+    attributes: Any,
+    draws: Array | None,
+    unconstrained: tuple[str, str, Array] | None,
 ) -> Explanations:
-    """Explain rows; ``given`` are the features as the user has them, ``X`` as the members see them."""
+    """Explain rows; ``given`` are the features as the user has them, ``X`` as the members see them.
+
+    ``unconstrained`` is the classifier without constraints to compare with: a name, a note, and its predictions.
+    """
+    if len(estimator.classes_) > 2:
+        raise EquirateError(
+            f"explain tells what speaks for one of two labels, and there are {len(estimator.classes_)} classes: "
+            "predict_pmf has the probability of each"
+        )
     decided = classifier.members.decide(X, attributes=attributes)
     drawn = None if draws is None else classifier.drawn(draws)
     if classifier.is_deterministic:
         drawn = np.zeros(len(decided), dtype=np.intp)
     columns = columns_of_features(given)
-    free = estimator._unconstrained(X, attributes)
     return Explanations(
         classes=estimator.classes_,
-        positive=estimator._positive(),
+        positive=estimator.pos_label_,
         weights=classifier.weights,
         decided=decided,
         drawn=drawn,
         contributions=classifier.members.contributions(X, attributes=attributes),
         names=_names(estimator, len(columns)),
         values=tuple(columns),
-        unconstrained=None if free is None else free[2],
+        unconstrained=None if unconstrained is None else unconstrained[2],
     )
 
 

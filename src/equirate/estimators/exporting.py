@@ -1,6 +1,6 @@
 """What an ONNX export of a fitted estimator is made of.
 
-In: a fitted `RateClassifier` or `RatePostprocessor`. Out: an `Export`, which `Judged.to_onnx` writes.
+In: a fitted `RateClassifier` or `RatePostprocessor`. Out: an `Export`, which `RateEstimator.to_onnx` writes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ..export.scores import LinearScore, Score, TreeScore
 from ..models.forests import as_boosted
 from ..models.sklearn_classifiers import Line
 from ..models.thresholds import GivenScores
-from .out_of_fold import name_of, unfrozen
+from ..training.out_of_fold import name_of, score_sign, unfrozen
 
 if TYPE_CHECKING:
-    from .judging import Judged
+    from .base import RateEstimator
 
 DRAW = "splitmix64-1"
 """Name of the hashed draw that `docs/deploying.md` specifies."""
 
 
-def facts_of(estimator: Judged) -> dict[str, str]:
+def facts_of(estimator: RateEstimator) -> dict[str, str]:
     """What a model says of itself: version, problem, output and, for the hashed draw, the salt."""
     found = {
         "equirate": version("equirate"),
@@ -60,7 +60,7 @@ def of_classifier(estimator: Any) -> Export:
         classifier=classifier,
         width=width,
         classes=estimator.classes_,
-        positive=estimator._positive(),
+        positive=estimator.pos_label_,
         decide=decide,
         columns=columns,
         facts=facts_of(estimator),
@@ -78,7 +78,7 @@ def of_postprocessor(estimator: Any) -> Export:
     """The export of a `RatePostprocessor`: thresholds on a given score, or on that of a linear model or of trees."""
     classifier, members = estimator.classifier_, estimator.classifier_.members
     serving = estimator.estimator_
-    given = replace(members, setting=replace(members.setting, scorer=GivenScores(estimator._sign)))
+    given = members.with_scorer(GivenScores(score_sign(estimator.classes_, estimator.pos_label_)))
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
         return np.asarray(members.decide(inputs["X"]))
@@ -87,7 +87,7 @@ def of_postprocessor(estimator: Any) -> Export:
         classifier=replace(classifier, members=given),
         width=1,
         classes=estimator.classes_,
-        positive=estimator._positive(),
+        positive=estimator.pos_label_,
         decide=decide,
         score=None if serving is None else _score(unfrozen(serving)),
         facts=facts_of(estimator),

@@ -13,21 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import EquirateError
 from .._core.frames import make_frame
-from .._core.interrupts import complete
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..game.infeasible import loosened
-from ..game.solution import Solution
 from ..game.status import MIXTURE, SERVED
 from ..judge.evaluation import Evaluation
 from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.text import aligned
-from .choosing import better
-from .fitting import Training
-from .serving import Served, chosen_to_serve, with_salt
+from ..selection.frontier import choose_for_levels
+from ..training.training import Training
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +57,7 @@ class Frontier:
         """What the k-th point decides, row by row: as served where rows repeat, else in expectation."""
         if self.salts:
             return self.classifiers[k].predict_hashed(X, attributes=attributes, salt=self.salts[k]).astype(float)
-        return self.classifiers[k].positive_probability(X, attributes=attributes)
+        return self.classifiers[k].expected(X, attributes=attributes)
 
     def table(self) -> list[dict[str, float]]:
         """One dict of numbers per level."""
@@ -111,23 +106,15 @@ class Frontier:
 
 
 def trace(training: Training, levels: Sequence[float], test: Sample | None) -> Frontier:
-    """Play once for all levels, choose a mixture for each, and judge all of them on every part of the data."""
-    steps = np.asarray(levels, dtype=float).ravel()
-    if not len(steps) or not np.isfinite(steps).all():
-        raise EquirateError(f"levels must be finite numbers, at least one; got {levels!r}")
-    problem = training.problem
-    if not problem.constraints:
-        raise EquirateError("a frontier needs at least one constraint to vary")
-    with complete():  # levels that were not solved to their end have no place on a frontier
-        _, chooser = training.play(levels=steps.tolist())
-    points = _points(training, chooser, _mixtures(chooser, steps), steps)
-    served = tuple(training.served(classifier) for classifier, _ in points)
-    salts = tuple(salt for _, salt in points if salt is not None)
-    found = Frontier(tuple(map(float, steps)), {}, served, repr(problem.objective), salts)
+    """Choose a classifier for each level, and judge all of them on every part of the data."""
+    problem, points = training.problem, choose_for_levels(training, levels)
+    served = tuple(training.served(point.classifier) for point in points)
+    salts = tuple(point.salt for point in points if point.salt is not None)
+    found = Frontier(tuple(point.level for point in points), {}, served, repr(problem.objective), salts)
     values = {
         name: tuple(
-            Evaluation.of(problem, part.sample.examples, part.decided(classifier, salt), cells=part.cells)
-            for classifier, salt in points
+            Evaluation.of(problem, part.sample.examples, part.decided(point.classifier, point.salt), cells=part.cells)
+            for point in points
         )
         for name, part in training.held().items()
     }
@@ -136,40 +123,6 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
         decided = [found.decided(k, test.X, columns) for k in range(len(points))]
         values["test"] = tuple(Evaluation.of(problem, test.examples, each) for each in decided)
     return replace(found, parts=values)
-
-
-def _points(
-    training: Training, chooser: Solution, mixtures: list[Classifier], levels: NDArray[np.float64]
-) -> list[tuple[Classifier, int | None]]:
-    """What stands at each level: the mixture or, where rows repeat, what would serve there with its salt."""
-    if training.draws is None:
-        return [(mixture, None) for mixture in mixtures]
-    rows, found = training.judged_rows, {}
-    sample, draws = training.sample.take(rows), training.draws.take(rows)
-    last: Served | None = None
-    for k in np.argsort(levels, kind="stable").tolist():
-        at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
-        here, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
-        if last is not None:
-            before = with_salt(at_level, last, sample, draws)
-            here = min(here, before, key=lambda one: one.cost(at_level.tolerance))
-        found[k] = last = here
-    return [(found[k].classifier, found[k].salt) for k in range(len(levels))]
-
-
-def _mixtures(chooser: Solution, levels: NDArray[np.float64]) -> list[Classifier]:
-    """The best mixture for each level; what is best for a level is open to looser ones too, so that none does worse."""
-    found: dict[int, Classifier] = {}
-    last: Classifier | None = None
-    for k in np.argsort(levels, kind="stable"):
-        at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
-        mixture = at_level.polish()
-        if last is not None:
-            values = [at_level.value_of(each) for each in (last, mixture)]
-            one, other = ((at_level.sign * objective, violation) for objective, violation in values)
-            mixture = last if better(one, other, at_level.tolerance) else mixture
-        found[int(k)] = last = replace(mixture, problem=at_level.problem, notes={})
-    return [found[k] for k in range(len(levels))]
 
 
 def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:

@@ -10,11 +10,16 @@ from typing import Any
 from .._core.errors import EquirateError, FileError
 from .._core.rules import shown
 from ..game.classifiers import Classifier
-from . import files
+from ..storage import container
+from ..storage.saving import read_classifier, read_mixture, read_postprocessor
 from .postprocessor import RatePostprocessor
 from .rate_classifier import RateClassifier
-from .saving import read_classifier, read_mixture, read_postprocessor
 
+SKOPS_TRUSTED = (
+    "equirate.estimators.rate_classifier.RateClassifier",
+    "equirate.estimators.postprocessor.RatePostprocessor",
+)
+"""The types of equirate that ``skops.io.load(file, trusted=...)`` has to trust."""
 KINDS: dict[str, tuple[type[Any], Callable[..., Any]]] = {
     "RateClassifier": (RateClassifier, read_classifier),
     "RatePostprocessor": (RatePostprocessor, read_postprocessor),
@@ -35,6 +40,11 @@ def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
     module
         For networks, of which a file has the tensors only: the module, or a function without arguments that makes it.
 
+    Returns
+    -------
+    RateClassifier, RatePostprocessor or Classifier
+        What was saved.
+
     Examples
     --------
     >>> import equirate as eq
@@ -44,7 +54,7 @@ def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
     equirate.FileError: cannot load no such file: there is no such file
     """
     try:
-        found = restored(*files.read(path))
+        found = restored(*container.read(path))
     except EquirateError as error:
         raise FileError(f"cannot load {path!s}: {error}") from None
     except Exception as error:  # the rules let nothing through that is known to fail; whatever does is still refused
@@ -58,13 +68,16 @@ def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
 def completed(found: Any, module: Any) -> Any:
     """Hand members what no file holds."""
     if isinstance(found, Classifier):
-        return replace(found, members=found.members.completed(module))
+        return replace(found, members=found.members.map(lambda members: members.completed(module)))
     if isinstance(found, RateClassifier):
-        found._outputs = {name: completed(output, module) for name, output in found._outputs.items()}
+        found.outputs_ = {
+            name: replace(output, classifier=completed(output.classifier, module))
+            for name, output in found.outputs_.items()
+        }
     return found
 
 
-def restored(manifest: files.Manifest, arrays: files.Arrays) -> Any:
+def restored(manifest: container.Manifest, arrays: container.Arrays) -> Any:
     """Make the estimator that a manifest and arrays describe, or say why they are refused."""
     name = manifest.get("kind")
     if not isinstance(name, str) or name not in KINDS:

@@ -21,10 +21,21 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from .._core.choices import ConfidenceMethod, Missing, OnInterrupt, ThresholdOutput
 from .._core.errors import DataError, EquirateError, NotSolvedWarning
 from .._core.hashing import Hashes, salted, uniform
-from .._core.peers import joined
+from .._core.peers import ALONE, all_processes
 from .._core.seeds import stream
-from ..data.examples import Examples, columns_of, fill_missing, refuse_missing, scores_of, to_numpy
+from ..certification.methods import METHODS
+from ..certification.outcome import of_thresholds
+from ..data.examples import (
+    Examples,
+    columns_of,
+    fill_missing,
+    probabilities_of,
+    refuse_missing,
+    scores_of,
+    to_numpy,
+)
 from ..data.groups import Groups, refuse_many
+from ..data.labels import one_hot
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..export.model import Export
@@ -35,24 +46,33 @@ from ..game.solving import solve_on
 from ..judge.evaluation import Evaluation
 from ..judge.spread import clusters_of
 from ..language.parity import attributes_in
-from ..models.contract import one_place
+from ..models.class_scores import ClassScores, given_probabilities
 from ..models.thresholds import GivenScores, Thresholds
 from ..problem.problem import Objective, Problem
 from ..problem.table import problem_cells
+from ..selection.choice import FittedOutput, Outcome
+from ..selection.group_notes import costly, left_out, with_notes
+from ..selection.salts import chosen_to_serve
+from ..storage.provenance import keep_provenance
+from ..storage.saving import plain_postprocessor, read_postprocessor
+from ..training.draws import Draws, rows_repeat
+from ..training.out_of_fold import (
+    ClassScorer,
+    Scored,
+    Scorer,
+    as_given,
+    name_of,
+    out_of_fold,
+    score_sign,
+    used_as_given,
+)
 from . import exporting
 from .absent import Absent, told_if_absent
 from .attributes import named
-from .confidence import METHODS
-from .fitting import Outcome
-from .group_notes import costly, left_out, with_notes
-from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
+from .base import RateEstimator
+from .inputs import classes_in, compare_indexes, one_of, refuse_empty
 from .keys import row_keys
-from .out_of_fold import Scored, Scorer, as_given, name_of, out_of_fold, used_as_given
-from .promises import of_thresholds
-from .provenance import keep_provenance
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
-from .saving import plain_postprocessor
-from .serving import Draws, chosen_to_serve, rows_repeat
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "stochastic")
@@ -73,7 +93,7 @@ def _offers(method: str) -> Callable[[Any], bool]:
     return lambda post: hasattr(getattr(post, "estimator_", post.estimator), method)
 
 
-class RatePostprocessor(Judged):
+class RatePostprocessor(RateEstimator):
     """Mix thresholds on a classifier's scores for a function of rates under constraints.
 
     Parameters
@@ -186,7 +206,8 @@ class RatePostprocessor(Judged):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        probable = self.estimator is None or hasattr(self.estimator, "predict_proba")
+        tags.classifier_tags.multi_class = probable and self._problem_takes_classes()
         tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
         if self.estimator is not None and hasattr(self.estimator, "__sklearn_tags__"):
             inner = self.estimator.__sklearn_tags__()
@@ -217,9 +238,14 @@ class RatePostprocessor(Judged):
             Non-negative weights; for the rates, and to train with where the estimator takes them.
         clusters
             As in `RateClassifier.fit`; folds of ``cv`` by their number or share keep clusters together.
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
         """
-        with joined():
-            one_place("RatePostprocessor")
+        with all_processes() as shared:
+            shared.check_alone("RatePostprocessor")
         with all_or_nothing(self):
             self._fit(X, y, sensitive_features, sample_weight, clusters)
             if self.status_.interrupted:
@@ -229,17 +255,17 @@ class RatePostprocessor(Judged):
     def _fit(
         self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any
     ) -> None:
-        self._check_parameters()
+        self._check_parameters(ALONE)
         one_of(self, "output", OUTPUTS)
         one_of(self, "on_interrupt", ON_INTERRUPT)
         one_of(self, "confidence_method", METHODS)
         labels = _one_column(y)
-        self.classes_ = self._two_classes(labels)
+        self.classes_ = self._classes_of(labels)
         compare_indexes(X, y, sensitive_features, sample_weight)
         asked = Problem(self.objective, self.constraints)
         examples = self._examples(asked, self._labels(labels), X, sensitive_features, sample_weight)
-        examples = replace(examples, clusters=clusters_of(clusters, len(examples)))
-        self.problem_ = asked.expanded(examples)
+        examples = replace(examples, clusters=clusters_of(clusters, len(examples), ALONE))
+        self.problem_ = self._expanded(asked, examples)
         refuse_empty(self.problem_, examples)
         weights = None if sample_weight is None else examples.weights
         scored = self._scored(X, labels, weights, examples.clusters)
@@ -249,7 +275,7 @@ class RatePostprocessor(Judged):
                 setattr(self, name, getattr(scored.estimator, name))
         self.salt_ = int(stream("salt", self.seed_).integers(2**63))
         self._choose(scored, examples, self._hashes(X, scored.rows))
-        keep_provenance(self, (X, y, sensitive_features, sample_weight))
+        keep_provenance(self, (X, y, sensitive_features, sample_weight), ALONE)
 
     def _hashes(self, X: Any, rows: NDArray[np.intp]) -> Hashes | None:
         """The hashes that scored rows draw by; None where rows do not repeat, other than by being scored again."""
@@ -259,18 +285,19 @@ class RatePostprocessor(Judged):
         again = len(np.unique(rows)) < len(rows)
         return None if again and not rows_repeat(hashes) else hashes[rows]
 
-    def _two_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+    def _classes_of(self, labels: NDArray[Any]) -> NDArray[Any]:
         """The labels that a fitted estimator tells apart; those in y where it is trained here, or scores are given."""
+        found = classes_in(labels, ALONE, self.pos_label)
         if used_as_given(self.estimator, self.cv) and self.estimator is not None:
-            return np.asarray(getattr(self.estimator, "classes_", two_classes(labels)))
-        return two_classes(labels)
+            return np.asarray(getattr(self.estimator, "classes_", found))
+        return found
 
     def _scored(
         self, X: Any, labels: NDArray[Any], weights: Array | None, clusters: NDArray[np.int64] | None
     ) -> Scored:
         """Scores to choose thresholds on, and what serves."""
         if self.estimator is None:
-            scores = scores_of(X)
+            scores = probabilities_of(X, self.class_values_) if self._many else scores_of(X)
             return Scored(None, np.arange(len(scores)), scores)
         if used_as_given(self.estimator, self.cv):
             return as_given(self.estimator, X)
@@ -293,7 +320,9 @@ class RatePostprocessor(Judged):
             taken = examples.take(rows)
             chosen = replace(taken, weights=taken.weights / times[rows])
         refuse_empty(self.problem_, chosen)
-        model = Thresholds(GivenScores(self._sign), self._slices(examples))
+        slices = self._slices(examples)
+        model: Any = Thresholds(GivenScores(self._score_sign), slices) if not self._many else None
+        model = ClassScores(len(self.classes_), slices) if model is None else model
         outcome = self._outcome(model, Sample(scores, chosen), int(times.max(initial=1)), hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
         outcome = with_notes(outcome, self.uncovered_, ())
@@ -301,37 +330,39 @@ class RatePostprocessor(Judged):
         self.repeats_ = "served" in outcome.outputs
         kind = "served" if self.repeats_ else "stochastic"
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
-        self.status_ = replace(status, positive_label=self._taken_label())
+        status = replace(status, positive_label=self._default_label())
         seen = np.flatnonzero(times)
         if self.repeats_ and hashes is not None and outcome.salt is not None:
             self.salt_ = outcome.salt
             decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
         else:
-            decided = classifier.positive_probability(scores, attributes=chosen.columns)
-        mean = np.bincount(rows, weights=decided, minlength=len(examples))[seen] / times[seen]
-        self.train_ = Evaluation.of(self.problem_, examples.take(seen), mean)
-        self._classifier = self._serving(classifier)
+            decided = classifier.expected(scores, attributes=chosen.columns)
+        columns = [decided] if decided.ndim == 1 else list(decided.T)
+        each = [np.bincount(rows, weights=column, minlength=len(examples))[seen] / times[seen] for column in columns]
+        mean = each[0] if decided.ndim == 1 else np.stack(each, axis=1)
+        achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
         mixture = outcome.outputs["stochastic"]
-        self._drawn = self._classifier if mixture is classifier else self._serving(mixture)
-        served = (SERVED,) if self.status_.certified and not used_as_given(self.estimator, self.cv) else ()
-        self.notes_ = (*self.status_.advice, *scored.notes, *(served if self.estimator is not None else ()))
+        self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
+        if mixture is not classifier:  # what keys draw from
+            self.outputs_["drawn"] = FittedOutput(self._serving(mixture), None, {})
+        served = (SERVED,) if status.certified and not used_as_given(self.estimator, self.cv) else ()
+        self.notes_ = (*status.advice, *scored.notes, *(served if self.estimator is not None else ()))
         for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     def _serving(self, classifier: Classifier) -> Classifier:
         """The same thresholds on the scores of what serves."""
-        members: Any = classifier.members
-        return replace(classifier, members=replace(members, setting=replace(members.setting, scorer=self._scorer())))
+        return replace(classifier, members=classifier.members.with_scorer(self._scorer()))
 
-    def _outcome(self, model: Thresholds, sample: Sample, times: int, hashes: Hashes | None) -> Outcome:
+    def _outcome(self, model: Any, sample: Sample, times: int, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
         if self.confidence is None or not self.problem_.constraints:
             solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
             return self._plain_outcome(solution, sample, hashes)
         if times > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
-        promise = (self.confidence, self.confidence_method)
-        return of_thresholds(self.problem_, sample, model, self.n_rounds, promise, self.seed_, hashes)
+        level, method = self.confidence, self.confidence_method
+        return of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
 
     def _plain_outcome(self, solution: Solution, sample: Sample, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds and, where rows repeat, what is served of it."""
@@ -345,19 +376,22 @@ class RatePostprocessor(Judged):
         serving, statuses["served"] = chosen_to_serve(solution, mixture, solution.best_single(), sample, draws)
         return Outcome({**outputs, "served": serving.classifier}, statuses, salt=serving.salt)
 
-    def _mixture(self) -> Classifier:
-        return self._drawn
+    @property
+    def mixture_(self) -> Classifier:
+        """The mixture that keys draw from."""
+        return self.outputs_["drawn"].classifier if "drawn" in self.outputs_ else self.classifier_
 
     def _row_hashes(self, X: Any) -> Hashes | None:
         return row_keys(X)
 
     @property
-    def _sign(self) -> float:
-        """Which way scores go: they are higher for the larger label."""
-        return 1.0 if self._positive() == self.classes_[1] else -1.0
+    def _score_sign(self) -> float:
+        return score_sign(self.classes_, self.pos_label_)
 
-    def _scorer(self) -> GivenScores | Scorer:
-        return GivenScores(self._sign) if self.estimator_ is None else Scorer(self.estimator_, self._sign)
+    def _scorer(self) -> Any:
+        if self._many:
+            return given_probabilities if self.estimator_ is None else ClassScorer(self.estimator_)
+        return GivenScores(self._score_sign) if self.estimator_ is None else Scorer(self.estimator_, self._score_sign)
 
     def _slices(self, examples: Examples) -> tuple[Slice, ...]:
         if self.groups is None:
@@ -373,27 +407,34 @@ class RatePostprocessor(Judged):
         raise TypeError(f"groups must be attributes, as in attr('sex'), or slices; got {self.groups!r}")
 
     @property
-    def classifier_(self) -> Classifier:
-        """The mixture of thresholds that predicts."""
-        check_is_fitted(self, "_classifier")
-        return self._classifier
-
-    @property
-    def parts_(self) -> dict[str, Evaluation]:
+    def train_(self) -> Evaluation:
         """What it achieves on the data given to `fit`."""
-        return {"train": self.train_}
+        return self.parts_["train"]
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         if self.estimator_ is None:
             return None
         note = "The classifier with the threshold that it was trained with."
-        return name_of(self.estimator_), note, self._labels(self.estimator_.predict(X)).astype(float)
+        labels = self._labels(self.estimator_.predict(X))
+        theirs = one_hot(labels, len(self.classes_)) if self._many else labels.astype(float)
+        return name_of(self.estimator_), note, theirs
 
     def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Probability with which each class is predicted."""
-        return self._by_class(
-            self.classifier_.positive_probability(X, attributes=self._attributes(X, sensitive_features))
-        )
+        """Probability with which each class is predicted.
+
+        Parameters
+        ----------
+        X
+            Features, or scores, as in `fit`.
+        sensitive_features
+            Attributes, where there is a threshold for each group.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each of ``classes_``.
+        """
+        return self._by_class(self.classifier_.expected(X, attributes=self._attributes(X, sensitive_features)))
 
     def predict(self, X: Any, *, sensitive_features: Any = None, key: Any = None) -> NDArray[Any]:
         """Predict labels.
@@ -407,13 +448,18 @@ class RatePostprocessor(Judged):
         key
             One value per row that says who is decided about, for a hashed output: the same key is always decided the
             same way, whatever its features. By default the features themselves.
+
+        Returns
+        -------
+        numpy.ndarray
+            One label per row.
         """
         classifier, attributes = self.classifier_, self._attributes(X, sensitive_features)
         if self.output == "hashed":
-            return self._named(self._hashed(X, key, attributes))
+            return self._decode(self._hashed(X, key, attributes))
         if key is not None:
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
-        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
+        return self._decode(classifier.predict(X, attributes=attributes, random_state=self._draw_seed))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         if key is not None:
@@ -430,17 +476,50 @@ class RatePostprocessor(Judged):
 
     @told_if_absent(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """The estimator's probabilities of ``classes_``. They rank and explain; thresholds on them decide."""
+        """The estimator's probabilities of ``classes_``. They rank and explain; thresholds on them decide.
+
+        Parameters
+        ----------
+        X
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each of ``classes_``.
+        """
         return np.asarray(self._behind().predict_proba(X))
 
     @told_if_absent(_offers("predict_log_proba"), NOT_OFFERED.format("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the estimator's probabilities."""
+        """Logarithm of the estimator's probabilities.
+
+        Parameters
+        ----------
+        X
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each of ``classes_``.
+        """
         return np.asarray(self._behind().predict_log_proba(X))
 
     @told_if_absent(_offers("decision_function"), NOT_OFFERED.format("decision_function"))
     def decision_function(self, X: Any) -> Array:
-        """The estimator's scores of ``classes_[1]``; other thresholds than 0 on them decide."""
+        """The estimator's scores of ``classes_[1]``; other thresholds than 0 on them decide.
+
+        Parameters
+        ----------
+        X
+            Features.
+
+        Returns
+        -------
+        numpy.ndarray
+            One score per example.
+        """
         return np.asarray(self._behind().decision_function(X))
 
     partial_fit = Absent(
@@ -450,7 +529,7 @@ class RatePostprocessor(Judged):
 
     def _behind(self) -> Any:
         """The fitted estimator whose scores are thresholded."""
-        check_is_fitted(self, "_classifier")
+        check_is_fitted(self, "outputs_")
         return self.estimator_
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -459,11 +538,20 @@ class RatePostprocessor(Judged):
         For given scores (``estimator=None``) and for linear classifiers of scikit-learn, which are kept as their
         coefficients. Another estimator cannot be saved without pickle: save it in its own way, and the thresholds on
         its scores here.
+
+        Parameters
+        ----------
+        path
+            The file to write.
         """
         super().save(path)
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_postprocessor(self)
+
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        found: Self = read_postprocessor(type(self), manifest, arrays)
+        return found
 
     def _export(self) -> Export:
         return exporting.of_postprocessor(self)

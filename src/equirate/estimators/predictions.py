@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from .._core.errors import DataError
 from ..data.examples import to_numpy
+from ..data.labels import Classes, codes_of, in_order, one_hot
 
 Array = NDArray[np.float64]
 
@@ -48,12 +49,25 @@ def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> A
     """
     if hasattr(served(estimator), "predict_pmf"):  # neither a pipeline nor a search passes it on
         estimator, X = unwrapped(estimator, X)
-        if hasattr(estimator, "_repeat") and estimator._repeat(estimator._features(X)):  # equal rows are decided alike
-            return np.asarray(_called(estimator.predict, X, sensitive_features) == positive, dtype=float)
+        if hasattr(estimator, "decision_probability"):  # equal rows are decided alike
+            p = _called(estimator.decision_probability, X, sensitive_features)
+            own = np.stack([p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1)
+            return _column(estimator, own, positive)
         return _column(estimator, _called(estimator.predict_pmf, X, sensitive_features), positive)
     if hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same
         return _column(estimator, _called(estimator._pmf_predict, X, sensitive_features), positive)
     return np.asarray(to_numpy(_called(estimator.predict, X, sensitive_features)) == positive, dtype=float)
+
+
+def class_probabilities_of(estimator: Any, X: Any, sensitive_features: Any, classes: Classes) -> Array:
+    """Probability of predicting each of several classes: expected where a classifier draws, else 0 and 1."""
+    if hasattr(served(estimator), "predict_pmf"):
+        estimator, X = unwrapped(estimator, X)
+        how = getattr(estimator, "decision_probability", estimator.predict_pmf)  # equal rows are decided alike
+        found = np.asarray(_called(how, X, sensitive_features), dtype=float)
+        return in_order(found, list(estimator.classes_), classes)
+    predicted = to_numpy(_called(estimator.predict, X, sensitive_features))
+    return one_hot(codes_of(predicted, classes, "the prediction"), len(classes))
 
 
 def _called(method: Any, X: Any, sensitive_features: Any) -> Any:

@@ -20,37 +20,43 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
-from .._core.peers import joined
+from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
+from ..certification.certificate import certification_of
+from ..certification.holdout import refuse_inexact
+from ..certification.methods import METHODS
+from ..certification.outcome import certified_outcome
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..export.model import Export
-from ..game.algorithms import Algorithm
+from ..game.algorithms import Algorithm, refuse_games
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
-from ..game.solution import Solution, Status
+from ..game.solution import Solution
 from ..judge.evaluation import Evaluation
 from ..judge.spread import clusters_of
 from ..models import make_model
 from ..models.derandomised import moved_across
-from ..models.linear import LinearLearner, LinearMembers
+from ..models.registry import for_classes
 from ..problem.problem import Objective, Problem
+from ..problem.table import problem_cells
+from ..selection.choice import FittedOutput, Outcome, choose
+from ..selection.group_notes import costly, left_out, with_notes
+from ..storage.provenance import keep_provenance
+from ..storage.saving import plain_classifier, read_classifier
+from ..training.merged_rows import merged
+from ..training.settings import Settings
+from ..training.training import Training
 from . import exporting
 from .absent import Absent, property_if, told_if_absent
 from .attributes import named
+from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
-from .confidence import METHODS, refuse_inexact
-from .fitting import Outcome, Settings, Training, is_linear
 from .frontier import Frontier, plot_history, trace
-from .group_notes import costly, left_out, with_notes
-from .judging import Judged, compare_indexes, one_of, refuse_empty, two_classes
-from .merging import merged
-from .promises import certification_of, chosen, promised
-from .provenance import keep_provenance
+from .inputs import ONLY_BINARY, classes_in, compare_indexes, one_of, refuse_empty
 from .refitting import ON_INTERRUPT, all_or_nothing, end_interrupted, is_raised
 from .reporting import UNCONSTRAINED
-from .saving import plain_classifier
 from .scores import (
     NO_COEFFICIENTS,
     NO_IMPORTANCES,
@@ -62,6 +68,7 @@ from .scores import (
     has_score,
     importances,
     is_line,
+    one_line,
     score,
 )
 from .validating import is_valid, validated
@@ -69,25 +76,25 @@ from .validating import is_valid, validated
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
 _APART = ("objective", "constraints", "random_state", "verbose")
-"""Parameters that are told in another way, or that may differ between processes."""
+"""Parameters that are compared between processes in another way, or that may differ."""
 
 
 def _has_score(estimator: RateClassifier) -> bool:
     """Whether there is a score; before `fit`, whether the output will have one."""
-    if getattr(estimator, "_outputs", None) is None:
+    if not hasattr(estimator, "outputs_"):
         return estimator.output == "deterministic" and not isinstance(estimator.model, (list, tuple))
     return has_score(estimator.classifier_.members)
 
 
 def _is_line(estimator: RateClassifier) -> bool:
-    return getattr(estimator, "_outputs", None) is not None and is_line(estimator.classifier_.members)
+    return hasattr(estimator, "outputs_") and is_line(estimator.classifier_.members)
 
 
 def _has_importances(estimator: RateClassifier) -> bool:
-    return getattr(estimator, "_outputs", None) is not None and has_importances(estimator.classifier_.members)
+    return hasattr(estimator, "outputs_") and has_importances(estimator.classifier_.members)
 
 
-class RateClassifier(Judged):
+class RateClassifier(RateEstimator):
     """Train a classifier for a function of rates, subject to constraints on others.
 
     Parameters
@@ -183,6 +190,10 @@ class RateClassifier(Judged):
         What a user should know of the output that predicts.
     provenance_
         When it was fitted, by which version, and the SHA-256 of the model and, with a confidence level, of the data.
+    outputs_
+        The classifiers that the fit came to, by name, each with its status and evaluations: ``"stochastic"``,
+        ``"deterministic"``, ``"unconstrained"`` (the best without the constraints), ``"served"`` where rows repeat, and
+        ``"plain"`` (without a margin) where a confidence level was reached.
     certification_
         With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
     resume_
@@ -249,9 +260,20 @@ class RateClassifier(Judged):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _takes_classes(self) -> bool:
+        """Whether the problem, the algorithm and the model take any number of classes."""
+        if self.theta_step is not None or self.lambda_step is not None:
+            return False  # those of a game
+        try:
+            refuse_games(self.algorithm, 3)
+            for_classes(make_model(self.model), 3)
+        except EquirateError:
+            return False
+        return self._problem_takes_classes()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self._takes_classes()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = isinstance(self.model, str) and self.model == "trees"
         tags.non_deterministic = self.output == "stochastic"  # rows are drawn by their place
@@ -276,7 +298,7 @@ class RateClassifier(Judged):
             Features: numpy, pandas, polars or scipy.sparse, all numeric. Or `equirate.distributed.ParquetRows`, which
             have everything else, too.
         y
-            Labels with two values of any kind.
+            Labels with two values or more, of any kind.
         sensitive_features
             Attributes that slices and baselines refer to: data frame, dict of arrays, series or array, with the
             examples in the same places as in X. Not needed to predict.
@@ -285,70 +307,94 @@ class RateClassifier(Judged):
         clusters
             A name for each example: examples of one name, such as several rows of a person, stay together wherever
             rows are split, and intervals and tests count clusters.
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
         """
-        with all_or_nothing(self), joined():
+        with all_or_nothing(self), all_processes() as shared:
             everything = given(X, y, sensitive_features, sample_weight)
-            training, asked = self._training(*everything[:4], clusters)
+            training, asked = self._training(shared, *everything[:4], clusters)
             if everything.names is not None:
                 self.feature_names_in_ = np.array(everything.names, dtype=object)
-            with undisturbed(len(training.sample) if is_linear(self.model) else 0):
+            with undisturbed(len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0):
                 began = time.monotonic()
                 played = merged(training)
                 solution, chooser = played.play(start=self._continued(training.width))
-                outcome = chosen(played, chooser)
-                if self.confidence is not None and training.problem.constraints:
-                    outcome = promised(training, chooser, outcome, time.monotonic() - began)
+                if self.confidence is None or not training.problem.constraints:
+                    outcome = choose(played, chooser)
+                else:
+                    outcome = certified_outcome(training, chooser, time.monotonic() - began)
                 uncovered = left_out(asked, training.sample.examples)
                 outcome = with_notes(outcome, uncovered, costly(asked, chooser))
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
-            keep_provenance(self, everything[:4])
+            keep_provenance(self, everything[:4], shared)
             if self.status_.interrupted:
                 end_interrupted(self)
         return self
 
     def _training(
-        self, X: Any, y: ArrayLike, sensitive_features: Any, sample_weight: ArrayLike | None, clusters: Any = None
+        self,
+        shared: Peers,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None,
+        clusters: Any = None,
     ) -> tuple[Training, Problem]:
-        """Check everything once, map the labels to 0 and 1, and split; the problem as asked comes beside it."""
-        self._check_parameters()
+        """Check everything once, map the labels to codes, and split; the problem as asked comes beside it."""
+        self._check_parameters(shared)
         one_of(self, "output", OUTPUTS)
         one_of(self, "on_interrupt", ON_INTERRUPT)
         one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
         asked = Problem(self.objective, self.constraints)
-        told = {name: value for name, value in self.get_params(deep=False).items() if name not in _APART}
-        same_everywhere(asked, X, sensitive_features, told)
+        common = {name: value for name, value in self.get_params(deep=False).items() if name not in _APART}
+        same_everywhere(shared, asked, X, sensitive_features, common)
         settings, coded = self._coded(settings, X)
-        features, checked_y = validated(self, coded, y, reset=True, missing=settings.made.takes_missing)
-        self.classes_ = two_classes(checked_y)
+        features, checked_y = validated(
+            self, coded, y, reset=True, missing=settings.resolved_model.capabilities.missing_values
+        )
+        self.classes_ = classes_in(checked_y, shared, self.pos_label)
+        if self._many:
+            settings = self._for_classes(settings)
         compare_indexes(X, y, sensitive_features, sample_weight)
         examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
-        examples = replace(examples, clusters=clusters_of(clusters, len(examples)))
-        problem = asked.expanded(examples)
+        examples = replace(examples, clusters=clusters_of(clusters, len(examples), shared))
+        problem = self._expanded(asked, examples)
         refuse_empty(problem, examples)
+        cells = problem_cells(problem, examples)
         if settings.tested:
-            refuse_inexact(problem, examples)
+            refuse_inexact(problem, examples, cells)
         hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
-        training = Training.of(settings, problem, Sample(features, examples), self.seed_, hashes)
+        training = Training.of(settings, problem, Sample(features, examples), cells, self.seed_, hashes)
         return training, asked
 
+    def _for_classes(self, settings: Settings) -> Settings:
+        """The settings for more than two classes."""
+        try:
+            return settings.for_classes(len(self.classes_))
+        except EquirateError as error:
+            raise type(error)(f"{error} {ONLY_BINARY}") from None
+
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
-        """Codes in the place of categories, for a model that splits them, and the model that is told."""
+        """Settings and features with categories as codes, for a model that splits on them."""
         self.__dict__.pop("categories_", None)
-        if not settings.made.takes_missing:
+        if not settings.resolved_model.capabilities.missing_values:
             return settings, X
         found = Categories.of(X)
-        told = settings.made.with_categories(found.places(X)) if found.columns else None
-        if told is None:
+        model = settings.resolved_model.with_categories(found.places(X)) if found.columns else None
+        if model is None:
             return settings, dates_as_numbers(X)
-        found.refuse_many(settings.made.most_categories)
+        found.refuse_many(settings.resolved_model.capabilities.max_categories)
         self.categories_ = {name: list(values) for name, values in found.columns.items()}
-        return replace(settings, model=told), found.coded(X)
+        return replace(settings, model=model), found.coded(X)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
-        end: Start | None = getattr(self, "_end", None)
+        end: Start | None = getattr(self, "end_", None)
         if not self.warm_start or end is None:
             return None
         if len(end.parameters) != width + 1:
@@ -361,23 +407,22 @@ class RateClassifier(Judged):
     def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
         """Remember the result, and what it achieves on each part."""
         self.problem_ = training.problem
-        self._outputs = {name: training.served(each) for name, each in outcome.outputs.items()}
-        self._statuses, self.margin_ = outcome.statuses, outcome.margin
+        self.margin_ = outcome.margin
         self.history_ = solution.history
         self.configurations_ = solution.configurations
         self.n_rounds_ = solution.rounds
         self.repeats_ = training.draws is not None
         self.salt_: int = outcome.salt or int(stream("salt", self.seed_).integers(2**63))
-        self._end = _end_of(solution, outcome) if is_linear(self.model) else None
+        self.end_ = _end_of(solution, outcome) if training.settings.resolved_model.capabilities.warm_starts else None
         held = training.held()
-        self._evaluations = {
-            name: {
-                part: Evaluation.of(self.problem_, one.sample.examples, one.decided(each, salt), cells=one.cells)
+        self.outputs_ = {}
+        for name, classifier in outcome.outputs.items():
+            salt = outcome.salt if name == "served" else None
+            achieved = {
+                part: Evaluation.of(self.problem_, one.sample.examples, one.decided(classifier, salt), cells=one.cells)
                 for part, one in held.items()
             }
-            for name, each in outcome.outputs.items()
-            for salt in [outcome.salt if name == "served" else None]
-        }
+            self.outputs_[name] = FittedOutput(training.served(classifier), outcome.statuses.get(name), achieved)
         self.certification_ = certification_of(self.status_, outcome.certification)
         self._tell()
 
@@ -403,34 +448,15 @@ class RateClassifier(Judged):
     # -- predicting ------------------------------------------------------------------------------
 
     @property
-    def classifier_(self) -> Classifier:
-        """The mixture, or the single classifier, that predicts."""
-        kind = self._kind
-        return self._outputs[kind]
-
-    @property
-    def _kind(self) -> str:
-        if "_outputs" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
-            check_is_fitted(self, "_outputs")
-        if self.output == "hashed" and "served" in self._outputs:  # rows repeat
+    def _output_name(self) -> str:
+        if self.output == "hashed" and "served" in self.outputs_:  # rows repeat
             return "served"
         return "deterministic" if self.output == "deterministic" else "stochastic"
 
-    def _mixture(self) -> Classifier:
+    @property
+    def mixture_(self) -> Classifier:
         """The mixture that keys draw from."""
-        return self.classifier_ if self.output == "deterministic" else self._outputs["stochastic"]
-
-    @property
-    def status_(self) -> Status:
-        """What was reached on the data that the output was chosen on."""
-        kind = self._kind
-        return replace(self._statuses[kind], positive_label=self._taken_label())
-
-    @property
-    def parts_(self) -> dict[str, Evaluation]:
-        """What the output achieves on the parts of the training data."""
-        kind = self._kind
-        return self._evaluations[kind]
+        return self.classifier_ if self.output == "deterministic" else self.outputs_["stochastic"].classifier
 
     @property
     def members_(self) -> Any:
@@ -455,10 +481,15 @@ class RateClassifier(Judged):
             none. A stochastic output draws by the row's place, repeatably for a ``random_state``.
         sensitive_features
             Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One label per row.
         """
         classifier, attributes, X = self.classifier_, self._attributes(X, sensitive_features), self._features(X)
         if self.output != "stochastic":
-            return self._named(self._hashed(X, key, attributes))
+            return self._decode(self._hashed(X, key, attributes))
         if key is not None:
             raise EquirateError('key goes with output="hashed": a stochastic output draws by the place of the row')
         if X.shape[0] == 1 and not classifier.is_deterministic:
@@ -468,7 +499,7 @@ class RateClassifier(Judged):
                 EquirateWarning,
                 stacklevel=2,
             )
-        return self._named(classifier.predict(X, attributes=attributes, random_state=self._draws))
+        return self._decode(classifier.predict(X, attributes=attributes, random_state=self._draw_seed))
 
     def _uniform(self, X: Any, key: Any = None) -> Array:
         return hashed_uniform(X, self.salt_, key)
@@ -482,9 +513,22 @@ class RateClassifier(Judged):
         return columns if self.missing == "refuse" else fill_missing(columns)
 
     def predict_pmf(self, X: Any, *, sensitive_features: Any = None) -> Array:
-        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label."""
+        """Probability of predicting each class of ``classes_``. Not a calibrated probability of the label.
+
+        Parameters
+        ----------
+        X
+            Features.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each of ``classes_``.
+        """
         attributes = self._attributes(X, sensitive_features)
-        return self._by_class(self.classifier_.positive_probability(self._features(X), attributes=attributes))
+        return self._by_class(self.classifier_.expected(self._features(X), attributes=attributes))
 
     predict_proba = Absent(NO_PROBABILITY)
     predict_log_proba = Absent(NO_LOG_PROBABILITY)
@@ -496,6 +540,18 @@ class RateClassifier(Judged):
 
         A mixture made deterministic has the mean score of its members, moved just across 0 where the member that
         decides says otherwise.
+
+        Parameters
+        ----------
+        X
+            Features.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One score per example.
         """
         attributes = self._attributes(X, sensitive_features)
         found = score(self.classifier_.members, self._features(X), attributes)
@@ -503,20 +559,18 @@ class RateClassifier(Judged):
 
     @property
     def _first_is_positive(self) -> bool:
-        return bool(self.classes_[0] == self._positive())
+        return bool(self.classes_[0] == self.pos_label_)
 
     @property_if(_is_line, NO_COEFFICIENTS)
     def coef_(self) -> Array:
         """Weights of the features in `decision_function`, (1, features), where one linear classifier decides."""
-        members: Any = self.classifier_.members
-        weights: Array = members.with_intercept[:-1].T.astype(float)
+        weights = one_line(self.classifier_.members)[:-1].T
         return -weights if self._first_is_positive else weights
 
     @property_if(_is_line, NO_COEFFICIENTS)
     def intercept_(self) -> Array:
         """The intercept of `decision_function`, (1,), where one linear classifier decides."""
-        members: Any = self.classifier_.members
-        intercept: Array = members.with_intercept[-1].astype(float)
+        intercept: Array = one_line(self.classifier_.members)[-1]
         return -intercept if self._first_is_positive else intercept
 
     @property_if(_has_importances, NO_IMPORTANCES)
@@ -525,12 +579,16 @@ class RateClassifier(Judged):
         return importances(self.classifier_.members)
 
     def to_deterministic(self) -> RateClassifier:
-        """Return a fitted copy that predicts with the deterministic output."""
-        check_is_fitted(self, "_outputs")
+        """Return a fitted copy that predicts with the deterministic output.
+
+        Returns
+        -------
+        RateClassifier
+            The copy; the estimator itself is not changed.
+        """
+        check_is_fitted(self, "outputs_")
         copy = type(self)(**self.get_params(deep=False))
         copy.__dict__.update({name: value for name, value in self.__dict__.items() if name.endswith("_")})
-        for name in ("_outputs", "_end", "_statuses", "_evaluations"):
-            setattr(copy, name, getattr(self, name))
         copy.output = "deterministic"
         copy.certification_ = certification_of(copy.status_, copy.certification_)
         return copy
@@ -538,19 +596,32 @@ class RateClassifier(Judged):
     def _features(self, X: Any) -> Any:
         if not hasattr(self, "categories_") and is_valid(self, X):
             return X
-        missing = make_model(self.model).takes_missing
+        missing = make_model(self.model).capabilities.missing_values
         known = {name: tuple(values) for name, values in getattr(self, "categories_", {}).items()}
         return validated(self, Categories(known).coded(X) if missing else X, reset=False, missing=missing)
 
     # -- telling ---------------------------------------------------------------------------------
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
-        free = self._outputs.get("unconstrained")
-        return None if free is None else (*UNCONSTRAINED, free.positive_probability(X, attributes=attributes))
+        free = self.outputs_.get("unconstrained")
+        if free is None:
+            return None
+        return (*UNCONSTRAINED, free.classifier.expected(X, attributes=attributes))
 
     def plot_history(self, axes: Any = None) -> Any:
-        """Draw the course of the game: objective, largest violation and multipliers of every configuration."""
-        check_is_fitted(self, "_outputs")
+        """Draw the course of the game: objective, largest violation and multipliers of every configuration.
+
+        Parameters
+        ----------
+        axes
+            Three matplotlib axes to draw on; by default new ones.
+
+        Returns
+        -------
+        array of matplotlib axes
+            The three axes.
+        """
+        check_is_fitted(self, "outputs_")
         return plot_history(self.history_, self.problem_, axes)
 
     def frontier(
@@ -576,14 +647,23 @@ class RateClassifier(Judged):
             ``(X, y)``, ``(X, y, sensitive_features)`` or those and ``sample_weight``, to judge every point on.
         clusters
             As in `fit`.
+
+        Returns
+        -------
+        Frontier
+            One point per level; ``plot()`` draws it.
         """
         worker = clone(self)
-        with joined():
-            training, _ = worker._training(X, y, sensitive_features, sample_weight, clusters)
-            return trace(training, levels, None if test is None else worker._judged(*test))
+        with all_processes() as shared:
+            training, _ = RateClassifier._training(worker, shared, X, y, sensitive_features, sample_weight, clusters)
+            return trace(training, levels, None if test is None else RateClassifier._judged(worker, *test))
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return plain_classifier(self)
+
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        found: Self = read_classifier(type(self), manifest, arrays)
+        return found
 
     def _export(self) -> Export:
         return exporting.of_classifier(self)
@@ -592,10 +672,8 @@ class RateClassifier(Judged):
 def _end_of(solution: Solution, outcome: Outcome) -> Start | None:
     """Where a linear model ended, for the next fit to begin at: the last iterates, or the members of the mixture."""
     if solution.play is not None:
-        learner = solution.learner
-        return solution.record.end() if isinstance(learner, LinearLearner) and learner.shifts else None
-    members = outcome.outputs["stochastic"].members
-    if not isinstance(members, LinearMembers):
+        return solution.record.end() if solution.learner.can_start else None
+    weights = outcome.outputs["stochastic"].members.linear_weights()
+    if weights is None:
         return None
-    rows = solution.judge.program.n_multipliers
-    return Start(members.with_intercept, np.zeros((rows, len(members))))
+    return Start(weights, np.zeros((solution.judge.program.n_multipliers, weights.shape[1])))

@@ -53,7 +53,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def is_raised(estimator: Any) -> bool:
-    """Whether a fit is about to end in KeyboardInterrupt, so that nothing else is to be said of it."""
+    """Whether a fit is about to end in KeyboardInterrupt, so that it warns of nothing else."""
     return bool(estimator.status_.interrupted) and estimator.on_interrupt == "raise"
 
 

@@ -1,6 +1,7 @@
 """Reports of fitted estimators: what is gathered from an estimator, and measured on data, for a `Report`.
 
-In: a fitted `RateClassifier` or `RatePostprocessor`, and data to judge on. Out: a `Report`. `Judged.report` calls this.
+In: a fitted `RateClassifier` or `RatePostprocessor`, and data to judge on. Out: a `Report`.
+`RateEstimator.report` calls this.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import platform
 import re
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +18,19 @@ from sklearn.base import BaseEstimator
 
 from .._core.errors import DataError
 from ..data.examples import Examples, to_numpy
+from ..data.labels import Classes, class_probabilities
 from ..data.sample import Sample
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.card import DRAWS
-from ..reports.facts import Baseline, GameCourse, Member, Origin, Point, changes, rates_by_slice
+from ..reports.facts import Baseline, GameCourse, Member, Origin, Point, changes, moves, rates_by_slice
 from ..reports.intersections import intersection_notes
 from ..reports.report import Report
-from .predictions import decided
+from .predictions import class_probabilities_of, decided
 
 if TYPE_CHECKING:
+    from .base import RateEstimator
     from .frontier import Frontier
-    from .judging import Judged
 
 Array = NDArray[np.float64]
 
@@ -41,26 +43,35 @@ UNCONSTRAINED = (
 REPEATED = "rows repeat, so the numbers are of the decisions that predict(X) returns, equal rows decided alike"
 
 
-def of_training(estimator: Judged) -> Report:
+def of_training(estimator: RateEstimator) -> Report:
     """What is known without data: the evaluations on the parts of the training data."""
     parts = estimator.parts_
-    kept: Mapping[str, Evaluation] = getattr(estimator, "_evaluations", {}).get("unconstrained", {})
-    name = list(parts)[-1]
-    baseline = Baseline(*UNCONSTRAINED, kept[name]) if name in kept else None
+    free, name = estimator.outputs_.get("unconstrained"), list(parts)[-1]
+    baseline = None if free is None else Baseline(*UNCONSTRAINED, free.evaluations[name])
     return Report(**_head(estimator), parts=parts, baseline=baseline, origin=_origin(estimator, ()))
 
 
+class Judged(NamedTuple):
+    """Data to judge on, the probability of deciding for the positive label, and whether rows repeat."""
+
+    sample: Sample
+    predictions: Array
+    repeated: bool
+
+
 def of_data(
-    estimator: Judged,
-    X: Any,
-    sample: Sample,
+    estimator: RateEstimator,
+    judged: Judged,
     confidence: float,
-    baseline: Any,
+    baseline: tuple[str, str, Array] | None,
     frontier: Frontier | None,
-    sensitive_features: Any = None,
 ) -> Report:
-    """The same and the data given, with rates by slice, a baseline and, where there is one, a frontier."""
-    problem, features, examples = estimator.problem_, sample.X, sample.examples
+    """The same and the data given, with rates by slice, a baseline and, where there is one, a frontier.
+
+    ``baseline`` is a name, a note, and the predictions to set beside the estimator's.
+    """
+    ours, problem = judged.predictions, estimator.problem_
+    features, examples = judged.sample.X, judged.sample.examples
 
     def evaluated(predictions: Array) -> Evaluation:
         return Evaluation.of(problem, examples, predictions, confidence)
@@ -68,28 +79,24 @@ def of_data(
     def rates(predictions: Array) -> Any:
         return rates_by_slice(problem, examples, predictions, confidence)
 
-    ours = estimator._served(features, examples.columns)
     beside = None
-    if baseline is None:
-        found = estimator._unconstrained(features, examples.columns)
-    else:
-        classes, positive = estimator.classes_, estimator._positive()
-        name, theirs = baseline_of(baseline, X, sensitive_features, classes, positive, len(ours))
-        found = name, "", theirs
-    if found is not None:
-        name, note, theirs = found
+    if baseline is not None:
+        name, note, theirs = baseline
         moved = changes(problem, examples, ours, theirs)
-        beside = Baseline(name, note, evaluated(theirs), rates(theirs), moved)
+        listed = moves(examples, ours, theirs)
+        beside = Baseline(name, note, evaluated(theirs), rates(theirs), moved, listed)
     points = []
     if frontier is not None:
         for k in np.argsort(frontier.levels, kind="stable").tolist():
             there = frontier.decided(k, features, examples.columns)
             points.append(Point(frontier.levels[k], evaluated(there), rates(there)))
-    shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
+    shares = np.full(len(estimator.classifier_.weights), np.nan)
+    if not len(estimator.classes_) > 2:
+        shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
     asked = Problem(estimator.objective, estimator.constraints)
     crossed = intersection_notes(asked, examples, ours)
-    head["notes"] = (*head["notes"], *_draws(estimator, sample, tested), *crossed)
+    head["notes"] = (*head["notes"], *_draws(judged, tested), *crossed)
     return Report(
         **head,
         parts={**estimator.parts_, "test": tested},
@@ -100,26 +107,26 @@ def of_data(
     )
 
 
-def _draws(estimator: Judged, sample: Sample, judged: Evaluation) -> list[str]:
+def _draws(judged: Judged, tested: Evaluation) -> list[str]:
     """What the draws of a mixture do: how many decisions depend on them, or that the numbers are of decisions drawn."""
-    if estimator._repeat(sample.X):
+    if judged.repeated:
         return [REPEATED]
-    if not judged.undecided > 0:
+    if not tested.undecided > 0:
         return []
-    return [f"the decision of {judged.undecided:.1%} of the examples depends on the draw of the mixture's member"]
+    return [f"the decision of {tested.undecided:.1%} of the examples depends on the draw of the mixture's member"]
 
 
-def _decided(estimator: Judged, features: Any, examples: Examples) -> NDArray[np.bool_]:
+def _decided(estimator: RateEstimator, features: Any, examples: Examples) -> NDArray[np.bool_]:
     """Decisions of every member, (examples, members)."""
     return estimator.classifier_.members.decide(features, attributes=examples.columns)
 
 
-def _head(estimator: Judged) -> dict[str, Any]:
+def _head(estimator: RateEstimator) -> dict[str, Any]:
     history = getattr(estimator, "history_", None)
     return {
         "problem": repr(estimator.problem_),
         "notes": tuple(estimator.notes_),
-        "positive_label": shown_label(estimator._positive()),
+        "positive_label": "" if len(estimator.classes_) > 2 else shown_label(estimator.pos_label_),
         "course": GameCourse.of(history) if history and len(history["round"]) else None,
         "certification": getattr(estimator, "certification_", None),
         "uncovered": tuple(getattr(estimator, "uncovered_", ())),
@@ -139,6 +146,20 @@ def baseline_of(
         return str(name or "the predictions given"), as_probabilities(baseline, classes, positive, length)
     predictions = decided(baseline, X, sensitive_features, positive)
     return str(name or type(baseline).__name__), as_probabilities(predictions, np.array([0.0, 1.0]), 1.0, length)
+
+
+def class_baseline_of(
+    baseline: Any, X: Any, sensitive_features: Any, classes: Classes, length: int
+) -> tuple[str, Array]:
+    """Name and predictions of a baseline for more than two classes: probabilities (examples, classes)."""
+    name = None
+    if isinstance(baseline, Mapping):
+        if len(baseline) != 1:
+            raise DataError(f"a baseline is one classifier under one name; got {len(baseline)}")
+        ((name, baseline),) = baseline.items()
+    if not hasattr(baseline, "predict"):
+        return str(name or "the predictions given"), class_probabilities(to_numpy(baseline), classes, length)
+    return str(name or type(baseline).__name__), class_probabilities_of(baseline, X, sensitive_features, classes)
 
 
 def as_probabilities(
@@ -167,7 +188,7 @@ def shown_label(label: Any) -> str:
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
-def _how_drawn(estimator: Judged) -> str:
+def _how_drawn(estimator: RateEstimator) -> str:
     """How a row comes to its decision."""
     if estimator.classifier_.is_deterministic:
         return "without a draw: one classifier decides every row"
@@ -176,7 +197,7 @@ def _how_drawn(estimator: Judged) -> str:
     return "for each row by its place in the batch, repeatably for a random_state"
 
 
-def _origin(estimator: Judged, shares: tuple[float, ...]) -> Origin:
+def _origin(estimator: RateEstimator, shares: tuple[float, ...]) -> Origin:
     weights = estimator.classifier_.weights
     members = tuple(Member(float(weight), shares[k] if shares else float("nan")) for k, weight in enumerate(weights))
     written = BaseEstimator.__repr__(estimator, N_CHAR_MAX=100_000)

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..models.contract import Members
 from ..models.derandomised import moved_across
-from ..models.linear import LinearMembers
+from ..models.members import Members
 
 Array = NDArray[np.float64]
 
@@ -66,7 +65,15 @@ def score(members: Members, X: Any, attributes: Any) -> Array:
 
 def is_line(members: Members) -> bool:
     """Whether one linear classifier decides."""
-    return len(members) == 1 and isinstance(members, LinearMembers)
+    return len(members) == 1 and members.linear_weights() is not None
+
+
+def one_line(members: Members) -> Array:
+    """Weights and intercept of the linear classifier that decides (features and intercept, 1)."""
+    weights = members.linear_weights()
+    if weights is None or weights.shape[1] != 1:
+        raise AttributeError(NO_COEFFICIENTS)
+    return weights.astype(float)
 
 
 def has_importances(members: Members) -> bool:

@@ -18,12 +18,13 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 from .._core.choices import Missing
 from .._core.errors import DataError, EquirateError
 from ..data.examples import Examples, fill_missing, refuse_missing, to_numpy
+from ..data.labels import codes_of, one_hot
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem
 from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_whole, refuse_without_index
-from .judging import MISSING, read_like_labels
-from .predictions import decided, served
+from .inputs import MISSING, read_like_labels, two_values
+from .predictions import class_probabilities_of, decided, served
 
 Array = NDArray[np.float64]
 
@@ -131,6 +132,9 @@ class RateScorer:
             sensitive_features = looked_up(self.people, X)
         sensitive_features = named(sensitive_features, attribute_names(self.problem), X)
         refuse_whole(sensitive_features, len(to_numpy(y_true)))
+        if len(classes) > 2:
+            predictions = class_probabilities_of(estimator, X, sensitive_features, tuple(classes.tolist()))
+            return self._value(y_true, predictions, classes, None, sensitive_features, sample_weight, X)
         positive = self._positive(estimator, classes)
         predictions = decided(estimator, X, sensitive_features, positive)
         return self._value(y_true, predictions, classes, positive, sensitive_features, sample_weight, X)
@@ -150,6 +154,10 @@ class RateScorer:
         if self.people is not None and sensitive_features is None:
             sensitive_features = looked_up(self.people, y_true)
         sensitive_features = named(sensitive_features, attribute_names(self.problem))
+        if len(classes) > 2:
+            codes = codes_of(predicted, tuple(classes.tolist()), "y_pred")
+            pmf = one_hot(codes, len(classes))
+            return self._value(labels, pmf, classes, None, sensitive_features, sample_weight, None)
         positive = classes[-1] if pos_label is None else pos_label
         decisions = np.asarray(predicted == positive, dtype=float)
         return self._value(labels, decisions, classes, positive, sensitive_features, sample_weight, None)
@@ -167,10 +175,16 @@ class RateScorer:
         """The objective of some predictions, less the price of the largest violation."""
         labels = to_numpy(y_true)
         refuse_missing(labels, "y")
-        examples = Examples.of((labels == positive).ravel(), sensitive_features, sample_weight, fallback=X)
+        if len(classes) > 2:
+            values = tuple(classes.tolist())
+            examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, classes=values)
+        else:
+            values = two_values(classes, positive)
+            examples = Examples.of((labels == positive).ravel(), sensitive_features, sample_weight, fallback=X)
+            examples = replace(examples, classes=values)
         refuse_unrouted(self.problem, examples)
         columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
-        examples = examples.with_columns(read_like_labels(columns, self.problem.baselines(), classes, positive))
+        examples = examples.with_columns(read_like_labels(columns, self.problem.baselines(), values))
         problem = self.problem.expanded(examples)
         measure = measurer(examples, predictions)
         objective = float(problem.objective.expr.value(measure))
@@ -214,16 +228,17 @@ class RateScorer:
         return request
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...]:
+        """What scorers are compared by, beside the attributes that they hold."""
         return (self.problem, self.penalty, self.pos_label, self.missing, self.requests)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RateScorer):
             return NotImplemented
-        return self._key == other._key and self.people is other.people
+        return self.key == other.key and self.people is other.people
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash(self.key)
 
     def __repr__(self) -> str:
         constraints = f", {list(self.problem.constraints)!r}" if self.problem.constraints else ""

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError, FileError
-from ..models.contract import Members
 from ..models.forests import Boosted
+from ..models.members import Members
+from ..models.registry import read_members
 from . import linear, trees
 from .graph import Graph
 from .probing import beside, split_rows
@@ -57,7 +58,7 @@ def as_saved(members: Members, width: int) -> Members:
         raise EquirateError(REFUSED.format(reason=str(error))) from None
     if written.kind not in KINDS:
         raise EquirateError(REFUSED.format(reason=f"they are of the kind {written.kind!r}"))
-    return Members.read(written)
+    return read_members(written)
 
 
 def of_members(members: Members, width: int) -> MembersExport:

@@ -86,7 +86,27 @@ class Output(Enum):
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Three players, the kind of problem they can solve, and the output that is proven good."""
+    """Three players, the kind of problem they can solve, and the output that is proven good.
+
+    Parameters
+    ----------
+    name
+        The name that ``algorithm=`` takes.
+    slack, multipliers, model
+        The three players.
+    constraints
+        Whether it solves problems with constraints.
+    ratios
+        Whether it solves problems with ratios of rates.
+    smooth_only
+        Whether it needs smooth functions.
+    black_boxes
+        Whether it solves problems with `black_box` functions.
+    output
+        The classifier that its theorem is about: the uniform mixture, the average or the best mixture.
+    form
+        How ratios are written in the game.
+    """
 
     name: str
     slack: SlackPlayer
@@ -100,7 +120,18 @@ class Algorithm:
     form: RatioForm = RatioForm.SLACK
 
     def players(self, exact: bool) -> Players:
-        """The three players; ``exact`` says whether the model's best responses are ones."""
+        """The three players; ``exact`` says whether the model's best responses are exact optima.
+
+        Parameters
+        ----------
+        exact
+            Whether the model's best responses are exact minimisers.
+
+        Returns
+        -------
+        Players
+            The players of one game.
+        """
         return Players(self.slack, self.multipliers, self.model, exact)
 
     @property
@@ -114,7 +145,18 @@ class Algorithm:
         return self.model.responds
 
     def refusal(self, program: Program) -> str | None:
-        """Say why the algorithm cannot solve a program, or None if it can."""
+        """Say why the algorithm cannot solve a program, or None if it can.
+
+        Parameters
+        ----------
+        program
+            The canonical form of a problem.
+
+        Returns
+        -------
+        str or None
+            The reason, with an algorithm to use instead.
+        """
         if program.n_constraints and not self.constraints:
             return (
                 f"{self.name} solves problems without constraints; this one has {program.n_constraints}. "
@@ -135,7 +177,13 @@ class Algorithm:
         return None
 
     def check(self, program: Program) -> None:
-        """Refuse a program that does not fit."""
+        """Refuse a program that does not fit.
+
+        Parameters
+        ----------
+        program
+            The canonical form of a problem.
+        """
         reason = self.refusal(program)
         if reason is not None:
             raise AlgorithmError(reason)
@@ -210,6 +258,16 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
             "use oracle, frank_wolfe, coco, proxy_lagrangian or a ratio algorithm with it, or a linear model"
         )
     return replace(chosen, model=_RESPOND)
+
+
+def refuse_games(algorithm: Any, n_classes: int) -> None:
+    """Refuse the games of the paper where there are more than two classes."""
+    name = algorithm.name if isinstance(algorithm, Algorithm) else algorithm
+    if name not in ("auto", "column_generation"):
+        raise AlgorithmError(
+            f'{name!r} is a game of two classes, and y has {n_classes}: leave algorithm at "auto", which generates '
+            "columns for any number of classes"
+        )
 
 
 def _game(problem: Problem) -> Algorithm:

@@ -19,8 +19,11 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.sample import Sample
 from ..data.slices import Slice
-from ..models.contract import Asked, Rows
-from ..models.linear import Linear, LinearLearner, LinearMembers
+from ..models.linear import Linear, LinearLearner
+from ..models.linear_members import LinearMembers
+from ..models.members import Members
+from ..models.messages import Asked
+from ..models.rows import Rows
 from ..models.thresholds import ThresholdMembers, Thresholds, membership
 from ..players.losses import LOSSES, signs
 from ..players.steps import Adam, StepRule
@@ -59,6 +62,30 @@ def unconstrained(
     """Minimise an ordinary loss, without constraints: the paper's UncError (hinge) and logistic regression.
 
     All step sizes run side by side; the one with the smallest error (on ``validation`` if given) is kept.
+
+    Parameters
+    ----------
+    X, y
+        Features, and labels (0 or 1).
+    sample_weight
+        Non-negative weights.
+    loss
+        ``"hinge_loss"`` or ``"log_loss"``.
+    n_rounds
+        Gradient steps.
+    steps
+        Step sizes.
+    rule
+        How gradients become steps; Adam by default.
+    model
+        The linear model.
+    validation
+        Features and labels on which the step size is chosen; by default the training data.
+
+    Returns
+    -------
+    Classifier
+        One linear classifier.
 
     Examples
     --------
@@ -107,29 +134,87 @@ def _average(examples: Examples, loss: str, rates: Array) -> Asked:
 
 
 def unc_error(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
-    """UncError: minimise the hinge loss, whatever the constraints. Options as in `unconstrained`."""
+    """UncError: minimise the hinge loss, whatever the constraints. Options as in `unconstrained`.
+
+    Parameters
+    ----------
+    X, y
+        Features, and labels (0 or 1).
+    sample_weight
+        Non-negative weights.
+    **options
+        Other parameters of `unconstrained`.
+
+    Returns
+    -------
+    Classifier
+        One linear classifier.
+    """
     return unconstrained(X, y, sample_weight=sample_weight, loss="hinge_loss", **options)
 
 
 def logistic(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
-    """Logistic regression by the same optimiser. Options as in `unconstrained`."""
+    """Logistic regression by the same optimiser. Options as in `unconstrained`.
+
+    Parameters
+    ----------
+    X, y
+        Features, and labels (0 or 1).
+    sample_weight
+        Non-negative weights.
+    **options
+        Other parameters of `unconstrained`.
+
+    Returns
+    -------
+    Classifier
+        One linear classifier.
+    """
     return unconstrained(X, y, sample_weight=sample_weight, loss="log_loss", **options)
 
 
 def unc_f1(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
-    """UncF1: UncError with the threshold that maximises the F-measure on the training data."""
+    """UncF1: UncError with the threshold that maximises the F-measure on the training data.
+
+    Parameters
+    ----------
+    X, y
+        Features, and labels (0 or 1).
+    sample_weight
+        Non-negative weights.
+    **options
+        Other parameters of `unconstrained`.
+
+    Returns
+    -------
+    Classifier
+        One linear classifier.
+    """
     base = unc_error(X, y, sample_weight=sample_weight, **options)
-    assert isinstance(base.members, LinearMembers)  # made by unconstrained
     threshold = best_f1_threshold(base.members.scores(X)[:, 0], y, sample_weight=sample_weight)
-    W = base.members.W.copy()
-    if not base.members.intercept:
-        W = np.vstack([W, np.zeros((1, 1), W.dtype)])
+    weights = base.members.linear_weights()
+    assert weights is not None  # of the members that `unconstrained` makes
+    W = weights.copy()
     W[-1] -= threshold
     return Classifier(LinearMembers(W, True), np.ones(1), None, "unc_f1")
 
 
 def best_f1_threshold(scores: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """The threshold t for which predicting 1 where score > t has the largest F-measure; midway between scores.
+
+    Parameters
+    ----------
+    scores
+        One score per example.
+    y
+        Labels, 0 or 1.
+    sample_weight
+        Non-negative weights.
+
+    Returns
+    -------
+    float
+        The threshold.
 
     Examples
     --------
@@ -149,13 +234,26 @@ def best_f1_threshold(scores: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLi
     return float((s[best] + below) / 2)
 
 
-def group_thresholds(members: LinearMembers, cuts: Mapping[Slice, float]) -> ThresholdMembers:
-    """One linear score with a threshold for each group: needs the attributes when predicting."""
+def group_thresholds(members: Members, cuts: Mapping[Slice, float]) -> ThresholdMembers:
+    """One linear score with a threshold for each group: needs the attributes when predicting.
+
+    Parameters
+    ----------
+    members
+        Classifiers with scores; the first one is used.
+    cuts
+        The threshold of each slice. Slices must not overlap and must cover everybody.
+
+    Returns
+    -------
+    ThresholdMembers
+        One classifier, for `equirate.Classifier`.
+    """
     setting = Thresholds(partial(_first_score, members), tuple(cuts))
     return ThresholdMembers(setting, np.array(list(cuts.values()))[:, None])
 
 
-def _first_score(members: LinearMembers, X: Any) -> NDArray[Any]:
+def _first_score(members: Members, X: Any) -> NDArray[Any]:
     return members.scores(X)[:, 0]
 
 
@@ -172,6 +270,26 @@ def post_shift(
     """PostShift: a threshold per group on logistic regression, so that each group's positive rate is ``rate``.
 
     ``rate`` defaults to the overall base rate. Groups must not overlap and must cover everybody.
+
+    Parameters
+    ----------
+    X, y
+        Features, and labels (0 or 1).
+    attributes
+        Attributes that the groups refer to.
+    groups
+        The slices that have a threshold each.
+    rate
+        The positive rate of every group.
+    sample_weight
+        Non-negative weights.
+    **options
+        Other parameters of `unconstrained`.
+
+    Returns
+    -------
+    Classifier
+        One classifier, which needs the attributes to predict.
     """
     examples = Examples.of(y, attributes, sample_weight, fallback=X, two_classes=True)
     p = float(examples.weights @ examples.labels / examples.weights.sum()) if rate is None else rate
@@ -179,7 +297,6 @@ def post_shift(
         raise DataError(f"the rate of post_shift must lie in [0, 1]; got {rate!r}")
     membership(groups, examples)  # refuses groups that overlap or leave somebody out
     base = logistic(X, y, sample_weight=sample_weight, **options)
-    assert isinstance(base.members, LinearMembers)  # made by unconstrained
     scores = base.members.scores(X)[:, 0].astype(float)
     cuts = {}
     for group in groups:

@@ -15,14 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError
 from .._core.hashing import salted_keys, salted_rows, uniform
-from .._core.peers import joined
+from .._core.peers import all_processes
 from .._core.seeds import stream
 from ..data.examples import Examples, by_label, to_numpy
 from ..data.features import features
+from ..data.labels import Classes
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
 from ..mixtures import snapped
-from ..models.contract import Members
+from ..models.members import Members
 from ..players.losses import loss_values
 from ..problem.problem import Problem
 
@@ -38,7 +39,7 @@ FEW = 16
 class Classifier:
     """A distribution over deterministic classifiers.
 
-    Attributes
+    Parameters
     ----------
     members
         The deterministic classifiers.
@@ -50,6 +51,8 @@ class Classifier:
         How it was made: ``"uniform"``, ``"shrink"``, ``"best"``, ``"average"``, ``"polish"``.
     chosen
         The columns of a `Solution` that the members are.
+    notes
+        What else is known of it, by name, such as ``bound`` and ``gap`` of `Solution.polish`.
     """
 
     members: Members
@@ -64,8 +67,47 @@ class Classifier:
         """Whether there is only one member."""
         return len(self.members) == 1
 
+    @property
+    def n_classes(self) -> int:
+        """How many classes it tells apart."""
+        return self.members.n_classes
+
+    def expected(self, X: Any, *, attributes: Any = None) -> Array:
+        """What rates are measured on: probabilities of predicting 1, or of each of more than two classes.
+
+        Parameters
+        ----------
+        X
+            Features.
+        attributes
+            Attributes of the examples, where the members look them up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One probability per example, or one row with a column for each class.
+        """
+        if self.n_classes > 2:
+            return self.predict_pmf(X, attributes=attributes)
+        return self.positive_probability(X, attributes=attributes)
+
     def positive_probability(self, X: Any, *, attributes: Any = None) -> Array:
-        """Probability of predicting 1, example by example."""
+        """Probability of predicting 1, example by example.
+
+        Parameters
+        ----------
+        X
+            Features.
+        attributes
+            Attributes of the examples, where the members look them up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One probability per example.
+        """
+        if self.n_classes > 2:
+            raise DataError(f"this classifier tells {self.n_classes} classes apart: use predict_pmf")
         if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
             blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
             return np.concatenate(blocks)
@@ -78,15 +120,48 @@ class Classifier:
         return snapped(total)
 
     def predict_pmf(self, X: Any, *, attributes: Any = None) -> Array:
-        """Probability of predicting 0 and 1 (examples, 2). Not a calibrated probability of the label."""
+        """Probability of predicting each class (examples, classes). Not a calibrated probability of the label.
+
+        Parameters
+        ----------
+        X
+            Features.
+        attributes
+            Attributes of the examples, where the members look them up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One row per example, one column for each class.
+        """
+        if self.n_classes > 2:
+            decided = self.members.decide(X, attributes=attributes)
+            total, rows = np.zeros((len(decided), self.n_classes)), np.arange(len(decided))
+            for member, weight in zip(decided.T, self.weights, strict=True):
+                total[rows, member] += weight
+            return snapped(total)
         p = self.positive_probability(X, attributes=attributes)
         return np.stack([1 - p, p], axis=1)
 
     def predict(self, X: Any, *, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
-        """Predict 0 or 1; a mixture draws one member per example, independently of all others.
+        """Predict 0 or 1 (of more classes, their codes); a mixture draws one member per example, independently.
 
         The i-th example gets the i-th draw of ``random_state`` (None: fresh draws): the same call repeats itself and
         more examples at the end change nothing, but an example that moves to another place gets another draw.
+
+        Parameters
+        ----------
+        X
+            Features.
+        attributes
+            Attributes of the examples, where the members look them up.
+        random_state
+            Seed of the draws; None for new draws in every call.
+
+        Returns
+        -------
+        numpy.ndarray
+            One decision per example.
         """
         decided = self.members.decide(X, attributes=attributes)
         if self.is_deterministic:
@@ -94,29 +169,62 @@ class Classifier:
         return self.pick(decided, stream("predict", random_state).random(len(decided)))
 
     def predict_hashed(self, X: Any, *, attributes: Any = None, salt: int = 0, key: Any = None) -> NDArray[np.int_]:
-        """Predict 0 or 1, each x always the same way: the member is drawn by a hash of x instead of a coin.
+        """Predict as `predict`, each x always the same way: the member is drawn by a hash of x instead of a coin.
 
         Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
 
         Parameters
         ----------
+        X
+            Features.
+        attributes
+            Attributes of the examples, where the members look them up.
         salt
             Goes into the hash, so that nobody who does not know it can look for a lucky x.
         key
             One per example, such as the number of a person: hashed in the place of x, so that people with equal
             features are drawn apart and a person whose features change keeps the draw.
+
+        Returns
+        -------
+        numpy.ndarray
+            One decision per example.
         """
         decided = self.members.decide(X, attributes=attributes)
         if self.is_deterministic:
             return decided[:, 0].astype(int)
         return self.pick(decided, hashed_uniform(X, salt, key))
 
-    def pick(self, decided: NDArray[np.bool_], u: Array) -> NDArray[np.int_]:
-        """The decision, 0 or 1, of the member that each number in [0, 1) draws."""
+    def pick(self, decided: NDArray[Any], u: Array) -> NDArray[np.int_]:
+        """The decision, 0 or 1 or a code, of the member that each number in [0, 1) draws.
+
+        Parameters
+        ----------
+        decided
+            Decisions of the members, (examples, members).
+        u
+            One number in [0, 1) per example.
+
+        Returns
+        -------
+        numpy.ndarray
+            One decision per example.
+        """
         return decided[np.arange(len(decided)), self.drawn(u)].astype(int)
 
     def drawn(self, u: Array) -> NDArray[np.intp]:
-        """The member that each number in [0, 1) draws."""
+        """The member that each number in [0, 1) draws.
+
+        Parameters
+        ----------
+        u
+            One number in [0, 1) per example.
+
+        Returns
+        -------
+        numpy.ndarray of int
+            Positions of members.
+        """
         return np.minimum(np.searchsorted(np.cumsum(self.weights), u, side="right"), len(self.weights) - 1)
 
     def evaluate(
@@ -128,19 +236,41 @@ class Classifier:
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
+        classes: Classes | None = None,
     ) -> Any:
         """Exact values on data: a number for an expression or constraint, a dict for a problem (default: its own).
 
         The dict has ``objective`` and ``violations`` (signed, one per constraint, positive where broken). With
         ``pos_label``, labels may be any two values, of which that one is what the classifier calls 1.
+
+        Parameters
+        ----------
+        what
+            An expression, a constraint or a problem; None for the problem that it was trained for.
+        X, y
+            Data to measure on.
+        attributes
+            Attributes that slices and baselines refer to.
+        sample_weight
+            Non-negative weights.
+        pos_label
+            The label that the classifier calls 1; by default labels are 0 and 1.
+        classes
+            With more than two classes, the labels in the order of the classifier's codes; by default 0, 1, 2 ...
+
+        Returns
+        -------
+        float or dict
+            The value.
         """
         what = self.problem if what is None else what
         if what is None:
             raise DataError("this classifier has no problem of its own: give what to evaluate")
         if pos_label is not None:
             y = by_label(y, y, pos_label)[0]
-        with joined():
-            examples = Examples.of(y, attributes, sample_weight, fallback=X)
+        with all_processes():
+            known = tuple(range(self.n_classes)) if classes is None and self.n_classes > 2 else classes
+            examples = Examples.of(y, attributes, sample_weight, fallback=X, classes=known)
             terms = list(what.losses()) if isinstance(what, (Expression, Problem)) else []
             values = (
                 loss_values(terms, examples, self.members.scores(X, attributes=attributes)) @ self.weights
@@ -148,11 +278,11 @@ class Classifier:
                 else ()
             )
             losses = {term.key: value for term, value in zip(terms, values, strict=True)}
-            measure = measurer(examples, self.positive_probability(X, attributes=attributes), losses)
+            measure = measurer(examples, self.expected(X, attributes=attributes), losses)
             if isinstance(what, Expression):
-                return float(what.value(measure))
+                return float(what.on(examples).value(measure))
             if isinstance(what, Constraint):
-                return float(what.residual.value(measure))
+                return float(what.residual.on(examples).value(measure))
             problem = what.expanded(examples)
             objective = float(problem.objective.expr.value(measure))
             violations = [float(c.residual.value(measure)) for c in problem.constraints if isinstance(c, Constraint)]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from .._core.interrupts import may_end_early
 from ..mixtures import Columns, Master, Mixture
-from ..models.contract import Family
+from ..models.messages import Family
 from ..problem.table import Table
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ GAIN = 1e-4
 PATIENCE = 2
 """Answers in a row that must gain less than that."""
 PASSES = 60
-"""Answers at most, where nothing else is said."""
+"""Answers at most, by default."""
 INNER = 20
 """Times that known families are priced for one answer, at most."""
 FIRST = 24
@@ -84,8 +84,6 @@ class Course:
     bound
         No mixture of *all* classifiers of the model has a smaller (minimised) objective; None where the model's answers
         do not prove that.
-    violation_bound
-        No mixture of all classifiers of the model has a smaller violation; 0 where nothing is proven.
     apart
         Whether the model answered on other rows than the table's, so that its answers prove nothing there.
     """
@@ -94,7 +92,6 @@ class Course:
     stages: tuple[Pass, ...]
     passes: int
     bound: float | None = None
-    violation_bound: float = 0.0
     interrupted: bool = False
     apart: bool = False
 
@@ -140,7 +137,6 @@ class Generation:
     """Of every column: its family, and its place there."""
     stages: list[Pass] = field(default_factory=list)
     bound: float = -np.inf
-    violation_bound: float = 0.0
     done: bool = False
     interrupted: bool = False
     _known: set[tuple[int, int]] = field(default_factory=set)
@@ -158,13 +154,13 @@ class Generation:
 
     def gathered(self, sums: Array) -> Array:
         """Sums by cell of the table, from those of the families' cells."""
-        parts = len(self.factors) // len(self.table.cells)
+        parts = len(self.factors) // self.table.cells.n_counts
         weighed = sums * self.factors[:, None]
         return np.asarray(weighed.reshape(-1, parts, sums.shape[1]).sum(axis=1))
 
     def spread(self, costs: Array) -> Array:
         """Costs by the families' cells (cells, costs), from costs by cell of the table."""
-        return np.repeat(costs, len(self.factors) // len(self.table.cells), axis=0)
+        return np.repeat(costs, len(self.factors) // self.table.cells.n_counts, axis=0)
 
     def columns(self, places: Sequence[int] | None = None) -> Columns:
         """The columns with their exact rates; the handle is the family and the place in it."""
@@ -176,15 +172,7 @@ class Generation:
     def course(self, passes: int) -> Course:
         """How it went, with so many passes over the data."""
         bound = self.bound if np.isfinite(self.bound) else None
-        return Course(
-            self.table,
-            tuple(self.stages),
-            passes,
-            bound,
-            self.violation_bound,
-            self.interrupted,
-            apart=self.training is not None,
-        )
+        return Course(self.table, tuple(self.stages), passes, bound, self.interrupted, self.training is not None)
 
     # -- the master ------------------------------------------------------------------------------
 
@@ -232,9 +220,7 @@ class Generation:
         own = self.spread(self.table.coefficients(prices[:, None]))[:, 0] * self.factors
         known = float((prices @ self.master.rows).min())
         least = min([known, *(float((own @ family.sums).min()) + offset for family in families)])
-        if len(self.mixture.prices) > 1:
-            self.violation_bound = max(self.violation_bound, self.mixture.violation + least - known)
-        elif self.mixture.bound is not None:
+        if len(self.mixture.prices) == 1 and self.mixture.bound is not None:
             self.bound = max(self.bound, self.mixture.bound + least - known)
 
     def improve(self) -> Mixture:

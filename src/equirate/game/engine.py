@@ -20,9 +20,11 @@ from ..data.features import features
 from ..data.sample import Sample
 from ..data.splits import split_by_cell
 from ..mixtures import Columns
-from ..models.contract import Family, Learner, Model, Rows
+from ..models.contract import Learner, Model
 from ..models.independent_rows import IndependentRows
 from ..models.linear import FittedLinear, Linear
+from ..models.messages import Family
+from ..models.rows import Rows
 from ..players.steps import ADAM
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
@@ -35,7 +37,7 @@ from .record import Start
 from .solution import Solution
 
 Array = NDArray[np.float64]
-Parts = NDArray[np.intp]
+Parts = NDArray[np.int8]
 Watch = Callable[[Sequence[Generation]], Any]
 Levels = Sequence[float | Array]
 """How far constraints may be overstepped: all alike, or each by its own, after ``abs`` and ``max`` are split."""
@@ -78,8 +80,9 @@ class Generator:
     ) -> Solution:
         """Solve a problem on a sample that is checked already.
 
-        ``part`` is 1 for rows that are held out; with ``mix_apart`` the mixture is chosen on these alone. With several
-        ``levels``, columns are generated for each, and the solution has them all.
+        ``part`` is 0 for rows to train on and 1 for rows that are held out; with ``mix_apart`` the mixture is chosen on
+        the held-out rows alone, and rows of other parts do not count. With several ``levels``, columns are generated
+        for each, and the solution has them all.
         """
         if problem.losses():
             raise AlgorithmError(
@@ -91,8 +94,9 @@ class Generator:
         else:
             judge = make_table(canonicalize(problem), sample.examples, cells)
         tables = [_at_level(judge, problem, level) for level in levels]
-        if isinstance(model, Linear):
-            return self._linear(problem, sample, cells, model, judge, tables, part, mix_apart)
+        linear = model.as_linear()
+        if linear is not None and cells.n_classes == 2:
+            return self._linear(problem, sample, cells, linear, judge, tables, part, mix_apart)
         trained = cells if part is None or not mix_apart else cells.weighing(np.where(part == 0, cells.weights, 0.0))
         learner = model.bind(Rows(sample, judge.cells, trained), 1 + SPREADS, ADAM, [self.seed] * (1 + SPREADS))
         training = None if trained is cells else make_table(judge.program, _weighing(sample, trained).examples, trained)
@@ -149,15 +153,15 @@ class Generator:
         training: Table | None,
         exact: bool = False,
     ) -> Solution:
-        labels = np.where(judge.cells.labels == 1, -1.0, 1.0)
-        exact = exact or model.exact or learner.every_sum() is not None
+        labels = judge.cells.label_costs()
+        exact = exact or model.capabilities.exact or learner.every_sum() is not None
         families, passes, found = learner.families(), 0, None
         answered = [] if families else learner.respond(np.repeat(labels[:, None], 1 + SPREADS, axis=1))
         families = [*families, *answered]
         course: Course | None = None
         for table in tables:
             prices = training if training is None else make_table(table.program, training.examples, training.cells)
-            generation = Generation(table, np.ones(len(table.cells)), prices, exact)
+            generation = Generation(table, np.ones(table.cells.n_counts), prices, exact)
             generation.begin(families, labels)
 
             def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:

@@ -22,7 +22,7 @@ from ..language.clearing import cleared
 from ..language.expressions import Constraint, Expression
 from ..language.functions import max as largest
 from ..mixtures import Columns, Source, best, largest as largest_of, values
-from ..models.contract import Family
+from ..models.messages import Family
 from ..problem.canonical import RATIO_FLOOR, canonicalize
 from ..problem.problem import Problem, maximize, minimize
 from ..problem.table import Table, make_table
@@ -168,13 +168,13 @@ class Candidates:
 
     @classmethod
     def of(cls, solution: Solution) -> Candidates:
-        """The columns of a solution, with the two that say the same to everybody; of a short list, everything."""
+        """The columns of a solution, with those that say the same to everybody; of a short list, everything."""
         judge = solution.judge
         here = solution.judged_where_trained
         every = solution.learner.every_sum() if here and solution.exact else None
         if every is not None:
             return cls(solution, _listed(judge, every), True, False)
-        constant = np.stack([np.zeros(len(judge.cells)), judge.cells.totals], axis=1)
+        constant = judge.cells.constants()
         asks = solution.exact and here and not judge.program.has_ratios
         found = Columns.of(solution.columns.rates, Source.LISTED, solution.columns.handle)
         return cls(solution, found.join(_listed(judge, constant)), asks, asks)
@@ -259,9 +259,9 @@ class Candidates:
             return False
         solution, judge = self.solution, self.solution.judge
         table = make_table(program, judge.examples, judge.cells)
-        generation = Generation(table, np.ones(len(judge.cells)), exact=True)
-        constant = np.stack([np.zeros(len(judge.cells)), judge.cells.totals], axis=1)
-        generation.begin([Family(constant, Source.CONSTANT)], np.zeros(len(judge.cells)))
+        generation = Generation(table, np.ones(judge.cells.n_counts), exact=True)
+        constant = judge.cells.constants()
+        generation.begin([Family(constant, Source.CONSTANT)], np.zeros(judge.cells.n_counts))
         learner = solution.learner
 
         def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
@@ -271,7 +271,7 @@ class Candidates:
             generate([generation], answer, ROUNDS, lambda _: generation.bound > 0)
         if generation.bound > 0:
             return False
-        sums = np.concatenate([family.sums for family in generation.families], axis=1)
+        sums = np.concatenate([np.asarray(family.sums) for family in generation.families], axis=1)
         self.columns = self.columns.join(_listed(judge, sums))
         return True
 

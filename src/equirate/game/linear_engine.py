@@ -19,16 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
 from ..mixtures import Columns, Source, best_by_violation, largest, values
 from ..models.cell_rows import CellRows, Direction
-from ..models.contract import Family
-from ..models.folds import Folds
-from ..models.linear import Linear, LinearMembers
+from ..models.linear import Linear
+from ..models.linear_members import LinearMembers
 from ..models.logistic_oracle import FEW, FREE, RIDGES, View, choose_ridge
+from ..models.messages import Family
 from ..problem.table import Table
 from .column_generation import PASSES, Generation, generate
 from .refining import refine
@@ -79,12 +78,11 @@ class LinearEngine:
 
     @classmethod
     def of(
-        cls, sample: Sample, cells: Cells, part: NDArray[np.intp] | None, parts: int, setting: Linear
+        cls, sample: Sample, cells: Cells, part: NDArray[np.int8] | None, parts: int, setting: Linear
     ) -> LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
-        part = np.zeros(len(sample), dtype=np.intp) if part is None else part
-        fine = cells if parts == 1 else Folds(part, np.zeros((1, parts), dtype=bool)).cells(cells)
-        X, shared = features(sample.X, len(sample)), peers()
+        fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
+        X, shared = features(sample.X, len(sample)), cells.shared
         sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
         if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
@@ -296,7 +294,7 @@ class LinearEngine:
         sums = np.zeros((len(cells), len(places)))
         for a in range(0, len(sample), _BLOCK):
             rows = slice(a, a + _BLOCK)
-            sums += cells.take(rows).sums(members.decide(sample.X[rows]))
+            sums += cells.take(rows).partial_sums(members.decide(sample.X[rows]))
         (sums,) = self.rows.shared.add(sums)
         source = generation.columns(places).source
         handle = np.stack([np.zeros(len(places), dtype=np.intp), np.arange(len(places))], axis=1)

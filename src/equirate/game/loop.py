@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from .._core.errors import AlgorithmError
 from .._core.interrupts import may_end_early
 from ..mixtures import largest, values
-from ..models.contract import Asked, Learner, Seen
+from ..models.contract import Learner
+from ..models.messages import Asked, Seen
 from ..players.model import ModelPlayer
 from ..players.multipliers import MultiplierPlayer, arguments
 from ..players.slack import SlackPlayer
@@ -36,7 +37,7 @@ Progress = Callable[["Moment"], Any]
 
 @dataclass(frozen=True)
 class Moment:
-    """What a progress callback is told: round, number of rounds, where the game stands, and the record so far."""
+    """The argument of a progress callback: round, number of rounds, the state of the game, and the record so far."""
 
     round: int
     n_rounds: int
@@ -87,7 +88,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Players:
-    """The three strategies of a game; ``exact`` says whether the model's best responses are ones."""
+    """The three strategies of a game; ``exact`` says whether the model's best responses are exact optima."""
 
     slack: SlackPlayer
     multipliers: MultiplierPlayer[Any]

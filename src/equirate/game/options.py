@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
-from ..models.contract import Pace
+from ..models.capabilities import Pace
 from ..players.steps import Plain, StepRule, step_named
 from ..players.surrogates import Surrogate, surrogate_named
 from .algorithms import Algorithm
@@ -54,8 +54,8 @@ class Options:
     tolerance: float = 1e-3
     progress: bool | Progress | None = None
 
-    def told(self) -> dict[str, Any]:
-        """What must be the same on every process."""
+    def shared_settings(self) -> dict[str, Any]:
+        """The settings that must be the same on every process."""
         apart = ("start", "progress")  # arrays that are the same anyway, and what each process shows
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in apart}
 
@@ -107,14 +107,14 @@ class Options:
         return rounds, min(_count(self.record_every, "record_every", usual), rounds)
 
     def paced(self, pace: Pace) -> Options:
-        """The same with the model's own steps of the multipliers, where nobody has given others."""
+        """The same options, with the model's own steps of the multipliers where ``lambda_step`` is not given."""
         step = self.lambda_step
         if step is None:
             step = STEPS if pace.lambda_step is None else pace.lambda_step
         return replace(self, lambda_step=step, step_rule="plain" if self.damped(pace) else self.step_rule)
 
     def damped(self, pace: Pace) -> bool:
-        """Whether multipliers step as the model wants: nobody has said otherwise."""
+        """Whether multipliers take the model's damped steps, because ``step_rule`` is not given."""
         return pace.damping is not None and self.step_rule is None
 
     def checked_tolerance(self) -> float:

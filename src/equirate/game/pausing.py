@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core.errors import FileError
-from .._core.peers import peers
 from ..mixtures import Cut
 from .record import PER_ITERATE
 
@@ -32,12 +31,12 @@ ITERATES = tuple(name for name in PER_ITERATE if name != "snapshots")
 
 def about(game: Game, rules: Rules) -> str:
     """What is played, as a digest: a state of something else is not taken."""
-    told = hashlib.sha256(repr(game.table.program.problem).encode())
+    digest = hashlib.sha256(repr(game.table.program.problem).encode())
     settings = (rules.n_rounds, rules.record_every, rules.two_sets, game.learner.about())
-    told.update(repr(settings).encode())
+    digest.update(repr(settings).encode())
     for array in (rules.theta_rate, rules.lambda_rate, rules.slack_rate, rules.levels, game.table.cells.totals):
-        told.update(b"" if array is None else array.tobytes())
-    return told.hexdigest()
+        digest.update(b"" if array is None else array.tobytes())
+    return digest.hexdigest()
 
 
 class KeptByPeers:
@@ -70,7 +69,8 @@ class KeptByPeers:
 
 def kept_by_peers(game: Game) -> KeptByPeers | None:
     """Where the processes keep this play; None where they keep nothing."""
-    checkpoints = peers().checkpoints(partial(about, game, game.rules)) if game.learner.alike else None
+    shared = game.table.cells.shared
+    checkpoints = shared.checkpoints(partial(about, game, game.rules)) if game.learner.alike else None
     return None if checkpoints is None else KeptByPeers(checkpoints)
 
 

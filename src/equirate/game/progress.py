@@ -19,7 +19,7 @@ from .loop import Moment
 OFTEN = 0.2
 """Seconds between two updates in place."""
 MEASURED = 1.0
-"""Seconds of rounds from which on the time that is left is told: the first rounds take longer than others."""
+"""Seconds of rounds after which the time left is shown: the first rounds take longer than others."""
 
 
 class Writer(Protocol):
@@ -101,7 +101,7 @@ class ProgressLine:
     """Progress in one line: the best mixture so far where it is known, or this round's best iterate.
 
     ``mixture``, the objective (as the user wrote it) and the violation of the best mixture of what was recorded, is
-    set by whoever computes it.
+    set by the stopping rule that computes it.
     """
 
     def __init__(self, sense: str) -> None:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..mixtures import Source
 from ..models.cell_rows import CellRows, Direction
-from ..models.contract import Family
 from ..models.logistic_oracle import View
+from ..models.messages import Family
 from .column_generation import Generation
 
 Array = NDArray[np.float64]

@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import AlgorithmError
-from .._core.peers import joined
+from .._core.peers import all_processes
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Columns, Search, Source, Weights, best, best_by_ranks, best_by_violation, largest, shrink, values
-from ..models.contract import Learner, Members, Rows
+from ..models.contract import Learner
+from ..models.members import Members
+from ..models.rows import Rows
 from ..players.losses import loss_values
 from ..problem.canonical import canonicalize
 from ..problem.problem import Problem
@@ -29,17 +31,16 @@ from ..problem.table import Table, make_table
 from .algorithms import Algorithm, Output
 from .classifiers import Classifier
 from .column_generation import Course
-from .infeasible import Conflict, conflict_of, least_broken
+from .infeasible import least_broken
 from .loop import Rules
 from .record import Record
-from .status import COLUMNS, EVERYTHING, MIXTURE, Status
+from .solution_status import PROGRAMMES, status_of_solution
+from .status import Status
 
-__all__ = ["Play", "Solution", "Status", "describe"]
+__all__ = ["Play", "Solution", "Status"]
 
 Array = NDArray[np.float64]
 _BLOCK = 512
-PROGRAMMES = 600
-"""Linear programmes that polishing takes at most without a time limit: up to about two seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Play:
 class Solution:
     """The result of `equirate.solve`.
 
-    Attributes
+    Parameters
     ----------
     problem, algorithm
         What was solved, and how.
@@ -70,14 +71,14 @@ class Solution:
         The classifiers that were found, with their exact rates on these data.
     learner, snapshots
         What makes members of them.
+    tolerance
+        Largest violation that counts as met.
     exact
         Whether the model's best responses are exact, so that they prove bounds.
     play
         The game, where one was played.
     course
         The passes of column generation, where there were some.
-    every
-        Sums of every classifier that the model can be, on the judging data, where they are known.
     """
 
     problem: Problem
@@ -90,7 +91,6 @@ class Solution:
     exact: bool = False
     play: Play | None = None
     course: Course | None = None
-    every: Array | None = None
 
     # -- the game --------------------------------------------------------------------------------
 
@@ -106,11 +106,6 @@ class Solution:
     def record(self) -> Record:
         """What a game recorded."""
         return self._played("a record").record
-
-    @property
-    def rules(self) -> Rules:
-        """The rules of a game."""
-        return self._played("a set of rules").rules
 
     @property
     def configurations(self) -> tuple[dict[str, Any], ...]:
@@ -136,7 +131,19 @@ class Solution:
     def values(self, rates: Array, losses: Array | None = None) -> tuple[Array, Array]:
         """Minimised objective and signed violations (split constraints) of classifiers, in the user's own terms.
 
-        ``rates`` and ``losses`` (quantity, classifiers) are measured on the judging data.
+        Parameters
+        ----------
+        rates
+            Rates on the judging data, (rates, classifiers).
+        losses
+            Ordinary losses on the judging data, (losses, classifiers).
+
+        Returns
+        -------
+        objective : numpy.ndarray
+            One value per classifier.
+        violations : numpy.ndarray
+            (constraints, classifiers); positive where a constraint is broken.
         """
         return values(self.judge, rates, losses)
 
@@ -168,12 +175,40 @@ class Solution:
         }
 
     def on(self, X: Any, y: ArrayLike, *, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
-        """Judge the same columns on other data: mixtures made from the result are chosen there."""
-        with joined():
+        """Judge the same columns on other data: mixtures made from the result are chosen there.
+
+        Parameters
+        ----------
+        X, y
+            The other data.
+        attributes
+            Attributes that slices and baselines refer to.
+        sample_weight
+            Non-negative weights.
+
+        Returns
+        -------
+        Solution
+            The same classifiers, with rates on these data.
+        """
+        with all_processes():
             return self.on_sample(Sample.of(X, y, attributes, sample_weight))
 
     def on_sample(self, sample: Sample, cells: Cells | None = None) -> Solution:
-        """Judge the same columns on a sample that is checked already; ``cells`` are its cells, where known."""
+        """Judge the same columns on a sample that is checked already.
+
+        Parameters
+        ----------
+        sample
+            Features, labels, attributes and weights.
+        cells
+            The cells of the sample, where they are known; by default they are computed.
+
+        Returns
+        -------
+        Solution
+            The same classifiers, with rates on this sample.
+        """
         judge = make_table(self.judge.program, sample.examples, cells)
         terms = self.problem.losses()
         measure = self.learner.measurer(Rows.of(sample, judge.cells))
@@ -185,12 +220,22 @@ class Solution:
             if terms:
                 lost = loss_values(terms, sample.examples, members.scores(sample.X, attributes=sample.examples.columns))
             losses = np.concatenate([losses, lost], axis=1)
-        return replace(self, judge=judge, columns=self.columns.measured(rates, losses), every=None)
+        return replace(self, judge=judge, columns=self.columns.measured(rates, losses))
 
     def for_problem(self, problem: Problem) -> Solution:
         """The same columns on the same data, for another problem with the same rates: mixtures are made for that one.
 
         Another limit, another weight or another sense needs no new training; a rate that was not recorded does.
+
+        Parameters
+        ----------
+        problem
+            The other problem.
+
+        Returns
+        -------
+        Solution
+            The same classifiers, judged by that problem.
 
         Examples
         --------
@@ -221,40 +266,118 @@ class Solution:
     # -- classifiers -----------------------------------------------------------------------------
 
     def members(self, chosen: Sequence[int] | None = None) -> Members:
-        """Columns as deterministic classifiers: some of them by their places, by default all."""
+        """Columns as deterministic classifiers: some of them by their places, by default all.
+
+        Parameters
+        ----------
+        chosen
+            Positions of columns; None for all.
+
+        Returns
+        -------
+        Members
+            The classifiers, in this order.
+        """
         handle = self.columns.handle if chosen is None else self.columns.handle[list(chosen)]
         return self.learner.members(self.snapshots, [(int(t), int(k)) for t, k in handle])
 
     def uniform(self, configuration: int | None = None) -> Classifier:
-        """The mixture that the theorem is about: equal weights, or the algorithm's own (COCO, proxy-Lagrangian)."""
+        """The mixture that the theorem is about: equal weights, or the algorithm's own (COCO, proxy-Lagrangian).
+
+        Parameters
+        ----------
+        configuration
+            Position of a configuration; None for the best one.
+
+        Returns
+        -------
+        Classifier
+            The mixture.
+        """
         return self._classifier(*self._shares(configuration), "uniform")
 
     def average(self, configuration: int | None = None) -> Classifier:
-        """The deterministic classifier with averaged parameters (SPADE, SPADE+ and NEMSIS)."""
+        """The deterministic classifier with averaged parameters (SPADE, SPADE+ and NEMSIS).
+
+        Parameters
+        ----------
+        configuration
+            Position of a configuration; None for the best one.
+
+        Returns
+        -------
+        Classifier
+            One classifier.
+        """
         chosen, weights = self._shares(configuration)
         handle = [(int(t), int(k)) for t, k in self.columns.handle[chosen]]
         members = self.learner.average(self.snapshots, handle, weights)
         return Classifier(members, np.ones(1), self.problem, "average")
 
     def output(self, configuration: int | None = None) -> Classifier:
-        """The classifier that the algorithm's own theorem is about."""
+        """The classifier that the algorithm's own theorem is about.
+
+        Parameters
+        ----------
+        configuration
+            Position of a configuration; None for the best one, or for all columns where the best mixture is the
+            output.
+
+        Returns
+        -------
+        Classifier
+            A mixture, or one classifier.
+        """
         if self.algorithm.output is Output.BEST:
             return self.polish(configuration)
         return self.average(configuration) if self.algorithm.output is Output.AVERAGE else self.uniform(configuration)
 
     def shrink(self, configuration: int | None = None) -> Classifier:
-        """The paper's sparse mixture: a linear programme over each column's own objective and violations."""
+        """The paper's sparse mixture: a linear programme over each column's own objective and violations.
+
+        Parameters
+        ----------
+        configuration
+            Mix the iterates of this configuration of a game alone.
+
+        Returns
+        -------
+        Classifier
+            The mixture.
+        """
         chosen = self._of(configuration)
         found = shrink(self.judge, self.columns.where(chosen))
         return self._classifier(chosen, found.weights, "shrink", found.smallest_violation)
 
     def best(self, configuration: int | None = None) -> Classifier:
-        """The single best column, by the larger of its ranks in objective and violation."""
+        """The single best column, by the larger of its ranks in objective and violation.
+
+        Parameters
+        ----------
+        configuration
+            Choose among the iterates of this configuration of a game alone.
+
+        Returns
+        -------
+        Classifier
+            One classifier.
+        """
         chosen = self._of(configuration)
         return self._single(chosen, best_by_ranks(self.judge, self.columns.where(chosen)))
 
     def best_single(self, constrained: bool = True) -> Classifier:
-        """The single column with the best objective among those whose violation, where it counts, is smallest."""
+        """The single column with the best objective among those whose violation, where it counts, is smallest.
+
+        Parameters
+        ----------
+        constrained
+            Whether violations count. If False, only the objective does.
+
+        Returns
+        -------
+        Classifier
+            One classifier.
+        """
         k = best_by_violation(self.judge, self.columns, self.tolerance, constrained)
         return self._single(np.arange(len(self.columns)), k)
 
@@ -266,7 +389,7 @@ class Solution:
     ) -> Classifier:
         """The best mixture of the columns for the problem itself, at least as good as `shrink` and `best`.
 
-        For affine and convex problems, and where one ratio is the objective, no mixture does better. With up to four
+        For affine and convex problems, and where one ratio is the objective, no mixture does better. With up to fifty
         ratios it is within ``gap`` of the best if the search gets that far; with more it is a local optimum, sought
         from many starts; with black boxes, the better of `shrink` and `best`.
 
@@ -308,7 +431,18 @@ class Solution:
         return least_broken(self, self.locally_best(Search(programmes=PROGRAMMES)))
 
     def locally_best(self, search: Search | None = None) -> Classifier:
-        """The best mixture of all columns, with ratios sought as far as ``search`` says."""
+        """The best mixture of all columns, with ratios sought as far as ``search`` says.
+
+        Parameters
+        ----------
+        search
+            Limits of the search for the global optimum; None for a local optimum.
+
+        Returns
+        -------
+        Classifier
+            The mixture.
+        """
         return self._polish(self._of(None), search)
 
     def _polish(self, chosen: NDArray[np.intp], search: Search | None) -> Classifier:
@@ -326,7 +460,13 @@ class Solution:
         return {"bound": self.sign * bound, "gap": self.sign * objective - bound}
 
     def best_configuration(self) -> int:
-        """The configuration whose theorem's mixture is best by ranks."""
+        """The configuration whose theorem's mixture is best by ranks.
+
+        Returns
+        -------
+        int
+            The position of a configuration.
+        """
         alive = np.unique(self.columns.configuration[self.columns.source == Source.PLAYED]).tolist()
         parts = [(self.columns.where(chosen), weights) for chosen, weights in map(self._shares, alive)]
         mixed = [np.stack([getattr(part, name) @ w for part, w in parts], axis=1) for name in ("rates", "losses")]
@@ -361,7 +501,20 @@ class Solution:
         return Classifier(self.members(picked), kept, self.problem, origin, picked, {"smallest_violation": smallest})
 
     def value_of(self, classifier: Classifier) -> tuple[float, float]:
-        """Objective (in the user's sense) and largest signed violation of a mixture of columns on the judging data."""
+        """Objective (in the user's sense) and largest signed violation of a mixture of columns on the judging data.
+
+        Parameters
+        ----------
+        classifier
+            A mixture that this solution returned.
+
+        Returns
+        -------
+        objective : float
+            The objective.
+        violation : float
+            The largest violation; negative where every constraint holds strictly.
+        """
         if not classifier.chosen:
             raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
         some = self.columns.where(classifier.chosen)
@@ -379,42 +532,7 @@ class Solution:
     @cached_property
     def status(self) -> Status:
         """What was reached on the judging data, and what to try if that is not good."""
-        best = self.polish()
-        objective, violation = self.value_of(best)
-        feasible = violation <= self.tolerance
-        bound, over = self._bound(best) if feasible else (None, None)
-        conflict = None if feasible else conflict_of(self)
-        record = None if self.play is None else self.play.record
-        return Status(
-            objective=objective,
-            violation=max(violation, 0.0),
-            feasible=feasible,
-            tolerance=self.tolerance,
-            smallest_violation=float(best.notes["smallest_violation"]),
-            bound=bound,
-            bound_over=over,
-            gap=None if bound is None else self.sign * (objective - bound),
-            lambda_regret=self._lambda_regret(),
-            theta_regret=self._theta_regret(),
-            rounds=self.rounds,
-            interrupted=self.interrupted,
-            diverged=() if record is None else tuple(sorted(record.diverged)),
-            left_domain=() if record is None else tuple(sorted(record.left_domain)),
-            advice=tuple(self._advice(feasible, best, conflict)),
-            conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
-            smallest_tolerance=None if conflict is None else conflict.tolerance,
-            conflict_over=None if conflict is None else conflict.over,
-            speaks_of="" if best.is_deterministic else MIXTURE,
-        )
-
-    def _bound(self, best: Classifier) -> tuple[float | None, str | None]:
-        """What is proven, in the user's own sense, and over what: all classifiers of the model if that is known."""
-        proven = [bound for bound in (self._dual_bound(), self._list_bound()) if bound is not None]
-        if proven:
-            reached = self.sign * self.value_of(best)[0]
-            return self.sign * min(max(proven), reached), EVERYTHING
-        bound = best.notes["bound"]
-        return bound, None if bound is None else COLUMNS
+        return status_of_solution(self)
 
     @property
     def judged_where_trained(self) -> bool:
@@ -424,100 +542,6 @@ class Solution:
             here = self.judge.examples is table.examples and self.problem is table.program.problem
             return here and self.play.rules.levels is None and not self.play.rules.two_sets
         return self.course is not None and self.course.table is self.judge and not self.course.apart
-
-    def _dual_bound(self) -> float | None:
-        """Best dual value: a bound where slack and model both answer best."""
-        if not self.exact or not self.judged_where_trained:
-            return None
-        if self.play is None:
-            return None if self.course is None else self.course.bound
-        program = self.play.table.program
-        convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
-        if not (convex and self.algorithm.bounds_optimum):
-            return None
-        bound = float(np.nanmax(self.play.record.dual_bound))
-        return bound if np.isfinite(bound) else None
-
-    def _list_bound(self) -> float | None:
-        """What no mixture of the whole list, recorded or not, is below."""
-        every = self.every
-        if every is None and self.exact and self.judged_where_trained:
-            every = self.learner.every_sum()
-        if self.problem.losses() or every is None:
-            return None
-        handle = np.zeros((every.shape[1], 2), dtype=np.intp)
-        columns = Columns.of(self.judge.rates(every), Source.LISTED, handle)
-        return best(self.judge, columns, Search(programmes=PROGRAMMES)).bound
-
-    def _rounds_of(self, configuration: int) -> int:
-        dropped = self.record.diverged.get(configuration)  # before it played that round
-        return self.record.played if dropped is None else dropped - 1
-
-    def _lambda_regret(self) -> float | None:
-        """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
-        player = self.algorithm.multipliers
-        if self.play is None or not player.has_regret:
-            return None
-        record = self.play.record
-        c = self.best_configuration()
-        top = record.residual_sum[1:, c].max(initial=0.0)
-        regret = record.residual_sum[0, c] + player.most * top - record.lagrangian_sum[c]
-        return _finite(regret / self._rounds_of(c))
-
-    def _theta_regret(self) -> float | None:
-        """How much better one fixed classifier would have done on average against the multipliers that were played."""
-        if self.play is None:
-            return None
-        table, record, c = self.play.table, self.play.record, self.best_configuration()
-        direct = len(table.program.rows) > table.program.n_multipliers
-        # Of these, parts of the Lagrangian are not summed up.
-        if direct or table.program.has_losses or self.play.rules.levels is not None:
-            return None
-        average = record.multiplier_sum[:, c] / self._rounds_of(c)
-        every = self.learner.every_sum()
-        if every is not None:
-            rows = table.rows(every)
-        else:
-            rates = record.columns(record.stacked("rates"), record.stacked("losses")).rates
-            rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
-        return _finite(record.model_sum[c] / self._rounds_of(c) - (average @ rows).min())
-
-    def _advice(self, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
-        advice = []
-        if self.interrupted:
-            count = f"{self.rounds} passes" if self.play is None else f"{self.rounds} of {self.rules.n_rounds} rounds"
-            advice.append(f"interrupted after {count}: run on for a better result")
-        record = Record(0) if self.play is None else self.play.record
-        for c, t in sorted(record.diverged.items()):
-            setting = self.configurations[c]
-            advice.append(f"configuration {c} ({describe(setting)}) diverged by round {t}: take smaller steps")
-        if record.left_domain:
-            c, t = min(record.left_domain.items(), key=lambda item: item[1])
-            advice.append(
-                f"surrogate rates left the domain of an atom (configuration {c}, round {t}): {self.algorithm.name} "
-                "has no guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or "
-                "Linear(radius=...)"
-            )
-        if conflict is not None:
-            advice.append(conflict.advice)
-        elif not feasible:
-            advice.append(
-                "no mixture of the classifiers found meets the constraints: loosen them, or "
-                + ("give the model better features" if self.play is None else "play more rounds")
-            )
-        elif (answer := self._degenerate(best)) is not None:
-            advice.append(
-                f"every rate is that of the classifier that says {answer} to everybody: check the constraints against "
-                "each other"
-            )
-        return advice
-
-    def _degenerate(self, best: Classifier) -> int | None:
-        """0 or 1 if the mixture's rates are those of the classifier that says so to everybody."""
-        mixed = self.columns.where(best.chosen).rates @ best.weights
-        sums = np.stack([np.zeros(len(self.judge.cells)), self.judge.cells.totals], axis=1)
-        constant = self.judge.rates(sums)
-        return next((k for k in (0, 1) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9)), None)
 
     def __repr__(self) -> str:
         return (
@@ -531,14 +555,3 @@ def _search(gap: float, time_limit: float | None) -> Search | None:
     if time_limit == 0:
         return None
     return Search(gap, time_limit, PROGRAMMES if time_limit is None else None)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def describe(setting: dict[str, Any]) -> str:
-    """Show a configuration's settings."""
-    return ", ".join(
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
-    )

@@ -12,20 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.choices import AlgorithmName, Bounds, StepRuleName, SurrogateName
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
-from .._core.peers import joined
+from .._core.peers import all_processes
 from ..data.cells import Cells
-from ..data.examples import Examples
+from ..data.examples import Examples, many_classes
 from ..data.features import as_given, stacked
+from ..data.labels import Classes
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
-from ..models.contract import Model, Rows, refuse_apart
-from ..models.folds import Folds
+from ..models.contract import Model, check_shared_rows
+from ..models.registry import for_classes
+from ..models.rows import Rows
 from ..players.steps import StepRule
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table, problem_cells
-from .algorithms import Algorithm, choose, column_generation
+from .algorithms import Algorithm, choose, column_generation, refuse_games
 from .engine import Generator, Watch
 from .loop import Progress, play
 from .options import Options, Steps
@@ -70,7 +72,8 @@ def solve(
     problem
         An objective, or a `Problem` with constraints.
     X, y
-        Features and labels (0/1, False/True or -1/1). Or only X, where that is an `equirate.distributed.ParquetRows`.
+        Features and labels (0/1, False/True or -1/1; or three classes or more, of any values). Or only X, where that is
+        an `equirate.distributed.ParquetRows`.
     attributes
         Columns for slices and baselines: data frame, dict of arrays, series or array. Columns of a data frame X
         serve too.
@@ -159,15 +162,15 @@ def solve(
         tolerance=tolerance,
         progress=progress,
     )
-    with joined():
+    with all_processes() as shared:
         X, y, attributes, sample_weight, names = given(X, y, attributes, sample_weight)
-        same_everywhere(problem, X, attributes, options.told())
-        sample = Sample.of(X, y, attributes, sample_weight, two_classes=True)
+        same_everywhere(shared, problem, X, attributes, options.shared_settings())
+        sample = Sample.of(X, y, attributes, sample_weight, two_classes=True, classes=many_classes(y))
         sample = sample if names is None else replace(sample, names=names)
         problem = problem.expanded(sample.examples)
         trained = None
         if referee is not None:
-            sample, trained = _joined(sample, referee)
+            sample, trained = _with_referee(sample, referee)
         solution = solve_on(problem, sample, options, trained=trained)
     _warn(solution)
     return solution
@@ -180,17 +183,19 @@ def solve_on(
     *,
     cells: Cells | None = None,
     trained: Array | None = None,
-    folds: Folds | None = None,
 ) -> Solution:
     """Solve a problem on a sample that is checked already, its constraints written out for the groups in the data.
 
     ``cells`` are those of the sample, where they are known. ``trained`` are the weights that the model is trained with,
-    where they differ from those that rates are measured with (the game on two data sets). With ``folds`` every
-    configuration is played once for each part of the rows that they name, all in one play.
+    where they differ from those that rates are measured with (the game on two data sets).
     """
-    model = make_model(options.model)
-    refuse_apart(model)
-    chosen = choose(options.algorithm, problem, model.can_descend, model.has_own_steps, options.steps)
+    model, n_classes = make_model(options.model), len(sample.examples.classes)
+    if n_classes > 2:
+        model = for_classes(model, n_classes)
+        refuse_games(options.algorithm, n_classes)
+    check_shared_rows(model, sample.examples.shared)
+    can = model.capabilities
+    chosen = choose(options.algorithm, problem, can.descends, can.own_steps, options.steps)
     if chosen is column_generation:
         return _generated(problem, sample, options, model, cells, trained)
     options = options.stepping()
@@ -216,20 +221,16 @@ def solve_on(
         program.n_constraints,
         lambda: theory_theta(table, chosen, model, rounds, sample.X),
         lambda: theory_lambda(table, chosen, rounds),
-        model.has_own_steps,
+        can.own_steps,
     )
-    grid = grid if folds is None else folds.repeated(grid)
     share = 1.0 if chosen.responds else pace.share
     rules = options.rules(grid, rounds, every, program.n_constraints, trained is not None, share)
     seeds = [setting["seed"] for setting in grid]
-    if folds is None:
-        learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
-    else:
-        learner = folds.bind(model, rows, [setting["fold"] for setting in grid], chosen.model.rule, seeds)
+    learner = model.bind(rows, rules.count, chosen.model.rule, seeds)
     progress = options.progress
     watch = ProgressLine(problem.objective.sense) if progress is True else progress or None
     try:
-        record = play(table, learner, chosen.players(model.exact), rules, watch, training, options.start)
+        record = play(table, learner, chosen.players(can.exact), rules, watch, training, options.start)
     finally:
         if isinstance(watch, ProgressLine):
             watch.end()
@@ -239,7 +240,7 @@ def solve_on(
     known = {rate.key: k for k, rate in enumerate(program.rates)}
     rates = record.stacked("rates")[:, [known[rate.key] for rate in judge.program.rates]]
     columns = record.columns(rates, record.stacked("losses"))
-    exact = model.exact or learner.every_sum() is not None
+    exact = can.exact or learner.every_sum() is not None
     played = Play(table, record, rules, tuple(grid), training if trained is not None else None)
     return Solution(problem, chosen, judge, columns, learner, tuple(record.snapshots), tolerance, exact, played)
 
@@ -253,7 +254,7 @@ def _generated(
     cells = problem_cells(problem, sample.examples) if cells is None else cells
     part = None
     if trained is not None:  # each of the two parts has weight where the other has none
-        part = np.where(trained > 0, 0, 1)
+        part = np.where(trained > 0, 0, 1).astype(np.int8)
         cells = cells.weighing(trained + sample.examples.weights)
     line = ProgressLine(problem.objective.sense) if options.progress is True else None
     generator = Generator(
@@ -275,14 +276,19 @@ def _watch(progress: Any) -> Watch | None:
     return (lambda generations: progress(generations[0].stages[-1])) if progress else None
 
 
-def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
+def _classes_of(sample: Sample) -> Classes | None:
+    """The classes of a sample, where they are more than two."""
+    return sample.examples.classes if len(sample.examples.classes) > 2 else None
+
+
+def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
     """Training and referee data as one sample with the referee's weights, and the weights to train with.
 
     Each part has weight 0 where the other one counts.
     """
     if not isinstance(referee, (tuple, list)) or not 2 <= len(referee) <= 4:
         raise AlgorithmError("referee must be (X, y), (X, y, attributes) or (X, y, attributes, sample_weight)")
-    other = Sample.of(*referee, two_classes=True)
+    other = Sample.of(*referee, two_classes=True, classes=_classes_of(sample))
     first, second = (as_given(one.X, len(one)) for one in (sample, other))
     if first.shape[1:] != second.shape[1:]:
         wrong, right = (X.shape[1] if X.ndim == 2 else X.shape[1:] for X in (second, first))
@@ -292,7 +298,8 @@ def _joined(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
         name: np.concatenate([one.columns[name], two.columns[name]]) for name in one.columns if name in two.columns
     }
     weights = np.concatenate([np.zeros(len(one)), two.weights])
-    examples = Examples(np.concatenate([one.labels, two.labels]), weights, columns, one.categories)
+    labels = np.concatenate([one.labels, two.labels])
+    examples = Examples(labels, weights, columns, one.categories, shared=one.shared, classes=one.classes)
     return Sample(stacked(first, second), examples, sample.names), np.concatenate([one.weights, np.zeros(len(two))])
 
 
@@ -304,7 +311,7 @@ def _warn(solution: Solution) -> None:
             warnings.warn(text, NotSolvedWarning, stacklevel=3)
         return
     record = solution.record
-    for said, text in (
+    for happened, text in (
         (
             record.diverged,
             f"configurations {', '.join(map(str, sorted(record.diverged)))} diverged and were dropped: take smaller "
@@ -312,12 +319,13 @@ def _warn(solution: Solution) -> None:
         ),
         (
             record.interrupted,
-            f"interrupted after {record.played} of {solution.rules.n_rounds} rounds: the solution is what was reached",
+            f"interrupted after {record.played} of {solution.play.rules.n_rounds} rounds: the solution is what was "
+            "reached",
         ),
         (
             record.left_domain,
             f"{solution.algorithm.name}: surrogate rates left the domain of an atom; see solution.status",
         ),
     ):
-        if said:
+        if happened:
             warnings.warn(text, NotSolvedWarning, stacklevel=3)

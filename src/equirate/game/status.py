@@ -18,27 +18,37 @@ MIXTURE = "the mixture: expected rates over its draws"
 class Status:
     """What was reached and how sure we are.
 
-    Attributes
+    Parameters
     ----------
     objective, violation
         Of the best mixture of the iterates on the data they were trained on, in the user's own terms.
     feasible
         Whether the largest violation is at most ``tolerance``.
+    tolerance
+        Largest violation that counts as met.
+    smallest_violation
+        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
     bound
         No mixture that meets the constraints has a better objective than this; in the user's own sense. None where
         nothing is proven (black boxes) or the constraints are not met.
     bound_over
-        Mixtures of what: ``"all classifiers of this model"`` where the model's answers are exact on the data that it is
-        judged on, else ``"these columns"``, the recorded iterates. Ratios count from the smallest denominator on that
-        their slacks take (0.001, or what the user promised).
+        Mixtures of what: ``"all classifiers of this model"`` where the model's answers are exact on the data that
+        it is judged on, else ``"these columns"``, the recorded iterates. Ratios count from the smallest denominator
+        on that their slacks take (0.001, or what the user promised).
     gap
         How far the objective is from the bound; None without one.
-    smallest_violation
-        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
     lambda_regret, theta_regret
         Average regret of the players over the rounds played by the best configuration, on the training data;
         ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
         list (exact). None where the record does not tell.
+    rounds
+        Rounds of a game that were played, or passes over the data.
+    interrupted
+        Whether Ctrl-C ended the run.
+    diverged
+        Configurations of a game whose parameters became infinite or NaN.
+    left_domain
+        Configurations of a game whose rates left the domain of a function.
     advice
         What to try if this is not good enough.
     conflict
@@ -46,14 +56,15 @@ class Status:
     smallest_tolerance
         The smallest number by which each of these, loosened in its own units, makes them possible together.
     conflict_over
-        Mixtures of what that is known of, as in ``bound_over``; the two classifiers that say the same to everybody are
-        counted among the columns.
+        Mixtures of what that is known of, as in ``bound_over``; the two classifiers that say the same to everybody
+        are counted among the columns.
     certified
         Whether every constraint passed its test at the confidence asked for; None if none was asked for.
     certificate
         By which method, on how many rows, and what that means; empty if none was asked for.
     positive_label
-        The label that an estimator took as the positive one, where labels are text and nobody said which; else empty.
+        The label that an estimator took as the positive one, where labels are text and ``pos_label`` was not
+        given; else empty.
     speaks_of
         What the numbers are about: the decisions that are served, or the mixture; empty for a single classifier.
     """
@@ -82,7 +93,13 @@ class Status:
     speaks_of: str = ""
 
     def warnings(self) -> list[str]:
-        """What whoever fits should be warned of."""
+        """Warnings for the user who fits.
+
+        Returns
+        -------
+        list of str
+            One text for each warning.
+        """
         found = []
         if not self.feasible:
             found.append(
@@ -93,7 +110,13 @@ class Status:
         return found
 
     def summary(self) -> list[str]:
-        """What was reached, a line for each fact, without advice."""
+        """What was reached, a line for each fact, without advice.
+
+        Returns
+        -------
+        list of str
+            One line for each fact.
+        """
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
         if self.gap is not None:

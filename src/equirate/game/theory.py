@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from ..data.features import features
-from ..models.contract import Model, Pace
-from ..models.linear import Linear
+from ..models.capabilities import Pace
+from ..models.contract import Model
 from ..players.multipliers import leader
 from ..players.slack import middle
 from ..players.steps import Damped
@@ -132,16 +132,17 @@ def theory_theta(table: Table, algorithm: Algorithm, model: Model, rounds: int, 
     :math:`\max_\lambda \sum_i |k_i(\lambda)| \, s \, \|x_i\|` with k the coefficients of the predictions and s the
     surrogate's steepest slope.
     """
-    if not isinstance(model, Linear) or model.radius is None:
+    linear = model.as_linear()
+    if linear is None or linear.radius is None:
         raise AlgorithmError('theta_step="theory" needs a bounded model: model=Linear(radius=...)')
     X = features(X, len(table.examples))
     sparse = sp.issparse(X)
     squares = np.asarray((X.power(2) if sparse else X**2).sum(axis=1), dtype=np.float64).ravel()
-    norms = np.sqrt(squares + (1.0 if model.intercept else 0.0))
-    lengths = table.cells.sums_of_all(norms[:, None])[:, 0]
+    norms = np.sqrt(squares + (1.0 if linear.intercept else 0.0))
+    lengths = table.cells.sums(norms[:, None])[:, 0]
     slope = algorithm.model.bounds.slope_bound
     rows = slope * np.asarray(abs(table.matrix) @ lengths)[: table.program.n_multipliers]
     losses = sum(float(np.abs(coefficient) @ lengths) for coefficient in table.loss.values())  # slopes of at most 1
     weight = algorithm.multipliers.most
-    steepest = rows[0] + losses + weight * rows[1:].max(initial=0.0) + model.penalty * model.radius
-    return float(model.radius / (max(float(steepest), 1e-9) * np.sqrt(2 * rounds)))
+    steepest = rows[0] + losses + weight * rows[1:].max(initial=0.0) + linear.penalty * linear.radius
+    return float(linear.radius / (max(float(steepest), 1e-9) * np.sqrt(2 * rounds)))

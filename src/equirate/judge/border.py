@@ -6,14 +6,21 @@ certified at all. Whoever made the classifier: only its predictions are asked fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from .._core.choices import CertificateMethod, Correction
-from .._core.errors import EquirateError
-from ..data.examples import Examples, binary, by_label, predictions_of, same_length
+from .._core.errors import DataError, EquirateError
+from ..data.examples import (
+    Examples,
+    binary,
+    by_label,
+    examples_and_predictions,
+    many_classes,
+    same_length,
+)
 from ..language.expressions import Constraint
 from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem
@@ -35,6 +42,7 @@ def certify(
     clusters: Any = None,
     correction: Correction | None = None,
     random_state: int = 0,
+    classes: Sequence[Any] | None = None,
 ) -> _certify.Certificates:
     """Judge constraints on held-out predictions of any classifier: pass, fail or cannot tell.
 
@@ -43,7 +51,8 @@ def certify(
     constraints
         A constraint, a list of them (ready-made ones too), or a `Problem`.
     y_true, y_pred
-        Labels, and predictions: 0/1, or probabilities of predicting 1. The data must be new to the classifier.
+        Labels, and predictions: 0/1, or probabilities of predicting 1; of more classes labels, or probabilities
+        (examples, classes). The data must be new to the classifier.
     attributes, sample_weight
         As in `Expression.evaluate`.
     confidence
@@ -59,6 +68,13 @@ def certify(
         *all* pass needs none.
     random_state
         Seed of the decisions that the exact method draws.
+    classes
+        As in `Expression.evaluate`.
+
+    Returns
+    -------
+    Certificates
+        A list with a `Certificate` for each constraint, and a verdict on all of them.
 
     Examples
     --------
@@ -69,8 +85,9 @@ def certify(
     >>> [one.verdict for one in found], found.verdict
     (['pass', 'fail'], 'fail')
     """
-    examples = Examples.of(y_true, attributes, sample_weight)
-    predictions = predictions_of(y_pred, len(examples))
+    examples, predictions = examples_and_predictions(
+        y_true, y_pred, attributes, sample_weight, classes=classes, mentioned=_mentioned(constraints)
+    )
     return _certify.certify(
         constraints_in(constraints, examples),
         examples,
@@ -114,6 +131,11 @@ def audit(
     smallest
         Fewest examples behind a rate; groups with fewer are left out, and named.
 
+    Returns
+    -------
+    Audit
+        Rates of all groups, and the differences, the worst first.
+
     Examples
     --------
     >>> import numpy as np
@@ -127,6 +149,12 @@ def audit(
     """
     if pos_label is not None:
         y_true, y_pred = by_label(y_true, y_pred, pos_label)
+    many = many_classes(y_true)
+    if many is not None:
+        raise DataError(
+            f"audit compares two labels, and y has {len(many)} classes: ask about one class against the rest, as in "
+            f"audit(y == {many[0]!r}, y_pred == {many[0]!r}, attributes=...)"
+        )
     examples = Examples.of(y_true, attributes, sample_weight)
     decided = binary(y_pred, "y_pred")
     same_length(decided, len(examples), "y_pred")
@@ -149,9 +177,10 @@ def power(
     sample_weight: ArrayLike | None = None,
     confidence: float = 0.95,
     power: float = 0.8,
-    rates: Mapping[str, float] | None = None,
+    rates: Mapping[Any, float] | None = None,
     predictions: ArrayLike | None = None,
     clusters: Any = None,
+    classes: Sequence[Any] | None = None,
 ) -> Power:
     """Say what can be certified with these data, before anything is trained.
 
@@ -165,11 +194,18 @@ def power(
         Of the certificate, and the chance with which it is to pass.
     rates
         ``"tpr"`` and ``"fpr"`` of the classifier to come, in every group; by default 0.8, and what makes precision
-        the same.
+        the same. With more than two classes, the recall of each class; by default 0.8.
     predictions
         Instead of ``rates``, predictions of a pilot classifier for these data: 0/1, or probabilities of predicting 1.
     clusters
         As in `certify`; needs ``predictions``, which tell how much examples of a cluster have in common.
+    classes
+        As in `Expression.evaluate`.
+
+    Returns
+    -------
+    Power
+        For each constraint, whether it can be certified, and how many examples that needs.
 
     Examples
     --------
@@ -182,7 +218,14 @@ def power(
     with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
     cannot be certified at 95%; about 690 would do, or 0.12
     """
-    examples = Examples.of(y, attributes, sample_weight)
+    examples, given = examples_and_predictions(
+        y,
+        y if predictions is None else predictions,
+        attributes,
+        sample_weight,
+        classes=classes,
+        mentioned=_mentioned(constraints),
+    )
     if clusters is not None and predictions is None:
         raise EquirateError(
             "power with clusters needs predictions of a pilot classifier: "
@@ -191,7 +234,7 @@ def power(
     if predictions is not None and rates is not None:
         raise EquirateError("power takes rates or predictions, not both")
     if predictions is not None:
-        assumed, words = predictions_of(predictions, len(examples)), "the predictions that were given"
+        assumed, words = given, "the predictions that were given"
     else:
         assumed, words = assumed_predictions(examples, dict(rates) if rates is not None else None)
     return powers(
@@ -202,14 +245,27 @@ def power(
         assumed=words,
         confidence=confidence,
         power=power,
-        clusters=clusters_of(clusters, len(examples)),
+        clusters=clusters_of(clusters, len(examples), examples.shared),
     )
+
+
+def _mentioned(given: Any) -> list[Any]:
+    """The classes that constraints name."""
+    if isinstance(given, Constraint):
+        return [*given.left.labels(), *given.right.labels()]
+    if isinstance(given, ConstraintFamily):
+        return list(given.labels or ())
+    if isinstance(given, Problem):
+        return [*given.objective.expr.labels(), *_mentioned(given.constraints)]
+    if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
+        return [label for part in given for label in _mentioned(part)]
+    return []
 
 
 def constraints_in(given: Any, examples: Examples) -> list[Constraint]:
     """The constraints of whatever holds some, written out for the groups in the data."""
     if isinstance(given, Constraint):
-        return [given]
+        return [given.on(examples)]
     if isinstance(given, ConstraintFamily):
         return given.expanded(examples)
     if isinstance(given, Problem):

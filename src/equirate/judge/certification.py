@@ -1,6 +1,6 @@
 """What was promised with a confidence level: how it was tested, what it means, what it costs, and why not where not.
 
-In: numbers of a test. Out: `Certification`, for people, reports and files. `estimators.confidence` makes them.
+In: numbers of a test. Out: `Certification`, for people, reports and files. `certification.outcome` makes them.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
-from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
@@ -141,16 +140,16 @@ def certify(
     seed
         Of the decisions that the exact method draws where predictions are probabilities.
     cells
-        Those of the examples, where they are known already; the approximate method takes them.
+        Those of the examples, where they are known already.
     """
     check_confidence(confidence)
     if method not in METHODS:
         raise EquirateError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if correction not in CORRECTIONS:
         raise EquirateError(f"correction must be one of {', '.join(map(repr, CORRECTIONS))}; got {correction!r}")
-    together = examples.clusters if clusters is None else clusters_of(clusters, len(examples))
+    together = examples.clusters if clusters is None else clusters_of(clusters, len(examples), examples.shared)
     if method == "exact":
-        if peers().size > 1:
+        if examples.shared.size > 1:
             raise EquirateError('method="exact" draws decisions for all rows in one place: judge a sample of them')
         Decisions.check(examples, together)
 
@@ -158,7 +157,7 @@ def certify(
         if not measurable(rates, examples):
             return None
         if method == "exact":
-            return Decisions.of(rates, examples, predictions, seed).estimate
+            return Decisions.of(rates, examples, predictions, seed, cells).estimate
         return CellSample.of(rates, examples, predictions, together, cells=cells).estimate
 
     everything = sampled([rate for constraint in constraints for rate in constraint.rates()])

@@ -40,7 +40,6 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
 
 from .._core.errors import EquirateError
-from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.clearing import cleared
@@ -48,6 +47,7 @@ from ..language.curvature import REALS, Curvature, Interval
 from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
+from .class_spread import ClassSums, class_columns, class_outcomes, class_rates_by_key
 from .spread import CellSums, Clusters, ClusterSums, Sums, column, rates_by_key
 
 Array = NDArray[np.float64]
@@ -157,15 +157,19 @@ class CellSample:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
         # Rates that are left out are missed by `measurer`, which says what is missing.
-        known = rates_by_key(cells, rates, cells.sums_of_all(predictions[:, None])[:, 0])
         weights = examples.weights
-        sums: Sums = (
-            CellSums.of(cells, weights, predictions, drawn)
-            if clusters is None
-            else ClusterSums.of(cells, weights, predictions, clusters)
-        )
+        sums: Sums
+        if cells.n_classes > 2:
+            counts = cells.weighing(weights).expected_counts(predictions)
+            known = class_rates_by_key(cells, rates, counts)
+        else:
+            known = rates_by_key(cells, rates, cells.sums(predictions[:, None])[:, 0])
+        if clusters is not None:
+            sums = ClusterSums.of(cells, weights, predictions, clusters)
+        else:
+            sums = (ClassSums if cells.n_classes > 2 else CellSums).of(cells, weights, predictions, drawn)
         there = weights[weights > 0]
-        low, high = peers().range(there.min(initial=np.inf), there.max(initial=-np.inf))
+        low, high = cells.shared.range(there.min(initial=np.inf), there.max(initial=-np.inf))
         plain = clusters is None and bool(low >= high)
         return cls(cells, sums, measurer(examples, predictions, known), plain)
 
@@ -178,6 +182,8 @@ class CellSample:
 
         An expression about one group of many then costs as much as with two groups.
         """
+        if self.cells.n_classes > 2:
+            return self
         slices = list(dict.fromkeys(rate.slice for rate in rates))
         baselines = list(dict.fromkeys(rate.baseline for rate in rates if rate.baseline is not None))
         bits = [self.cells.labels, *map(self.cells.members.get, slices), *map(self.cells.baselines.get, baselines)]
@@ -190,7 +196,7 @@ class CellSample:
         of = [np.arange(number) >> k & 1 for k in range(len(bits))]
         cells = replace(
             self.cells,
-            of=np.zeros(0, np.int32),  # no examples: their sums are known
+            index=np.zeros(0, np.int32),  # no examples: their sums are known
             weights=np.zeros(0),
             totals=np.bincount(into, weights=self.cells.totals, minlength=number).astype(float, copy=False),
             labels=of[0].astype(np.int8),
@@ -216,14 +222,23 @@ class Bounds:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
         self.here = np.array([sample.measure(rate) for rate in rates])
-        self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
+        many = sample.cells.n_classes > 2
+        if many:
+            self.slopes, self.offsets, self.inside = class_columns(sample.cells, rates)
+        else:
+            self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
         self.sizes = 1 / sample.sums.concentration(self.inside)
-        denominators = [(rate.slice, rate.kind.labels) for rate in rates]
+        denominators = [rate.population for rate in rates]
         number = {denominator: k for k, denominator in enumerate(dict.fromkeys(denominators))}
         self.group = np.array([number[denominator] for denominator in denominators])
         self.first = np.unique(self.group, return_index=True)[1]
         """The first rate of each denominator."""
-        self.outcomes = np.array([np.resize(rate.outcomes[1], _SORTS) for rate in rates])
+        compared = any(rate.baseline is not None for rate in rates)
+        self.outcomes = np.array(
+            [class_outcomes(rate, sample.cells.n_classes, compared) for rate in rates]
+            if many
+            else [np.resize(rate.outcomes[1], _SORTS) for rate in rates]
+        )
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
         self.one_ratio = not self.affine and cleared(expr) is not None
         index = {rate.key: k for k, rate in enumerate(rates)}
@@ -382,7 +397,7 @@ class Bounds:
     def _unseen(self) -> Array:
         """What half an example of each sort would do to each rate, (rates, sorts): outcomes that could be unseen."""
         spread = self.outcomes - self.outcomes.mean(axis=1, keepdims=True)
-        found: Array = spread / (self.sizes + 1)[:, None] / np.sqrt(_SORTS)
+        found: Array = spread / (self.sizes + 1)[:, None] / np.sqrt(self.outcomes.shape[1])
         return found
 
     @cached_property

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.frames import json_ready, make_frame
-from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message
 from ..data.slices import EVERYBODY, Slice
@@ -23,7 +22,8 @@ from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify, estimate
-from .spread import labelled, rates_by_key
+from .class_spread import class_rates_by_key
+from .spread import rates_by_key
 
 Array = NDArray[np.float64]
 
@@ -51,6 +51,32 @@ class SliceSize:
     positives: int
     predicted: float
     labelled: float = float("nan")
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """The confusion matrix of a slice: weighted shares of its examples, by label (rows) and prediction (columns)."""
+
+    slice: str
+    labels: tuple[Any, ...]
+    """The classes, in the order of rows and columns."""
+    examples: tuple[int, ...]
+    """Examples of each class."""
+    shares: tuple[tuple[float, ...], ...]
+
+    def rates(self) -> list[dict[str, float]]:
+        """Recall, precision, F1, and the shares labelled and predicted, class by class; NaN where undefined."""
+        matrix = np.array(self.shares)
+        right, labelled, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = {
+                "recall": right / labelled,
+                "precision": right / predicted,
+                "f1": 2 * right / (labelled + predicted),
+                "labelled": labelled,
+                "predicted": predicted,
+            }
+        return [{name: float(values[k]) for name, values in found.items()} for k in range(len(right))]
 
 
 @dataclass(frozen=True)
@@ -123,7 +149,8 @@ class Evaluation:
         """
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
-        sums = cells.sums_of_all(np.asarray(predictions, dtype=float)[:, None])[:, 0]
+        predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
+        sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
         measure = _measurer(cells, sums, problem.rates(), examples)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
         values = []
@@ -150,13 +177,27 @@ class Evaluation:
         if problem.losses() or not there:
             objective = low = high = float("nan")
         else:
-            found = estimate(problem.objective.expr, examples, predictions, cells=cells)
-            objective, (low, high) = found.value, found.interval(confidence)
+            estimated = estimate(problem.objective.expr, examples, predictions, cells=cells)
+            objective, (low, high) = estimated.value, estimated.interval(confidence)
         weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
-        total, positive, undecided = peers().total(np.array([weights.sum(), weights @ predictions, weights @ drawn]))
+        drawn = np.logical_or.reduce(drawn, axis=1) if many else drawn
+        predicted = np.full(len(weights), np.nan) if many else predictions
+        total, positive, undecided = cells.shared.total(np.array([weights.sum(), weights @ predicted, weights @ drawn]))
         positive, undecided = float(positive / total), float(undecided / total)
-        sizes = _sizes(problem, cells, sums)
-        return cls(objective, low, high, tuple(values), sizes, positive, confidence, undecided)
+        sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sums)
+        found = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
+        return ClassEvaluation(*found, _class_tables(problem, cells, sums)) if many else cls(*found)
+
+
+@dataclass(frozen=True)
+class ClassEvaluation(Evaluation):
+    """An `Evaluation` of more than two classes.
+
+    ``classes`` holds a `ClassTable` for each slice, that of everybody first; ``positive_rate`` and the shares in
+    ``slices`` are NaN.
+    """
+
+    classes: tuple[ClassTable, ...] = ()
 
 
 def _value(expr: Expression, measure: Measure) -> float:
@@ -169,26 +210,47 @@ def _value(expr: Expression, measure: Measure) -> float:
 
 def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
     """The cells behind a rate that have any weight."""
-    return np.asarray(cells.members[rate.slice] & labelled(cells.labels, rate.kind) & (cells.totals > 0))
+    return np.asarray(cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0))
 
 
 def _measurer(cells: Cells, sums: Array, rates: list[Rate], examples: Examples) -> Measure:
     """Measure rates by the weighted sums of the predictions in every cell."""
-    known = rates_by_key(cells, rates, sums)
+    known = (class_rates_by_key if cells.n_classes > 2 else rates_by_key)(cells, rates, sums)
 
     def measure(rate: Any) -> float:
         if rate.key not in known:
-            raise DataError(empty_message(rate.kind, rate.slice, examples))
+            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
         return known[rate.key]
 
     return measure
 
 
-def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]:
-    """Sizes of all slices, from the cells."""
+def _slices(problem: Problem) -> dict[Slice, None]:
     slices: dict[Slice, None] = {EVERYBODY: None}
     slices.update((rate.slice, None) for rate in problem.rates())
-    numbers = peers().total(np.bincount(cells.of, minlength=len(cells)))
+    return slices
+
+
+def _class_tables(problem: Problem, cells: Cells, counts: Array) -> tuple[ClassTable, ...]:
+    """The confusion matrix of every slice, from the counts of answers in the cells."""
+    numbers = cells.sizes(positive=True)
+    rest = counts.reshape(cells.n_classes - 1, -1)
+    answers = np.concatenate([(cells.totals - rest.sum(axis=0))[None], rest]).T  # (cells, classes)
+    rows = (np.arange(cells.n_classes)[:, None] == cells.labels).astype(float)
+    everybody, found = np.ones(len(cells), dtype=bool), []
+    for slice_ in _slices(problem):
+        inside = rows * cells.members.get(slice_, everybody)
+        total = float((inside @ cells.totals).sum())
+        shares = np.maximum(inside @ answers, 0.0) / total if total > 0 else np.full((cells.n_classes,) * 2, np.nan)
+        sizes = tuple((inside @ numbers).astype(int).tolist())
+        found.append(ClassTable(repr(slice_), cells.classes, sizes, tuple(map(tuple, shares.tolist()))))
+    return tuple(found)
+
+
+def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]:
+    """Sizes of all slices, from the cells."""
+    slices = _slices(problem)
+    numbers = cells.sizes()
     ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
     parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
     found = []

@@ -30,8 +30,9 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Expression, Quotient
 from ..language.nodes import Rate
+from .class_spread import class_contributions, class_outcomes
 from .estimates import Estimate
-from .spread import Clusters, labelled
+from .spread import Clusters
 
 Array = NDArray[np.float64]
 _HALVINGS = 60
@@ -103,7 +104,7 @@ class LinearForm:
         """Rates that are measured on the same examples."""
         found: dict[Any, list[int]] = {}
         for k, rate in enumerate(self.rates):
-            found.setdefault((rate.slice, rate.kind.labels), []).append(k)
+            found.setdefault(rate.population, []).append(k)
         return found
 
 
@@ -113,7 +114,7 @@ class Decisions:
 
     cells: Cells
     counts: NDArray[np.int64]
-    """(cells, 2): decided 0, decided 1."""
+    """(cells, classes): decided 0, decided 1 ..."""
 
     @classmethod
     def check(cls, examples: Examples, clusters: Clusters | None) -> None:
@@ -131,14 +132,29 @@ class Decisions:
             )
 
     @classmethod
-    def of(cls, rates: Sequence[Rate], examples: Examples, predictions: Array, seed: int = 0) -> Decisions:
-        """Draw decisions where predictions are probabilities, and count."""
-        decided = np.random.default_rng(seed).random(len(predictions)) < predictions
-        baselines = [rate.baseline for rate in rates if rate.baseline is not None]
-        cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
+    def of(
+        cls,
+        rates: Sequence[Rate],
+        examples: Examples,
+        predictions: Array,
+        seed: int = 0,
+        cells: Cells | None = None,
+    ) -> Decisions:
+        """Draw decisions where predictions are probabilities, and count.
+
+        ``cells`` are those of the examples, where they are known.
+        """
+        u = np.random.default_rng(seed).random(len(predictions))
+        decided: NDArray[Any] = (
+            u < predictions if predictions.ndim == 1 else (u[:, None] >= predictions.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        )
+        if cells is None:
+            baselines = [rate.baseline for rate in rates if rate.baseline is not None]
+            cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
         there = examples.weights > 0
-        counts = np.bincount(2 * cells.of[there] + decided[there], minlength=2 * len(cells))
-        return cls(cells, counts.reshape(-1, 2).astype(np.int64))
+        answers = cells.n_classes
+        counts = np.bincount(answers * cells.index[there] + decided[there], minlength=answers * len(cells))
+        return cls(cells, counts.reshape(-1, answers).astype(np.int64))
 
     def estimate(self, expr: Expression) -> Estimate:
         """Value on the drawn decisions, and exact bounds; refuses what cannot be taken apart into proportions."""
@@ -183,7 +199,9 @@ class Decisions:
         constant, found = linear.constant, []
         for members in linear.denominators().values():
             rates, factors = [linear.rates[k] for k in members], linear.factors[members]
-            possible = sorted({round(float(v), 12) for v in factors @ np.array([_outcomes(rate) for rate in rates])})
+            possible = sorted(
+                {round(float(v), 12) for v in factors @ np.array([self._outcomes(rate) for rate in rates])}
+            )
             inside = self._inside(rates[0])
             values = sum(f * self._contributions(rate) for f, rate in zip(factors, rates, strict=True))
             trials = int(self.counts[inside].sum())
@@ -201,15 +219,16 @@ class Decisions:
         if top is None or bottom is None:
             return None
         rates = [*top.rates, *bottom.rates]
-        if len({(rate.slice, rate.kind.labels) for rate in rates}) != 1:
+        if len({rate.population for rate in rates}) != 1:
             return None
         sorts, seen = [], []
         for side in (top, bottom):
-            outcomes, values = np.full(_SORTS, side.constant), np.full(self.counts.shape, side.constant)
+            outcomes: Any = side.constant
+            values = np.full(self.counts.shape, side.constant)
             for weight, rate in zip(side.factors, side.rates, strict=True):
-                outcomes = outcomes + weight * _outcomes(rate)
+                outcomes = outcomes + weight * self._outcomes(rate)
                 values = values + weight * self._contributions(rate)
-            sorts.append(outcomes.round(12))
+            sorts.append(np.broadcast_to(outcomes, self._outcomes(rates[0]).shape).round(12))
             seen.append(values.round(12))
         pairs = {pair for pair in zip(*map(np.ndarray.tolist, sorts), strict=True) if pair != (0.0, 0.0)}
         if len(pairs) != 2 or any(below < 0 for _, below in pairs):
@@ -269,11 +288,19 @@ class Decisions:
 
     def _inside(self, rate: Rate) -> NDArray[np.bool_]:
         """Which cells a rate is measured on."""
-        found: NDArray[np.bool_] = self.cells.members[rate.slice] & labelled(self.cells.labels, rate.kind)
+        found: NDArray[np.bool_] = self.cells.members[rate.slice] & rate.among(self.cells.labels)
         return found
 
+    def _outcomes(self, rate: Rate) -> Array:
+        """What an example of each sort contributes: label, baseline, prediction."""
+        if self.cells.n_classes > 2:
+            return class_outcomes(rate, self.cells.n_classes, bool(self.cells.baselines))
+        return np.resize(np.array(rate.outcomes[1], dtype=float), _SORTS)
+
     def _contributions(self, rate: Rate) -> Array:
-        """What an example of each cell and decision contributes to a rate: (cells, 2)."""
+        """What an example of each cell and decision contributes to a rate: (cells, classes)."""
+        if self.cells.n_classes > 2:
+            return class_contributions(rate, self.cells)
         b = 0 if rate.baseline is None else self.cells.baselines[rate.baseline]
         slope, offset = np.array(rate.kind.contributions)[self.cells.labels, b].T
         return np.stack([offset, slope + offset], axis=1)
@@ -285,11 +312,6 @@ class Decisions:
 
 
 _SORTS = 8
-
-
-def _outcomes(rate: Rate) -> Array:
-    """What an example of each sort contributes: label, baseline, prediction."""
-    return np.resize(np.array(rate.outcomes[1], dtype=float), _SORTS)
 
 
 def _times(step: float) -> Callable[[float], float]:

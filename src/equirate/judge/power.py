@@ -31,14 +31,16 @@ from scipy.stats import binom
 
 from .._core.errors import EquirateError
 from .._core.percent import percent
+from ..data.cells import Cells
 from ..data.examples import Examples
+from ..data.labels import code_of
 from ..data.slices import EVERYBODY
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
 from .certify import opposed
 from .estimates import Bounds, CellSample, check_confidence
 from .exact import clopper_pearson
-from .spread import Clusters, labelled, measurable
+from .spread import Clusters, measurable
 
 Array = NDArray[np.float64]
 RECALL = 0.8
@@ -93,6 +95,11 @@ class ConstraintPower:
         """Whether there are too few examples: at the assumed rates, or whatever the truth is."""
         return self.certifiable is False or self.margin > self.most
 
+    @property
+    def broken(self) -> bool:
+        """Whether the assumed rates break it, though a sample of this size could certify it of others."""
+        return self.certifiable is None and self.margin <= self.most
+
     def __str__(self) -> str:
         have = f"with {self.examples:,} {self.group}"
         level, margin = f"at {percent(self.confidence)}", _rounded_up(self.margin)
@@ -105,10 +112,8 @@ class ConstraintPower:
             more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
             return f"{have}, {self.constraint} cannot be certified {level}, whatever the truth is; {more}"
         if self.certifiable is None:
-            return (
-                f"{have}, {self.constraint} can be certified {level} where the truth is better than the limit by "
-                f"{margin}; at the assumed rates it does not hold"
-            )
+            where = f"where the truth is better than the limit by {margin}"
+            return f"{have}, {self.constraint} can be certified {level} {where}"
         more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
         less = f"or {margin}" if self.two_sided else f"or a truth that is better than the limit by {margin}"
         return f"{have}, {self.constraint} cannot be certified {level}; {more}, {less}"
@@ -134,14 +139,17 @@ class Power:
 
     def __str__(self) -> str:
         head = f"what can be certified with a chance of {self.power:.0%}, assuming {self.assumed}:"
-        return "\n".join([head, *(f"  {part}" for part in self.constraints)])
+        broken = "; at the assumed rates it does not hold"
+        return "\n".join([head, *(f"  {part}{broken * part.broken}" for part in self.constraints)])
 
     __repr__ = __str__
 
 
 def assumed_predictions(examples: Examples, rates: dict[str, float] | None) -> tuple[Array, str]:
-    """Probabilities of predicting 1 by label alone, and what they are in words."""
+    """Probabilities of predicting 1 by label alone, and what they are in words; of more classes, of each."""
     given = dict(rates or {})
+    if len(examples.classes) > 2:
+        return _assumed_classes(examples, given)
     unknown = set(given) - {"tpr", "fpr"}
     if unknown:
         raise EquirateError(
@@ -158,6 +166,23 @@ def assumed_predictions(examples: Examples, rates: dict[str, float] | None) -> t
     return found, f"a true positive rate of {tpr:.2g} and a false positive rate of {fpr:.2g} in every group"
 
 
+def _assumed_classes(examples: Examples, recalls: dict[Any, float]) -> tuple[Array, str]:
+    """Probabilities of each class: right with the recall of the label, wrong in proportion to the other classes."""
+    for label, value in recalls.items():
+        code_of(label, examples.classes, "rates of power (a recall for each class)")
+        if not 0 <= value <= 1:
+            raise EquirateError(f"rates[{label!r}] must lie between 0 and 1; got {value!r}")
+    count = len(examples.classes)
+    right = np.array([recalls.get(label, RECALL) for label in examples.classes])
+    shares = np.bincount(examples.labels, weights=examples.weights, minlength=count)
+    table = np.repeat(np.maximum(shares, 1e-12)[None], count, axis=0)
+    np.fill_diagonal(table, 0.0)
+    table *= ((1 - right) / table.sum(axis=1))[:, None]
+    table += np.diag(right)
+    some = f"a recall of {RECALL:.2g} of every class" if not recalls else "the recalls that were given"
+    return table[examples.labels], f"{some} in every group, and mistakes in proportion to the classes"
+
+
 def powers(
     constraints: Sequence[Constraint],
     examples: Examples,
@@ -169,15 +194,19 @@ def powers(
     power: float = 0.8,
     clusters: Clusters | None = None,
     counts: bool = True,
+    cells: Cells | None = None,
 ) -> Power:
     """Work out the power for each constraint; ``drawn`` predictions are probabilities of a decision 0 or 1.
 
-    Without ``counts``, how many examples would do is told only of what cannot be certified with those there are.
+    ``cells`` are those of the examples, where they are known. Without ``counts``, how many examples would do is told
+    only of what cannot be certified with those there are.
     """
     check_confidence(confidence)
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
         raise EquirateError(f"power must lie between 0 and 1, such as 0.8; got {power!r}")
     found = []
+    every = [rate for constraint in constraints for rate in constraint.rates()]
+    whole = CellSample.of(every, examples, predictions, clusters, drawn, cells)
     for constraint in constraints:
         rates = list(constraint.rates())
         if not measurable(rates, examples):
@@ -186,8 +215,7 @@ def powers(
                 ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)
             )
             continue
-        sample = CellSample.of(rates, examples, predictions, clusters, drawn)
-        found.append(_Planned(constraint, sample, confidence, power).told(examples, counts))
+        found.append(_Planned(constraint, whole.merged(rates), confidence, power).told(examples, counts))
     return Power(tuple(found), confidence, power, assumed)
 
 
@@ -210,7 +238,7 @@ class _Planned:
         ends = [part.interval for part in self.parts]
         most = max(end.hi for end in ends) + available if self.two_sided else max(-end.lo for end in ends)
         rate = self.limiting()
-        there = examples.mask(rate.slice) & labelled(examples.labels, rate.kind) & (examples.weights > 0)
+        there = examples.mask(rate.slice) & rate.among(examples.labels) & (examples.weights > 0)
         count, rows = int(there.sum()), int((examples.weights > 0).sum())
         return ConstraintPower(
             repr(self.constraint),
@@ -218,7 +246,7 @@ class _Planned:
             margin,
             available,
             self.two_sided,
-            _who(rate),
+            _who(rate, examples),
             count,
             None if factor is None else _two_digits(factor * count),
             None if factor is None else _two_digits(factor * rows),
@@ -266,8 +294,11 @@ def _smallest(enough: Callable[[float], bool], least: float) -> float | None:
     return math.exp(high)
 
 
-def _who(rate: Rate) -> str:
+def _who(rate: Rate, examples: Examples) -> str:
     where = "" if rate.slice == EVERYBODY else f" of {rate.slice!r}"
+    if rate.codes is not None and rate.kind.labels != (0, 1):
+        other = "" if rate.kind.labels == (1,) else "another label than "
+        return f"examples{where} with {other or 'label '}{examples.classes[rate.codes.label]!r}"
     label = {(0, 1): "", (1,): " with label 1", (0,): " with label 0"}[rate.kind.labels]
     return f"examples{where}{label}"
 

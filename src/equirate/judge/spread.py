@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
-from .._core.peers import peers
+from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.examples import Examples, same_length, to_numpy
 from ..data.kinds import RateKind
@@ -68,7 +68,7 @@ class CellSums:
         two, three = np.zeros((3, len(cells))), np.zeros((4, len(cells)))
         for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
             rows = slice(first, first + _BLOCK)
-            of, w, p = cells.of[rows], weights[rows], predictions[rows]
+            of, w, p = cells.index[rows], weights[rows], predictions[rows]
             equal = bool((w == 1).all())
             values = w * w
             for k in range(4):
@@ -77,7 +77,7 @@ class CellSums:
                     two[k] += added
                 three[k] += added if equal else np.bincount(of, weights=values * w, minlength=len(cells))
                 values = values * p if k == 0 or not drawn else values
-        two, three = peers().add(two, three)
+        two, three = cells.shared.add(two, three)
         return cls((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
 
     def times(self, factor: float) -> CellSums:
@@ -130,12 +130,15 @@ class ClusterSums:
         """Gather the sums over examples that have a weight."""
         there = weights > 0
         names, rows = np.unique(clusters[there], return_inverse=True)
-        shape, columns = (len(names), len(cells)), cells.of[there]
+        shape, columns = (len(names), len(cells)), cells.index[there]
 
         def gathered(values: Array) -> sp.csr_array:
             return sp.csr_array((values[there], (rows.reshape(-1), columns)), shape=shape)
 
-        return cls(gathered(weights * predictions), gathered(weights))
+        if predictions.ndim == 1:
+            return cls(gathered(weights * predictions), gathered(weights))
+        answers = [gathered(weights * predictions[:, k]) for k in range(1, predictions.shape[1])]
+        return cls(sp.csr_array(sp.hstack(answers)), gathered(weights))
 
     def times(self, factor: float) -> ClusterSums:
         """The same for shares of a sample that has ``factor`` times as many such clusters."""
@@ -172,11 +175,11 @@ class ClusterSums:
         return np.asarray((shares**2).sum(axis=0), dtype=float) / self.factor
 
 
-def clusters_of(values: Any, length: int) -> Clusters | None:
+def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
     """Number the clusters; refuses missing values, wrong lengths, and a single cluster that holds everybody."""
     if values is None:
         return None
-    if peers().size > 1:
+    if shared.size > 1:
         raise DataError("clusters need all rows in one place: judge a sample of the rows inside alone()")
     array = to_numpy(values)
     array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -227,12 +230,13 @@ def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[
 
 
 def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
-    """Which labels are among those that a kind of rate is measured on."""
+    """Which of two labels are among those that a kind of rate is measured on."""
     return np.array([label in kind.labels for label in (0, 1)])[labels]
 
 
 def measurable(rates: Sequence[Rate], examples: Examples) -> bool:
     """Whether somebody is there to measure every rate on."""
-    counts = {kind.labels: labelled(examples.labels, kind) & (examples.weights > 0) for kind in {r.kind for r in rates}}
-    found = [(examples.mask(rate.slice) & counts[rate.kind.labels]).any() for rate in rates]
-    return bool((peers().total(np.array(found, dtype=int)) > 0).all())
+    there = examples.weights > 0
+    counts = {(rate.kind.labels, rate.codes): rate.among(examples.labels) & there for rate in rates}
+    found = [(examples.mask(rate.slice) & counts[rate.kind.labels, rate.codes]).any() for rate in rates]
+    return bool((examples.shared.total(np.array(found, dtype=int)) > 0).all())

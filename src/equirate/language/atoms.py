@@ -86,7 +86,18 @@ class Atom:
         return 1 if self.shape is Shape.CONVEX else -1
 
     def range(self, arguments: Sequence[Interval]) -> Interval:
-        """Interval of values over a box of arguments, from monotonicity."""
+        """Interval of values over a box of arguments, from monotonicity.
+
+        Parameters
+        ----------
+        arguments
+            The interval of each argument.
+
+        Returns
+        -------
+        Interval
+            The smallest and the largest value.
+        """
         bottom, top = [], []
         for argument, direction in zip(arguments, self.monotonicity(arguments), strict=True):
             lo, hi = max(argument.lo, self.domain.lo), min(argument.hi, self.domain.hi)
@@ -106,7 +117,22 @@ class Atom:
         return (atom_named, (self.name,)) if ATOMS.get(self.name) is self else super().__reduce_ex__(protocol)
 
     def best_response(self, weight: Array, price: Array, lo: Array, hi: Array) -> Array:
-        """Minimise ``weight * sign * value(xi) - price . xi`` over the box, closed form where there is one."""
+        """Minimise ``weight * sign * value(xi) - price . xi`` over the box, closed form where there is one.
+
+        Parameters
+        ----------
+        weight
+            Weight of the function, one for each problem.
+        price
+            Price of each argument, (arguments, problems).
+        lo, hi
+            Bounds of the arguments.
+
+        Returns
+        -------
+        numpy.ndarray
+            The arguments that minimise, (arguments, problems).
+        """
         solve = self.response or (lambda *box: numerical_response(self, *box))
         return np.clip(solve(weight, price, lo, hi), lo, hi)
 

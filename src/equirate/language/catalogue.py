@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .class_metrics import CLASS_METRICS
 from .expressions import Expression
 from .functions import FUNCTIONS
 from .metrics import METRICS
-from .rates import LINEAR, LOSSES
+from .rates import ENTRIES, LINEAR, LOSSES
 
-CATALOGUE: dict[str, Callable[..., Expression]] = {**LINEAR, **METRICS, **FUNCTIONS, **LOSSES}
+CATALOGUE: dict[str, Callable[..., Expression]] = {
+    **LINEAR,
+    **ENTRIES,
+    **METRICS,
+    **CLASS_METRICS,
+    **FUNCTIONS,
+    **LOSSES,
+}

@@ -7,12 +7,14 @@ falls apart where ``abs``, ``max`` and ``min`` do. It holds no data and never ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from numpy.typing import ArrayLike
 
+from ..data.examples import Examples
+from ..data.labels import Classes
 from .trees import fields_of
 
 if TYPE_CHECKING:
@@ -22,7 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constraint:
-    """A promise: one expression is at most, or at least, another. Made by ``<=`` and ``>=``."""
+    """A promise: one expression is at most, or at least, another. Made by ``<=`` and ``>=``.
+
+    Parameters
+    ----------
+    left
+        An expression.
+    symbol
+        ``"<="`` or ``">="``.
+    right
+        An expression.
+    """
 
     left: Expression
     symbol: str
@@ -40,7 +52,13 @@ class Constraint:
         return (self.symbol, self.left.key, self.right.key)
 
     def rates(self) -> Iterator[Rate]:
-        """Walk over the linear rates in it."""
+        """Walk over the linear rates in it.
+
+        Yields
+        ------
+        Rate
+            Each of them, as often as it is written.
+        """
         yield from self.left.rates()
         yield from self.right.rates()
 
@@ -52,10 +70,19 @@ class Constraint:
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
+        classes: ArrayLike | None = None,
     ) -> float:
         """Return the signed violation on any predictions: positive where the constraint is broken.
 
-        The parameters are those of `Expression.evaluate`.
+        Parameters
+        ----------
+        y_true, y_pred, attributes, sample_weight, pos_label, classes
+            As in `Expression.evaluate`.
+
+        Returns
+        -------
+        float
+            The violation.
 
         Examples
         --------
@@ -64,11 +91,52 @@ class Constraint:
         0.25
         """
         return self.residual.evaluate(
-            y_true, y_pred, attributes=attributes, sample_weight=sample_weight, pos_label=pos_label
+            y_true,
+            y_pred,
+            attributes=attributes,
+            sample_weight=sample_weight,
+            pos_label=pos_label,
+            classes=classes,
         )
+
+    def on(self, examples: Examples) -> Constraint:
+        """The same for the classes of some examples.
+
+        Parameters
+        ----------
+        examples
+            Labels and attributes of some data.
+
+        Returns
+        -------
+        Constraint
+            The constraint itself where nothing depends on the classes.
+        """
+        return self.in_classes(examples.classes)
+
+    def in_classes(self, classes: Classes) -> Constraint:
+        """The same for some classes.
+
+        Parameters
+        ----------
+        classes
+            All classes by value, in their order.
+
+        Returns
+        -------
+        Constraint
+            The constraint itself where nothing depends on the classes.
+        """
+        left, right = self.left.in_classes(classes), self.right.in_classes(classes)
+        return self if left is self.left and right is self.right else replace(self, left=left, right=right)
 
     def split(self) -> tuple[Constraint, ...]:
         """Take ``abs``, ``max`` and ``min`` apart where that keeps the meaning: one constraint per part.
+
+        Returns
+        -------
+        tuple of Constraint
+            The parts; the constraint itself where it does not split.
 
         Examples
         --------

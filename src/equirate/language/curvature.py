@@ -46,7 +46,18 @@ class Curvature(StrEnum):
         return {Curvature.CONVEX: Curvature.CONCAVE, Curvature.CONCAVE: Curvature.CONVEX}.get(self, self)
 
     def scaled(self, factor: Interval) -> Curvature:
-        """Curvature after multiplication by a constant of which only the interval is known."""
+        """Curvature after multiplication by a constant of which only the interval is known.
+
+        Parameters
+        ----------
+        factor
+            The interval of the constant.
+
+        Returns
+        -------
+        Curvature
+            That of the product.
+        """
         if factor.lo == factor.hi == 0.0:
             return Curvature.CONSTANT
         if self in (Curvature.CONSTANT, Curvature.AFFINE, Curvature.RATIO) or factor.lo >= 0:

@@ -35,11 +35,30 @@ class Expression(Tree):
     __array_ufunc__ = None  # numpy scalars on the left leave the operation to us
 
     def terms(self) -> Iterator[Term]:
-        """A constant, or one times itself."""
+        """A constant, or one times itself.
+
+        Yields
+        ------
+        factor : Expression
+            A constant.
+        part : Expression or None
+            What it multiplies; None for a constant term.
+        """
         yield (self, None) if self.curvature is Curvature.CONSTANT else (ONE, self)
 
     def pieces(self, upper: bool) -> tuple[Expression, ...]:
-        """What must all stay below (``upper``) or above a bound for the whole to do so: itself, unless it splits."""
+        """What must all stay below (``upper``) or above a bound for the whole to do so: itself, unless it splits.
+
+        Parameters
+        ----------
+        upper
+            Whether the bound is from above.
+
+        Returns
+        -------
+        tuple of Expression
+            The parts.
+        """
         return (self,)
 
     # -- arithmetic ------------------------------------------------------------------------------

@@ -46,6 +46,16 @@ def _function(atom: Atom) -> Callable[..., Expression]:
     example = ", ".join(["eq.tpr()", "eq.tnr()"][: atom.arity])
     call.__doc__ = f"""{atom.summary} {atom.shape.value.value.capitalize()}.
 
+    Parameters
+    ----------
+    *arguments
+        {"One expression or number" if atom.arity == 1 else "Expressions and numbers"}.
+
+    Returns
+    -------
+    Expression
+        Combine it with others, or compare it.
+
     Examples
     --------
     >>> import equirate as eq
@@ -86,6 +96,18 @@ def ratio(numerator: Any, denominator: Any, *, floor: float | None = None) -> Ex
     ``a / b`` is the same without a promise. A ratio that is not bounded (its denominator can reach 0 while its
     numerator does not) needs the promise before it can be trained for.
 
+    Parameters
+    ----------
+    numerator, denominator
+        Affine expressions, or numbers.
+    floor
+        The smallest value of the denominator; None for no promise.
+
+    Returns
+    -------
+    Expression
+        Combine it with others, or compare it.
+
     Examples
     --------
     >>> from equirate import fpr, tpr
@@ -109,6 +131,18 @@ def kl(p: Any, expr: Any) -> Expression:
 
     ``p log(p / expr) + (1 - p) log((1 - p) / (1 - expr))``, convex in ``expr``; ``p`` is a number or a constant
     such as ``base_rate()``. (Table 1 of the paper prints p for the second factor; it is 1 - p.)
+
+    Parameters
+    ----------
+    p
+        A number, or a constant expression, in [0, 1].
+    expr
+        An expression in [0, 1].
+
+    Returns
+    -------
+    Expression
+        Combine it with others, or compare it.
 
     Examples
     --------
@@ -178,6 +212,11 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
         Affine expressions, and constants that only the data tell, such as ``base_rate()``.
     increasing
         Whether the function increases with each rate; one value, or one per rate (for a constant, either).
+
+    Returns
+    -------
+    Expression
+        Combine it with others, or compare it.
 
     Examples
     --------

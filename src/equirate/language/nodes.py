@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..data.examples import Examples
-from ..data.kinds import RateKind
+from ..data.kinds import ClassCodes, RateKind, among
+from ..data.labels import Classes, code_of
 from ..data.slices import EVERYBODY, Slice
+from .class_refusals import needs_label, refuse_unlabelled
 from .curvature import REALS, UNIT, Curvature, Interval
 from .expressions import Expression, or_whole
 from .measuring import Measure, Value
@@ -25,11 +27,20 @@ from .trees import Term
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rate(Expression):
-    """A linear rate: a kind, on a slice, perhaps against a baseline model."""
+    """A linear rate: a kind, on a slice, perhaps against a baseline model, perhaps of one class.
+
+    ``label`` is the class that labels are compared with, ``predicted`` the one that predictions are. `for_classes`
+    turns them into ``codes`` of more than two classes; of two, into a kind of rate about the positive one, and ``text``
+    keeps what was written.
+    """
 
     kind: RateKind
     slice: Slice = EVERYBODY
     baseline: str | None = None
+    label: Any = None
+    predicted: Any = None
+    codes: ClassCodes | None = None
+    text: str | None = None
 
     @cached_property
     def curvature(self) -> Curvature:
@@ -45,14 +56,44 @@ class Rate(Expression):
     @property
     def key(self) -> tuple[Any, ...]:
         """What is counted, on which slice, against which baseline; whatever it is called."""
-        return ("rate", self.kind.labels, self.kind.contributions, self.slice, self.baseline)
+        whole = ("rate", self.kind.labels, self.kind.contributions, self.slice, self.baseline)
+        return whole if self.label is None else (*whole, *self._classes)
+
+    @property
+    def _classes(self) -> tuple[Any, ...]:
+        """What tells its classes from others: the number 1 is another class than the text '1'."""
+        return (type(self.label).__name__, self.label, type(self.predicted).__name__, self.predicted)
+
+    @property
+    def population(self) -> tuple[Any, ...]:
+        """Which examples it is measured among: rates with equal populations have the same denominator."""
+        whole = (self.slice, self.kind.labels)
+        return whole if self.codes is None or self.kind.labels == (0, 1) else (*whole, self.codes.label)
+
+    def among(self, labels: Any) -> Any:
+        """Which of some labels, as codes, it is measured among."""
+        return among(self.kind, self.codes, labels)
+
+    def for_classes(self, classes: Classes) -> Expression:
+        """The same rate with its class looked up by value."""
+        if self.label is None:
+            if len(classes) > 2 and self.kind.of_class:
+                raise needs_label(self.kind.name, classes)
+            return self
+        codes = ClassCodes(*(code_of(each, classes, repr(self)) for each in (self.label, self.predicted)))
+        if len(classes) > 2:
+            return replace(self, codes=codes)
+        return Rate(self.kind.for_codes(codes), self.slice, self.baseline, text=repr(self))
 
     @property
     def outcomes(self) -> tuple[Hashable, tuple[float, ...]]:
-        """The slice's examples with the kind's labels; a contribution for each label, baseline and prediction."""
+        """The slice's examples with the kind's labels; a contribution for each label, baseline and prediction.
+
+        Those of one class against the rest are told apart from those of other classes.
+        """
         contributions = (pair for label in self.kind.labels for pair in self.kind.contributions[label])
         values = tuple(slope * prediction + offset for slope, offset in contributions for prediction in (1, 0))
-        return (self.slice, self.kind.labels, self.baseline), values
+        return (self.slice, self.kind.labels, self.baseline if self.label is None else self._classes), values
 
     def rates(self) -> Iterator[Rate]:
         """Itself."""
@@ -64,11 +105,17 @@ class Rate(Expression):
 
     def measured(self, examples: Examples, predictions: Any) -> Value:
         """Return the exact value on predictions."""
-        return examples.measure(self.kind, self.slice, self.baseline, predictions)
+        return examples.measure(self.kind, self.slice, self.baseline, predictions, self.codes)
 
     def __repr__(self) -> str:
-        arguments = (self.slice,) if self.baseline is None else (self.baseline, self.slice)
-        return call_text(self.kind.name, *arguments)
+        if self.text is not None:
+            return self.text
+        if self.kind.name == "confusion":
+            given = () if self.kind.labels == (0, 1) else (Keyword("given", "true"),)
+            return call_text("confusion", self.label, self.predicted, self.slice, *given)
+        arguments: tuple[Any, ...] = (self.slice,) if self.baseline is None else (self.baseline, self.slice)
+        label = () if self.label is None else (Keyword("label", self.label),)
+        return call_text(self.kind.name, *arguments, *label)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +147,11 @@ class Loss(Expression):
     def value(self, measure: Measure) -> Value:
         """Measure it: that takes scores."""
         return measure(self)
+
+    def for_classes(self, classes: Classes) -> Expression:
+        """Itself, for two classes."""
+        refuse_unlabelled(self.name, classes)
+        return self
 
     def measured(self, examples: Examples, predictions: Any) -> NoReturn:
         """Refuse: predictions are not enough."""
@@ -198,8 +250,25 @@ class Named(Expression):
         """Evaluate the definition."""
         return self.definition.value(measure)
 
+    def for_classes(self, classes: Classes) -> Expression:
+        """The definition for these classes; a metric that needs a class and names none is refused by its name."""
+        if len(classes) > 2 and any(rate.kind.of_class and rate.label is None for rate in self.definition.rates()):
+            refuse_unlabelled(self.name.split("(")[0], classes)
+        return super().for_classes(classes)
+
     def __repr__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, repr=False)
+class Keyword:
+    """An argument that is written with its name."""
+
+    name: str
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"{self.name}={self.value!r}"
 
 
 def call_text(name: str, *arguments: Any) -> str:

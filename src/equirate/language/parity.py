@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,11 +27,13 @@ from .._core.choices import Comparison
 from .._core.errors import DataError, EquirateWarning
 from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
+from ..data.labels import code_of
 from ..data.slices import EVERYBODY, Attribute, Slice
 from .curvature import Curvature
 from .expressions import Constraint, Expression, number
 from .metrics import f1, precision, win_loss_ratio
-from .rates import column_name, fpr, positive_rate, tpr
+from .over_classes import label_given
+from .rates import column_name, confusion, fpr, positive_rate, tpr
 
 RateOfSlice = Callable[[Slice], Expression]
 Over = str | Attribute | Slice | Sequence["str | Attribute | Slice"]
@@ -46,10 +48,20 @@ class Metric:
 
     function: Callable[..., Expression]
     arguments: tuple[str, ...] = ()
+    label: Any = None
+    predicted: Any = None
+    """Of an entry of the confusion matrix: the class that is predicted where ``label`` is true."""
 
     def __call__(self, slice_: Slice) -> Expression:
         """Return the metric of a slice."""
-        return self.function(*self.arguments, slice_)
+        if self.predicted is not None:
+            return confusion(self.label, self.predicted, slice_, given="true")
+        more = {} if self.label is None else {"label": self.label}
+        return self.function(*self.arguments, slice_, **more)
+
+    def of_classes(self, labels: Sequence[Any]) -> list[Metric]:
+        """The same metric of each of some classes; one that compares with a baseline is of all of them."""
+        return [self] if self.arguments else [replace(self, label=label) for label in labels]
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,6 +75,10 @@ class ConstraintFamily:
     compare: str
     intersect: bool
     min_support: float
+    labels: tuple[Any, ...] | None = None
+    """Classes to compare; None for the positive one of two, and for every one of more."""
+    entries: bool = False
+    """Whether all entries of the confusion matrix are compared."""
 
     @property
     def curvature(self) -> Curvature:
@@ -75,7 +91,59 @@ class ConstraintFamily:
     def expanded(self, examples: Examples) -> list[Constraint]:
         """Return one constraint per group, or per pair of groups, of the data."""
         sets = [self.attributes] if self.intersect else [(name,) for name in self.attributes]
-        return [part for names in sets for part in self._over(names, examples)]
+        if len(examples.classes) == 2 and self.labels is None and not self.entries:
+            return [part for names in sets for part in self._over(names, examples)]
+        return [part.on(examples) for names in sets for part in self._over_classes(names, examples)]
+
+    def _over_classes(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
+        """Every class by itself: a group counts with as many examples of the class as ``min_support`` asks for."""
+        found = Groups.of(names, examples)
+        refuse_many(found, len(found), repr(self))
+        chosen = examples.classes if self.labels is None else self.labels
+        codes = [code_of(label, examples.classes, repr(self)) for label in chosen]
+        groups, pairs, small = [found.slice(k) for k in range(len(found))], [], []
+        for label, code in zip(chosen, codes, strict=True):
+            here = [self._support(group, code, examples) for group in groups]
+            kept = [
+                group for group, number in zip(groups, here, strict=True) if number >= max(self.min_support, 1e-300)
+            ]
+            small += [f"{label!r} in {group!r}" for group in groups if group not in kept]
+            if len(kept) >= 2:
+                pairs.append((label, kept))
+        if small:
+            text = ", ".join(small[:5]) + (f" and {len(small) - 5:,} more" if len(small) > 5 else "")
+            warnings.warn(
+                f"{self!r} leaves out classes in groups with too few examples: {text}", EquirateWarning, stacklevel=2
+            )
+        if not pairs:
+            raise DataError(f"{self!r} needs a class that at least two groups have enough examples of")
+        constraints = []
+        for label, kept in pairs:
+            metrics = [
+                each
+                for metric in self.metrics
+                for each in (self._entries(label, examples) if self.entries else metric.of_classes([label]))
+            ]
+            constraints += compared(metrics, kept, self.tolerance, self.compare, repr(self))
+        if len(constraints) > MOST_CONSTRAINTS:
+            raise DataError(
+                f"{self!r} makes {len(constraints):,} constraints, more than {MOST_CONSTRAINTS:,}: take fewer classes "
+                "with labels=[...], or fewer groups"
+            )
+        return list(dict.fromkeys(constraints))
+
+    def _entries(self, label: Any, examples: Examples) -> list[Metric]:
+        return [Metric(confusion, label=label, predicted=each) for each in examples.classes]
+
+    def _support(self, group: Slice, code: int, examples: Examples) -> float:
+        """Number of examples of a class in a group, or their share of the weight of the class."""
+        inside = examples.mask(group) & (examples.labels == code)
+        if self.min_support >= 1:
+            return float(examples.shared.total(float((inside & (examples.weights > 0)).sum())))
+        own = examples.shared.total(
+            np.array([examples.weights[inside].sum(), examples.weights[examples.labels == code].sum()])
+        )
+        return float(own[0] / own[1]) if own[1] > 0 else 0.0
 
     def _over(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
         found = Groups.of(names, examples)
@@ -103,6 +171,8 @@ class ConstraintFamily:
         extra += [f"compare={self.compare!r}"] if self.compare != "rest" else []
         extra += ["intersect=True"] if self.intersect else []
         extra += [f"min_support={self.min_support!r}"] if self.min_support else []
+        extra += [f"labels={list(self.labels)!r}"] if self.labels is not None else []
+        extra += ["entries=True"] if self.entries else []
         return f"{self.name}({', '.join(part for part in shown + extra if part)})"
 
 
@@ -139,7 +209,12 @@ def _parity(
     compare: str,
     intersect: bool,
     min_support: float,
+    labels: Sequence[Any] | None = None,
+    entries: bool = False,
 ) -> list[Constraint | ConstraintFamily]:
+    chosen = None if labels is None else _labels(labels, name)
+    if entries and name != "equalized_odds":
+        raise TypeError(f"entries=True is for equalized_odds, which compares the confusion matrix; not for {name}")
     tolerance, min_support = (
         _nonnegative(value, f"the {what} of {name}")
         for what, value in (("tolerance", tolerance), ("min_support", min_support))
@@ -149,11 +224,24 @@ def _parity(
     parts = attributes_in(over)
     if parts and all(isinstance(part, Attribute) for part in parts):
         names = tuple(part.name for part in parts)
-        return [ConstraintFamily(name, tuple(metrics), names, tolerance, compare, intersect, min_support)]
+        family = (tuple(metrics), names, tolerance, compare, intersect, min_support, chosen, bool(entries))
+        return [ConstraintFamily(name, *family)]
     if not parts or not all(isinstance(part, Slice) for part in parts):
         raise TypeError(f"{name} takes attributes, as in attr('sex'), or a list of slices; got {over!r}")
     slices = parts if len(parts) > 1 else [parts[0], ~parts[0]]
+    if entries:
+        if chosen is None:
+            raise TypeError("equalized_odds of slices with entries=True needs labels=[...], the classes to compare")
+        metrics = [Metric(confusion, label=true, predicted=each) for true in chosen for each in chosen]
+    elif chosen is not None:
+        metrics = [each for metric in metrics for each in metric.of_classes(chosen)]
     return list(compared(metrics, slices, tolerance, compare, f"{name} over {len(slices):,} slices"))
+
+
+def _labels(labels: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(labels, str) or not isinstance(labels, (list, tuple, np.ndarray)) or not len(labels):
+        raise TypeError(f"labels of {name} is a list of classes; got {labels!r}")
+    return tuple(dict.fromkeys(label_given(label, name) for label in labels))
 
 
 def _nonnegative(value: float, what: str) -> float:
@@ -174,6 +262,8 @@ class ReadyMade(Protocol):
         compare: Comparison = "rest",
         intersect: bool = False,
         min_support: float = 0,
+        labels: Sequence[Any] | None = None,
+        entries: bool = False,
     ) -> list[Constraint | ConstraintFamily]:
         """Make the constraints."""
         ...
@@ -191,12 +281,14 @@ def _ready_made(name: str, summary: str, *functions: Callable[..., Expression]) 
         compare: Comparison = "rest",
         intersect: bool = False,
         min_support: float = 0,
+        labels: Sequence[Any] | None = None,
+        entries: bool = False,
     ) -> list[Constraint | ConstraintFamily]:
         metrics = [Metric(function) for function in functions]
-        return _parity(name, metrics, over, tolerance, compare, intersect, min_support)
+        return _parity(name, metrics, over, tolerance, compare, intersect, min_support, labels, entries)
 
     constraints.__name__ = constraints.__qualname__ = name
-    constraints.__doc__ = f"""{summary} Returns a list of constraints.
+    constraints.__doc__ = f"""{summary}
 
     Parameters
     ----------
@@ -210,6 +302,16 @@ def _ready_made(name: str, summary: str, *functions: Callable[..., Expression]) 
         With several attributes: compare the combinations of their values, not each attribute by itself.
     min_support
         Leave out groups with fewer examples (a number >= 1) or a smaller share of the weight (below 1), with a warning.
+        With more than two classes: of a class within a group.
+    labels
+        Classes to compare, one by one; by default the positive one of two, and every one of more.
+    entries
+        Of `equalized_odds`: compare every P[predicted k | label j].
+
+    Returns
+    -------
+    list
+        Constraints, for `Problem` or an estimator.
 
     Examples
     --------
@@ -237,7 +339,19 @@ def churn_difference(
     intersect: bool = False,
     min_support: float = 0,
 ) -> list[Constraint | ConstraintFamily]:
-    """Equal win-loss ratios against a baseline model, up to a tolerance; arguments as in the other parities.
+    """Equal win-loss ratios against a baseline model, up to a tolerance.
+
+    Parameters
+    ----------
+    baseline
+        The attribute, or its name, that holds the other model's predictions.
+    over, tolerance, compare, intersect, min_support
+        As in `demographic_parity`.
+
+    Returns
+    -------
+    list
+        Constraints, for `Problem` or an estimator.
 
     Examples
     --------

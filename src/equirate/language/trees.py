@@ -8,14 +8,16 @@ predictions, and falls apart into the sum of terms that `canonical` works with.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.examples import Examples, by_label, predictions_of
+from ..data.examples import Examples, examples_and_predictions
+from ..data.labels import Classes
 from .curvature import Curvature, Interval
 from .measuring import Measure, Value, measurer
 
@@ -73,19 +75,73 @@ class Tree:
         return None
 
     def rates(self) -> Iterator[Rate]:
-        """Walk over the linear rates in it."""
+        """Walk over the linear rates in it.
+
+        Yields
+        ------
+        Rate
+            Each of them, as often as it is written.
+        """
         for child in self.children:
             yield from child.rates()
 
     def losses(self) -> Iterator[Loss]:
-        """Walk over the ordinary losses in it."""
+        """Walk over the ordinary losses in it.
+
+        Yields
+        ------
+        Loss
+            Each of them, as often as it is written.
+        """
         for child in self.children:
             yield from child.losses()
+
+    def for_classes(self, classes: Classes) -> Expression:
+        """The same with classes by value looked up, and written out where it is about all classes.
+
+        Parameters
+        ----------
+        classes
+            All classes by value, in their order.
+
+        Returns
+        -------
+        Expression
+            The expression itself where nothing depends on the classes.
+        """
+        changed = {}
+        for part in fields(self):  # type: ignore[arg-type]  # every node is a dataclass
+            value = getattr(self, part.name)
+            found = _for_classes(value, classes)
+            if found is not value:
+                changed[part.name] = found
+        return replace(self, **changed) if changed else self  # type: ignore[type-var, return-value]
+
+    def labels(self) -> list[Any]:
+        """The classes that it names.
+
+        Returns
+        -------
+        list
+            Classes by value, as often as they are written.
+        """
+        return [each for rate in self.rates() if rate.label is not None for each in (rate.label, rate.predicted)]
 
     # -- what it is worth ------------------------------------------------------------------------
 
     def value(self, measure: Measure) -> Value:
-        """Return the value, given a function that measures each linear rate (numbers or arrays of them)."""
+        """Return the value, given a function that measures each linear rate (numbers or arrays of them).
+
+        Parameters
+        ----------
+        measure
+            Function from a rate to its value.
+
+        Returns
+        -------
+        float or numpy.ndarray
+            The value, or one for each classifier.
+        """
         raise NotImplementedError
 
     def evaluate(
@@ -96,22 +152,31 @@ class Tree:
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
+        classes: ArrayLike | None = None,
     ) -> float:
         """Return the exact value on any predictions.
 
         Parameters
         ----------
         y_true
-            Labels: 0/1, False/True or -1/1.
+            Labels: 0/1, False/True or -1/1; or labels of any classes.
         y_pred
             Predictions: 0/1, or each example's probability of being predicted 1 (a mixture's rates are the
-            mixture of the rates).
+            mixture of the rates). Of any classes: labels, or probabilities (examples, classes).
         attributes
             Columns that slices and baselines refer to: data frame, dict of arrays, series or array.
         sample_weight
             Non-negative weights.
         pos_label
             For labels of any two values: the one that counts as 1. Predictions may then be labels too.
+        classes
+            All classes, in the order of the columns of ``y_pred``, where the labels alone do not tell: by default the
+            sorted labels.
+
+        Returns
+        -------
+        float
+            The value.
 
         Examples
         --------
@@ -122,11 +187,51 @@ class Tree:
         0.5
         >>> eq.recall().evaluate(["no", "yes", "yes"], ["no", "no", "yes"], pos_label="yes")
         0.5
+        >>> eq.recall(label="cat").evaluate(["cat", "cat", "dog", "owl"], ["cat", "dog", "dog", "dog"])
+        0.5
         """
-        if pos_label is not None:
-            y_true, y_pred = by_label(y_true, y_pred, pos_label)
-        examples = Examples.of(y_true, attributes, sample_weight)
-        return float(self.value(measurer(examples, predictions_of(y_pred, len(examples)))))
+        examples, predictions = examples_and_predictions(
+            y_true,
+            y_pred,
+            attributes,
+            sample_weight,
+            pos_label=pos_label,
+            classes=None if classes is None else np.asarray(classes).tolist(),
+            mentioned=self.labels(),
+        )
+        return float(self.on(examples).value(measurer(examples, predictions)))
+
+    def on(self, examples: Examples) -> Expression:
+        """The same for the classes of some examples.
+
+        Parameters
+        ----------
+        examples
+            Labels and attributes of some data.
+
+        Returns
+        -------
+        Expression
+            The expression itself where nothing depends on the classes.
+        """
+        return self.in_classes(examples.classes)
+
+    def in_classes(self, classes: Classes) -> Expression:
+        """The same for some classes; as it is where there are two and it names none.
+
+        Parameters
+        ----------
+        classes
+            All classes by value, in their order.
+
+        Returns
+        -------
+        Expression
+            The expression itself where nothing depends on the classes.
+        """
+        whole: Expression = self  # type: ignore[assignment]  # every tree is an expression
+        named = (rate.label is not None or rate.text is not None for rate in self.rates())
+        return whole if len(classes) == 2 and not any(named) else self.for_classes(classes)
 
     # -- how it behaves ---------------------------------------------------------------------------
 
@@ -143,8 +248,29 @@ class Tree:
         raise AttributeError(f"an expression never changes: cannot delete {name!r} of {self!r}")
 
     def wrapped(self, binding: Binding = Binding.UNARY) -> str:
-        """Return the text, in parentheses if it binds less tightly than its place asks for."""
+        """Return the text, in parentheses if it binds less tightly than its place asks for.
+
+        Parameters
+        ----------
+        binding
+            How tightly the place binds.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return f"({self!r})" if self.binding < binding else repr(self)
+
+
+def _for_classes(value: Any, classes: Classes) -> Any:
+    """A part of a node for some classes; the same object where nothing changes."""
+    if isinstance(value, Tree):
+        return value.for_classes(classes)
+    if isinstance(value, tuple):
+        found = tuple(_for_classes(part, classes) for part in value)
+        return found if any(a is not b for a, b in zip(found, value, strict=True)) else value
+    return value
 
 
 def fields_of(node: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
     Which of these a problem needs.
 """
 
-from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink
+from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink, shrunk_cost
 from .branching import MOST_RATIOS, Search
 from .columns import Columns, Source
 from .margins import Margins
@@ -67,6 +67,7 @@ __all__ = [
     "polish_weights",
     "shrink",
     "shrink_weights",
+    "shrunk_cost",
     "snapped",
     "values",
 ]

@@ -82,9 +82,30 @@ def best_priced(table: Table, columns: Columns, tolerance: float, cuts: list[Cut
     return float(objective[k]), float(worst[k])
 
 
-def best_with_margins(table: Table, rows: Array, start: Array, margins: Margins | None) -> Weights | None:
-    """The best mixture of columns, given by their signed rows, whose constraints keep margins of their own."""
-    return polish_weights(table, rows, start, rounds=30, tolerance=1e-5, margins=margins)
+def shrunk_cost(objective: Array, violations: Array) -> float:
+    """Cost of the paper's sparse mixture in the priced order, from the objective and violations of each column."""
+    found = shrink_weights(objective, violations)
+    return float(objective @ found.weights + PENALTY * found.smallest_violation)
+
+
+def best_with_margins(
+    table: Table,
+    columns: Columns,
+    start: Array,
+    margins: Margins | None = None,
+    *,
+    shift: Array | None = None,
+    rounds: int = 30,
+    tolerance: float = 1e-5,
+) -> Weights | None:
+    """The best mixture of columns whose constraints keep margins; None where the programme has no answer.
+
+    ``margins`` are standard errors of the mixture itself; ``shift`` adds a fixed margin to each constraint.
+    """
+    rows = table.rows_from_rates(columns.rates, columns.losses)
+    if shift is not None:
+        rows[table.constraints] += shift[:, None]
+    return polish_weights(table, rows, start, rounds=rounds, tolerance=tolerance, margins=margins)
 
 
 def _by_violation(table: Table, columns: Columns, candidates: list[Array]) -> tuple[int, float]:

@@ -5,9 +5,10 @@ mixture is below.
 
 With :math:`z_m = N_m / D_m` everything but the products :math:`N_m = z_m D_m` is linear or convex. Inside a box of
 denominators and values each product is held by its McCormick envelope, four inequalities, so a linear programme bounds
-the box from below (McCormick 1976). The box with the smallest bound is cut in two where its product is furthest from
-true, until no box has a bound below the best mixture by more than the gap that is allowed. Mixtures that programmes
-find on the way are brought to the nearest local optimum now and then.
+the box from below (McCormick 1976). First the box is tightened around the mixtures that are better than the best known
+one (`tightening`), which alone often closes the gap. Then the box with the smallest bound is cut in two where its
+product is furthest from true, until no box has a bound below the best mixture by more than the gap that is allowed.
+Mixtures that programmes find on the way are brought to the nearest local optimum now and then.
 """
 
 from __future__ import annotations
@@ -23,17 +24,24 @@ from .convex import ConvexSolution
 from .linear import FEASIBLE
 from .programme import Box, MixtureProgramme
 from .ratios import local
+from .tightening import tighten
 
 Array = NDArray[np.float64]
 
-MOST_RATIOS = 4
-"""Ratios up to which a global optimum is sought."""
+MOST_RATIOS = 50
+"""Ratios up to which a global optimum is sought: a pass of bound tightening takes four programmes for each of them."""
 
 KEPT = 1e-7
 """A violation beyond the room that a mixture is accepted with."""
 
 STARTS = 12
 """Mixtures to begin at where there are more ratios."""
+
+SHRINKS = 0.1
+"""The share of some side of a box that tightening must take off for it to be worth another pass."""
+
+_CUTOFF = 0.5
+"""The part of the gap by which a mixture must be better to stay in a tightened box: the proven gap is at least that."""
 
 _CUT_ROUNDS = 8
 """Programmes that a box may take to cut its convex atoms right."""
@@ -89,6 +97,8 @@ class _Node:
     ratio: int = field(compare=False)
     on_value: bool = field(compare=False)
     point: float = field(compare=False)
+    shrinking: bool = field(compare=False)
+    """Whether it pays to tighten the box once more, or its halves."""
 
 
 def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort) -> ConvexSolution:
@@ -106,7 +116,7 @@ def _from_many_starts(
 ) -> ConvexSolution:
     """Local optima from the relaxation's mixture and from others; the bound is the relaxation's."""
     search = _Branching(columns, start, room, effort, root)
-    search.bound(root, -np.inf)
+    search.keep(search.bound(root, -np.inf, shrinking=False))
     rng = np.random.default_rng(0)
     for _ in range(STARTS):
         if effort.over:
@@ -161,13 +171,37 @@ class _Branching:
         self.spans = np.maximum(root.d_hi - root.d_lo, 1e-12), np.maximum(root.z_hi - root.z_lo, 1e-12)
 
     def run(self) -> ConvexSolution:
-        """Branch until the gap is closed or the effort is over."""
-        self.bound(self.root, -np.inf)
+        """Tighten the whole box while that pays, then branch until the gap is closed or the effort is over."""
+        node = self.bound(self.root, -np.inf, shrinking=True)
+        while node is not None and node.shrinking and not self.effort.over:
+            node = self.tightened(node)
+        if node is not None:
+            node.shrinking = True  # each half gets a pass of its own
+        self.keep(node)
         while self.open and self.open[0].bound < self.enough and not self.effort.over:
             node = heapq.heappop(self.open)
             for box in node.box.split(node.ratio, node.on_value, node.point):
-                self.bound(box, node.bound)
+                half = self.bound(box, node.bound, shrinking=False)
+                self.keep(self.tightened(half) if half is not None and node.shrinking else half)
         return self.found()
+
+    def keep(self, node: _Node | None) -> None:
+        """Keep a box open; None is one that is closed."""
+        if node is not None:
+            heapq.heappush(self.open, node)
+
+    def tightened(self, node: _Node) -> _Node | None:
+        """A node with a box around those of its mixtures that are better than the best known one; None without any."""
+        columns, cutoff = self.columns, self.value - _CUTOFF * self.effort.search.gap
+        _aim(columns, self.room)
+        columns.inside(node.box)
+        columns.below(cutoff, violation=self.room is None)
+        box = tighten(columns, node.box, lambda: self.effort.over)
+        columns.below(np.inf, violation=self.room is None)
+        self.closed = min(self.closed, cutoff)  # mixtures outside the box are no better than that
+        if box is None:
+            return None
+        return self.bound(box, node.bound, shrinking=box.side_lost(node.box) >= SHRINKS)
 
     def found(self) -> ConvexSolution:
         """The best mixture so far, and the smallest bound of any box."""
@@ -179,8 +213,8 @@ class _Branching:
         """A box with a bound above this has nothing worth looking for."""
         return self.value - self.effort.search.gap
 
-    def bound(self, box: Box, above: float) -> None:
-        """Solve a box's programme, cut its convex atoms, and keep it if it may have something better."""
+    def bound(self, box: Box, above: float, shrinking: bool) -> _Node | None:
+        """Solve a box's programme and cut its convex atoms; None if the box has nothing better."""
         columns = self.columns
         _aim(columns, self.room)
         columns.inside(box)
@@ -189,7 +223,7 @@ class _Branching:
             solved = columns.solve()
             if solved is None:
                 if found is None:
-                    return  # nothing in this box
+                    return None  # nothing in this box
                 break
             found = solved
             lower = max(lower, solved[2])
@@ -202,8 +236,8 @@ class _Branching:
             self.offer(local(columns, found[0], 20, 1e-6))
         if lower >= self.enough:
             self.closed = min(self.closed, lower)
-            return
-        heapq.heappush(self.open, self._node(box, found[0], found[1], lower))
+            return None
+        return self._node(box, found[0], found[1], lower, shrinking)
 
     def offer(self, mu: Array) -> None:
         """Keep a mixture that is better."""
@@ -211,7 +245,7 @@ class _Branching:
         if value < self.value:
             self.weights, self.value = mu, value
 
-    def _node(self, box: Box, mu: Array, others: Array, lower: float) -> _Node:
+    def _node(self, box: Box, mu: Array, others: Array, lower: float, shrinking: bool) -> _Node:
         """Cut the ratio that is furthest from its value, along the longer side of its box, near the solution."""
         columns = self.columns
         D = np.array([others[ratio.bottom] for ratio in columns.ratios])
@@ -223,4 +257,4 @@ class _Branching:
         lo, hi = (box.z_lo[m], box.z_hi[m]) if on_value else (box.d_lo[m], box.d_hi[m])
         here = N[m] / D[m] if on_value else D[m]
         point = float(np.clip(0.5 * here + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
-        return _Node(lower, self.made, box, mu, m, on_value, point)
+        return _Node(lower, self.made, box, mu, m, on_value, point, shrinking)

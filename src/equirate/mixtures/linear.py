@@ -98,18 +98,22 @@ class Programme:
         self._append(others, limits, scale, np.zeros(len(limits), dtype=bool) if equal is None else equal)
         self._join(active)
 
-    def add(self, others: Array, limits: Array, columns: Array | None = None) -> None:
-        """Add rows (columns) . mu + (others) . x <= limits; the columns do not count where they are not given."""
+    def add(self, others: Array, limits: Array, columns: Array | None = None) -> int:
+        """Add rows (columns) . mu + (others) . x <= limits; the columns do not count where they are not given.
+
+        Returns the place of the first of them, for `set` and `limit`.
+        """
+        first = len(self._scale)
         if not len(limits):
-            return
+            return first - 1
         scale = np.abs(others).max(axis=1)
         scale = np.maximum(scale if columns is None else np.maximum(scale, np.abs(columns).max(axis=1)), 1e-12)
-        first = len(self._scale)
         scaled = None if columns is None else columns / scale[:, None]
         self._append(others, limits, scale, np.zeros(len(limits), dtype=bool), scaled)
         if scaled is not None:
             self._scaled = np.concatenate([self._scaled, scaled])
             self._where = np.concatenate([self._where, np.arange(first, first + len(limits), dtype=np.int32)])
+        return first - 1
 
     def extend(self, columns: Array) -> None:
         """Add columns (coefficients of the rows that were given at first); they cost nothing until the next `aim`."""

@@ -1,7 +1,7 @@
 """The best mixture of columns for the problem itself: which of the programmes to solve.
 
 In: a table, the signed rows of every column, a mixture to begin at. Out: `Weights`. `game.solution`, `players` and
-`estimators` call this.
+`certification` call this.
 """
 
 from __future__ import annotations

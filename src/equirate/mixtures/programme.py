@@ -1,6 +1,6 @@
 r"""A problem over the mixtures of columns: its values at a mixture, and the linear programme that stands for it.
 
-In: a table and the signed rows of every column. Out: `MixtureProgramme`, which the rest of this room works on.
+In: a table and the signed rows of every column. Out: `MixtureProgramme`, which the rest of this package works on.
 
 Variables of the programme are the mixture :math:`\mu` and the *others*: a slack :math:`\xi_s` per argument of an atom,
 a value :math:`\tau_a` per atom, the violation v, and a value :math:`z_m` per ratio. Its rows are
@@ -74,6 +74,11 @@ class Box:
         below[m] = above[m] = at
         return replace(self, **{hi: below}), replace(self, **{lo: above})
 
+    def side_lost(self, outer: Box) -> float:
+        """The largest share by which a side is shorter than in a box around this one."""
+        before, after = (np.stack([box.d_hi - box.d_lo, box.z_hi - box.z_lo]) for box in (outer, self))
+        return float(np.max((before - after)[before > 0] / before[before > 0], initial=0.0))
+
 
 class MixtureProgramme:
     """A problem over mixtures of columns; see the module's docstring."""
@@ -92,6 +97,7 @@ class MixtureProgramme:
                 self.cut_at(table.lo + share * (table.hi - table.lo))
         self.cut_at(self.at(start)[0])
         self._known = len(cuts)
+        self._cutoff: int | None = None
         self.programme = self._programme(start)
 
     def extend(self, rows: Array) -> None:
@@ -142,6 +148,19 @@ class MixtureProgramme:
         """Minimise another function of the columns, with a violation of at most ``room``."""
         self.programme.aim(objective, np.zeros_like(self.cost))
         self.programme.bound(self.v, 0.0, room)
+
+    def aim_at_other(self, other: int, sign: float) -> None:
+        """Minimise (``sign`` 1) or maximise (-1) a variable beside the mixture, whatever the room."""
+        self.programme.aim(np.zeros(self.n), sign * np.eye(1, len(self.cost), other)[0])
+
+    def below(self, cutoff: float, violation: bool) -> None:
+        """Leave out mixtures whose violation, or whose objective, is above ``cutoff``."""
+        if violation:
+            self.programme.bound(self.v, 0.0, cutoff)
+            return
+        if self._cutoff is None:
+            self._cutoff = self.programme.add(self.cost[None], np.array([np.inf]), self.rows[:1])
+        self.programme.limit(self._cutoff, cutoff)
 
     def aim_at_merit(self, penalty: float) -> None:
         """Minimise objective plus ``penalty`` times violation."""

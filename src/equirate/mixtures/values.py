@@ -35,8 +35,11 @@ def values(table: Table, rates: Array, losses: Array | None = None) -> tuple[Arr
 
     with np.errstate(divide="ignore", invalid="ignore"):  # a divergence may be infinite, a ratio 0 / 0
         objective = of(program.problem.objective.minimised)
-        violations = [of(part.residual) for _, part in program.parts]
-    return objective, np.array(violations, dtype=float).reshape(len(violations), count)
+        violations = np.empty((len(program.parts), count))
+        violations[table.affine_constraints] = table.rows_from_rates(rates, losses[:0])[1 + table.affine_constraints]
+        for k in np.setdiff1d(np.arange(len(program.parts)), table.affine_constraints):
+            violations[k] = of(program.parts[k][1].residual)
+    return objective, violations
 
 
 def largest(violations: Array) -> Array:

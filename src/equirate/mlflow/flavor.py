@@ -140,6 +140,18 @@ def load_model(model_uri: str, *, dst_path: str | None = None) -> Any:
     """Open the estimator of an MLflow model: a folder, ``runs:/...``, ``models:/...``, or another URI of MLflow.
 
     Nothing in the file is executed.
+
+    Parameters
+    ----------
+    model_uri
+        Where the model is.
+    dst_path
+        A folder to download to; by default a temporary one.
+
+    Returns
+    -------
+    RateClassifier or RatePostprocessor
+        The fitted estimator.
     """
     local = _mlflow(".artifacts").download_artifacts(artifact_uri=str(model_uri), dst_path=dst_path)
     found = _mlflow(".models").Model.load(str(local)).flavors.get(FLAVOR)

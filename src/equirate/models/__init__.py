@@ -1,23 +1,30 @@
-"""Models: what the game can train, behind one contract (`contract`): costs per cell in, sums over cells out.
+"""Models: what the game can train, behind one contract: costs per cell in, sums over cells out.
 
-`linear`, `finite`, `plug_in`, `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`,
-networks in `equirate.torch`. To add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes
-any `Model` as it is.
+`contract` has `Model` and `Learner`, `messages` what they and the game tell each other, `rows` the examples, `members`
+the classifiers that result, `registry` which model is meant by what users give. `linear`, `finite`, `plug_in`,
+`thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`, networks in `equirate.torch`. To
+add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes any `Model` as it is.
 """
 
 from __future__ import annotations
 
-from .contract import Asked, Batch, Learner, Members, Model, Rows, Seen
+from .capabilities import Capabilities
+from .contract import Learner, Model
 from .finite import Finite
-from .linear import Linear, LinearMembers
+from .linear import Linear
+from .linear_members import LinearMembers
+from .members import Members
+from .messages import Asked, Seen
 from .oracle import Oracle
 from .plug_in import PlugIn
 from .registry import make_model
+from .rows import Batch, Rows
 from .thresholds import Thresholds
 
 __all__ = [
     "Asked",
     "Batch",
+    "Capabilities",
     "Finite",
     "Learner",
     "Linear",

@@ -1,4 +1,4 @@
-"""Classifiers that split categories by themselves, told which columns hold codes of categories.
+"""Classifiers that can split categorical features, and the parameter that names those features.
 
 In: a classifier of LightGBM, XGBoost or scikit-learn (or one of `equirate.boosting`), and places of columns. Out: a
 copy of it that knows them; None for a classifier that takes no categories.
@@ -13,14 +13,14 @@ PARAMETERS = {
     "XGBClassifier": "categorical_feature",
     "HistGradientBoostingClassifier": "categorical_features",
 }
-"""The parameter by which each classifier is told; XGBoost's is read where its features are binned."""
+"""The parameter of each classifier that names categorical features; XGBoost's is read where features are binned."""
 UNSET = (None, "auto", "from_dtype")
 MOST = {"HistGradientBoostingClassifier": 255}
-"""Different values of one column that a classifier takes at most, where there is a limit."""
+"""Largest number of categories of one feature that a classifier takes, where there is a limit."""
 
 
 def with_categories(estimator: Any, columns: tuple[int, ...]) -> Any:
-    """A classifier that is told which columns are codes of categories, unless its settings say so already.
+    """A classifier whose settings name the categorical features, unless they do so already.
 
     Examples
     --------
@@ -42,5 +42,5 @@ def with_categories(estimator: Any, columns: tuple[int, ...]) -> Any:
 
 
 def most_categories(estimator: Any) -> int | None:
-    """How many different values of one column a classifier takes; None where it does not matter."""
+    """Largest number of categories of one feature that a classifier takes; None for no limit."""
     return MOST.get(type(estimator).__name__)

@@ -31,9 +31,10 @@ from numpy.typing import NDArray
 
 from .._core import threads
 from .._core.errors import DataError
-from .._core.peers import Peers, peers
+from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.mapped import is_mapped, scratch
+from .row_counts import RowCounts
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -45,6 +46,8 @@ EDGES = 2048
 """Thresholds that are kept of them, of equal ranks; fewer where cells are many."""
 MOST_COUNTS = 1 << 20
 """Thresholds times cells that are kept of one direction."""
+LEAST_COUNTS = 1 << 17
+"""Numbers that are kept by cell and threshold even where the rows are fewer: they stay in cache."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
 _BLOCK, _COPIED = 4096, 512
@@ -66,14 +69,14 @@ class Direction:
     edges
         Thresholds, ascending; a row is above one where its score is larger.
     sums
-        (cells, thresholds): weighted number of rows above each threshold.
+        (cells, thresholds): weighted number of rows above each threshold; `RowCounts` where cells are many.
     loss, linear, slope
-        L, Z and S of the module's docstring, by cell; None where nobody wants the regression's loss.
+        L, Z and S of the module's docstring, by cell; None where the loss of the regression is not needed.
     """
 
     weights: Array
     edges: Array
-    sums: Array
+    sums: Array | RowCounts
     loss: Array | None = None
     linear: Array | None = None
     slope: Array | None = None
@@ -90,19 +93,16 @@ class CellRows:
         The cells that sums are taken by, with the weights of the rows.
     centre
         Whether features are centred (never where they are sparse).
-    shared
-        The processes that share the rows.
     """
 
-    def __init__(self, X: Any, cells: Cells, *, centre: bool = True, shared: Peers | None = None) -> None:
-        self.shared = peers() if shared is None else shared
-        self.cells, self.sparse = cells, bool(sp.issparse(X))
+    def __init__(self, X: Any, cells: Cells, *, centre: bool = True) -> None:
+        self.shared, self.cells, self.sparse = cells.shared, cells, bool(sp.issparse(X))
         kind = np.uint8 if len(cells) <= 256 else np.uint16 if len(cells) <= 65536 else np.int64
-        self.order = np.argsort(cells.of.astype(kind), kind="stable")
-        self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.of, minlength=len(cells)))])
+        self.order = np.argsort(cells.index.astype(kind), kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.index, minlength=len(cells)))])
         self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
         self.total = float(cells.totals.sum())
-        counting = len(cells.of) if cells.unweighted else int(np.count_nonzero(cells.weights))
+        counting = len(cells.index) if cells.unweighted else int(np.count_nonzero(cells.weights))
         self.bins = int(np.clip(8 * self.shared.total(counting), 256, BINS))
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
         self.X: Any = self._sparse(X) if self.sparse else self._dense(X)
@@ -132,7 +132,7 @@ class CellRows:
         found.weights = None if self.weights is None else self.weights[picked]
         weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
         totals = np.bincount(cell, weights=weights, minlength=len(self.cells)).astype(float)
-        found.cells = replace(self.cells, of=cell.astype(np.int32), weights=weights, totals=totals)
+        found.cells = replace(self.cells, index=cell.astype(np.int32), weights=weights, totals=totals)
         return found
 
     # -- layout ----------------------------------------------------------------------------------
@@ -333,10 +333,10 @@ class CellRows:
         """Blocks that a thread takes together."""
         return _tasks(len(self._blocks), max(_TASK // _BLOCK, 1))
 
-    def _counted(self, z: Single) -> tuple[Array, Array]:
+    def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
         """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
 
-        The first threshold has everybody above it. Rows are counted in fine bins; a threshold lies in the middle of the
+        All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
         empty bins below the one that it begins with, so that equal scores stay on one side of it. Rows without weight
         make no bins.
         """
@@ -359,7 +359,10 @@ class CellRows:
         edges = low + step * np.concatenate([[-1.0], (before + 1 + chosen) / 2])
         number = np.zeros(self.bins, np.int32)
         number[chosen] = 1
-        (counts,) = self.shared.add(self._by_cell(number.cumsum(dtype=np.int32)[place], len(chosen) + 1))
+        place = number.cumsum(dtype=np.int32)[place]
+        if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
+            return edges, RowCounts(place, self.starts, self.weights, len(edges))
+        (counts,) = self.shared.add(self._by_cell(place, len(edges)))
         return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
 
     def _by_cell(self, place: NDArray[np.int32], count: int) -> Array:

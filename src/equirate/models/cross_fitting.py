@@ -1,4 +1,4 @@
-"""Classifiers trained without one fold after the other, so that every row is judged by one that has not seen it.
+"""Cross-fitting: every row is predicted by a classifier that was trained without the row's fold.
 
 In: a classifier of scikit-learn (or of `equirate.boosting`) and one table of features. Out: `Trainer`, which trains
 for any target and weights on that table; a library that bins features does so once. The plug-in asks it for the
@@ -7,7 +7,6 @@ probabilities of labels and groups, the oracle for the sign of costs, round afte
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from ..data.cells import Cells
 from ..data.sample import taken
 from ..data.splits import clusters_as_examples
 from .forests import Boosted, as_boosted, chances
+from .registry import trainers_of
 from .weighted_fit import fit_weighted
 
 Array = NDArray[np.float64]
@@ -41,9 +41,9 @@ def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:
     """Parts of some rows, of about the same size with about the same share of every cell; clusters stay together."""
     here = cells.take(rows)
     if here.clusters is None:
-        return [rows[part] for part in _folds(here.of, count, seed)]
+        return [rows[part] for part in _folds(here.index, count, seed)]
     _, place = np.unique(here.clusters, return_inverse=True)
-    parts = _folds(clusters_as_examples(here).of, count, seed)
+    parts = _folds(clusters_as_examples(here).index, count, seed)
     return [rows[np.isin(place.reshape(-1), part)] for part in parts]
 
 
@@ -56,14 +56,14 @@ def _folds(of: NDArray[Any], count: int, seed: int) -> list[Index]:
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """What classifiers without a fold say of its rows, (rows, classes), and the classifiers."""
+    """Out-of-fold probabilities (rows, classes), and the classifiers, one for each fold."""
 
     chances: Array
     models: tuple[Any, ...]
 
-    def joined(self) -> Any:
+    def averaged(self) -> Any:
         """One classifier whose scores are the mean of theirs."""
-        return joined(self.models)
+        return average_classifiers(self.models)
 
 
 class Trainer:
@@ -75,13 +75,9 @@ class Trainer:
 
         ``folds`` are parts of the rows that are trained on; ``rest`` are rows that nothing is ever trained on.
         """
-        module = type(estimator).__module__.split(".")[0]
-        if module in NATIVE:
-            made = importlib.import_module(NATIVE[module]).trainer_of(estimator, X, folds, rest)
-            if made is not None:
-                trainer: Trainer = made
-                return trainer
-        return Trainer(estimator, X, folds, rest)
+        trainers = trainers_of(estimator)
+        found: Trainer | None = None if trainers is None else trainers.trainer_of(estimator, X, folds, rest)
+        return Trainer(estimator, X, folds, rest) if found is None else found
 
     def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> None:
         self.estimator, self.X, self.folds = estimator, X, list(folds)
@@ -99,7 +95,7 @@ class Trainer:
     def cross_fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> CrossFitted:
         """Train without each fold; ``target`` has whole numbers below ``classes``, one for each row of the table.
 
-        What is said of the rows of ``rest`` is the mean of what the classifiers say.
+        Probabilities of the rows of ``rest`` are means over the classifiers.
         """
         found = np.zeros((len(target), classes))
         models = []
@@ -112,7 +108,7 @@ class Trainer:
         return CrossFitted(found, tuple(models))
 
     def fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Any, Array]:
-        """Train on the rows of all folds; return the classifier, and what it says of the rows of ``rest``."""
+        """Train on the rows of all folds; return the classifier, and its probabilities for the rows of ``rest``."""
         model, said = self._train(target, weights, classes, None, self.rows, [self.rest])
         return model, said[0]
 
@@ -125,7 +121,7 @@ class Trainer:
         train: Index,
         tests: Sequence[Index],
     ) -> tuple[Any, list[Array]]:
-        """Train on some rows, and say the probabilities of the classes of others. ``fold`` names the part."""
+        """Train on some rows; return the classifier and its probabilities for others. ``fold`` is the fold left out."""
         from sklearn.base import clone  # takes a second: only where it is used
 
         present = np.unique(target[train])
@@ -138,14 +134,6 @@ class Trainer:
         return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]
 
 
-NATIVE = {
-    "lightgbm": "equirate.boosting.training",
-    "xgboost": "equirate.boosting.training",
-    "equirate": "equirate.boosting.training",
-}
-"""Packages whose classifiers have a trainer of their own, and the module that makes it; it may say None."""
-
-
 @dataclass(frozen=True)
 class Certain:
     """The classifier of a part in which there is one class only."""
@@ -154,7 +142,7 @@ class Certain:
     count: int
 
     def predict_proba(self, X: Any) -> Array:
-        """One, for the class that there is."""
+        """Probability 1 of the only class."""
         return np.ones((X.shape[0], 1))
 
 
@@ -172,7 +160,7 @@ class Averaged:
 
     @property
     def n_features_in_(self) -> int | None:
-        """Features of the classifiers, where they tell."""
+        """Number of features of the classifiers, where it is known."""
         return next((each.n_features_in_ for each in self.models if hasattr(each, "n_features_in_")), None)
 
     def predict_proba(self, X: Any) -> Array:
@@ -181,7 +169,7 @@ class Averaged:
         return np.asarray(np.mean([spread(each, X, self.count, rows) for each in self.models], axis=0))
 
 
-def joined(models: Sequence[Any]) -> Any:
+def average_classifiers(models: Sequence[Any]) -> Any:
     """One classifier whose scores (trees) or probabilities (others) are the mean of those of several."""
     if len(models) == 1:
         return models[0]
@@ -193,7 +181,7 @@ def joined(models: Sequence[Any]) -> Any:
 
 
 def trees_of(model: Any) -> Boosted | None:
-    """A classifier as a forest; None for one that is none, or whose trees arrays do not tell."""
+    """A classifier as a forest; None for one that is not made of trees that arrays can hold."""
     try:
         return as_boosted(model)
     except FileError:
@@ -201,7 +189,7 @@ def trees_of(model: Any) -> Boosted | None:
 
 
 def classes_of(model: Any) -> NDArray[Any]:
-    """The classes of a classifier; one that does not say so is taken to know 0 and 1."""
+    """The classes of a classifier; 0 and 1 for one without ``classes_``."""
     return np.asarray(getattr(model, "classes_", (0, 1)))
 
 

@@ -2,12 +2,12 @@
 
 Members differ from each other only where they disagree, so it is enough that each bin has a member whose decisions,
 summed up over all bins, have the mixture's rates (Cotter, Narasimhan and Gupta 2019, "On making stochastic classifiers
-deterministic"). Which bin has which member is found by `estimators.derandomising`.
+deterministic"). Which bin has which member is found by `selection.derandomization`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
-from .contract import Array, Members, Written
 from .contributions import Contributions
+from .members import Array, Members, Written
+from .registry import read_members
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,11 @@ class Derandomised(Members):
         return self.base.needs_attributes
 
     @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the members
+        """Classes of the members."""
+        return self.base.n_classes
+
+    @property
     def width(self) -> int | None:
         """Features of the members."""
         return self.base.width
@@ -63,7 +69,7 @@ class Derandomised(Members):
         """One."""
         return 1
 
-    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Ask the member of each row's bin."""
         decided = self.base.decide(X, attributes=attributes)
         return decided[np.arange(len(decided)), self.deciding(X, attributes=attributes)][:, None]
@@ -86,7 +92,7 @@ class Derandomised(Members):
         return self.base.has_scores
 
     def scores(self, X: Any, *, attributes: Any = None) -> Array:
-        """The members' mean score, moved just across 0 where the member that decides says otherwise."""
+        """The members' mean score, moved just across 0 where it disagrees with the member that decides."""
         mean = self.base.mean_score(X, weights=self.weights, attributes=attributes)
         return moved_across(mean, self.decide(X, attributes=attributes)[:, 0])[:, None]
 
@@ -100,9 +106,9 @@ class Derandomised(Members):
             raise AlgorithmError(f"there is one classifier here; asked for {list(indices)}")
         return self
 
-    def completed(self, module: Any) -> Members:
-        """Complete the members."""
-        return replace(self, base=self.base.completed(module))
+    def map(self, function: Callable[[Members], Members]) -> Members:
+        """Apply a function to the members that decide."""
+        return replace(self, base=self.base.map(function))
 
     def plain(self, width: int) -> Written:
         """Write the members, and what cuts them up."""
@@ -117,7 +123,7 @@ class Derandomised(Members):
             raise FileError("a derandomised classifier is one of members of another kind")
         rest = {name: value for name, value in settings.items() if name != "base"}
         inner = {name.removeprefix(cls.nested): array for name, array in arrays.items() if name.startswith(cls.nested)}
-        base = Members.read(Written(settings["base"], rest, inner))
+        base = read_members(Written(settings["base"], rest, inner))
         weights, edges, choice = arrays["weights"], arrays["edges"], arrays["choice"]
         fit = len(weights) == len(base) and len(choice) == len(edges) + 1 and (np.diff(edges) > 0).all()
         if not fit or choice.min() < 0 or choice.max() >= len(base):
@@ -126,7 +132,7 @@ class Derandomised(Members):
 
 
 NEAR = 1e-9
-"""How far from 0 scores are moved: below what any model's scores tell apart, and above rounding of scores near 1."""
+"""How far from 0 scores are moved: less than scores of models differ by, and more than rounding of scores near 1."""
 
 
 def moved_across(scores: Array, decided: NDArray[np.bool_]) -> Array:

@@ -23,11 +23,12 @@ from .._core import kernels, threads
 from .._core.errors import DataError
 from .._core.hashing import mixed, row_hashes
 from .._core.kernels import LANES
-from .._core.peers import peers
+from .._core.peers import Peers
 from ..data.cells import Cells
 from ..players.surrogates import HINGE
-from .contract import Asked, Batch, Seen
 from .deciding import above
+from .messages import Asked, Seen
+from .rows import Batch
 
 Array = NDArray[np.float64]
 Weights = NDArray[Any]
@@ -89,7 +90,7 @@ class Design:
             return self._counted(W)
         total = np.zeros((len(self.cells), W.shape[1]))
         for batch in self._blocks(W.shape[1]):
-            total += batch.cells.sums(above(batch.X, W, linear_scores(batch.X, W)))
+            total += batch.cells.partial_sums(above(batch.X, W, linear_scores(batch.X, W)))
         return total
 
     # -- numpy -----------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ class Design:
         passes = kernels.compiled()
         run = passes.sweep_sparse if self.sparse else passes.sweep_dense
         costs = list(zip(_tiles(up, W.dtype), _tiles(down, W.dtype), strict=True))
-        cells = self.cells.of, weights, self.trained.of, training
+        cells = self.cells.index, weights, self.trained.index, training
 
         def work(k: int, start: int, stop: int) -> None:
             for t, tile in enumerate(tiles):  # the block's rows stay in cache
@@ -150,7 +151,7 @@ class Design:
 
         def work(k: int, start: int, stop: int) -> None:
             for t, tile in enumerate(tiles):
-                run(*self.features, tile, self.cells.of, self._weights[0], sums[k, t], start, stop)
+                run(*self.features, tile, self.cells.index, self._weights[0], sums[k, t], start, stop)
 
         threads.each(work, [(k, *block) for k, block in enumerate(blocks)])
         return _joined(sums, W.shape[1]).astype(float)
@@ -287,22 +288,22 @@ def _merge(X: Any, cells: Cells, trained: Cells) -> tuple[Any, Cells, Cells] | N
     if n < 2 or (dense and X.size > MERGE_LIMIT):
         return None
     sample = np.random.default_rng(0).permutation(n)[:2000]
-    if len(np.unique(_keys(X[sample], cells.of[sample], trained.of[sample]))) == len(sample):
+    if len(np.unique(_keys(X[sample], cells.index[sample], trained.index[sample]))) == len(sample):
         return None
-    _, first, of = np.unique(_keys(X, cells.of, trained.of), return_index=True, return_inverse=True)
+    _, first, of = np.unique(_keys(X, cells.index, trained.index), return_index=True, return_inverse=True)
     if len(first) > MERGED * n:
         return None
     like = first[of]
-    equal = (cells.of == cells.of[like]).all() and (trained.of == trained.of[like]).all()
+    equal = (cells.index == cells.index[like]).all() and (trained.index == trained.index[like]).all()
     if not equal or not ((X[like] == X).all() if dense else (X[like] != X).nnz == 0):
         return None
 
-    def joined(part: Cells) -> Cells:
+    def merged_cells(part: Cells) -> Cells:
         weights = np.bincount(of, weights=part.weights, minlength=len(first)).astype(float)
-        return Cells(part.of[first], weights, part.totals, part.labels, part.members, part.baselines)
+        return replace(part, index=part.index[first], weights=weights, clusters=None)
 
-    merged = joined(cells)
-    return X[first], merged, merged if trained is cells else joined(trained)
+    merged = merged_cells(cells)
+    return X[first], merged, merged if trained is cells else merged_cells(trained)
 
 
 def _keys(X: Any, *cells: NDArray[np.int32]) -> NDArray[np.uint64]:
@@ -326,12 +327,12 @@ class Standard:
     """Standard deviations; infinite for a constant."""
 
     @classmethod
-    def of(cls, X: Any, weights: Array) -> Standard:
+    def of(cls, X: Any, weights: Array, shared: Peers) -> Standard:
         """Measure, with one weight per row: an example of weight k counts like k copies.
 
-        Where processes share the rows, mean and spread are those of all rows.
+        Mean and spread are those of the rows of all processes that share them.
         """
-        total, number = peers().total(np.array([weights.sum(), len(weights)], dtype=float))
+        total, number = shared.total(np.array([weights.sum(), len(weights)], dtype=float))
         share = (
             (lambda rows: weights[rows] / total)
             if total > 0
@@ -341,7 +342,7 @@ class Standard:
         mean, square = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         for rows in _chunks(X):
             mean += share(rows) @ X[rows].astype(float)
-        mean = peers().total(mean)
+        mean = shared.total(mean)
         if sparse:
             present, stored = np.zeros(X.shape[1]), np.zeros(X.shape[1])
             for rows in _chunks(X):
@@ -352,16 +353,16 @@ class Standard:
                 present += share(rows) @ (part != 0).astype(float)
                 part.data = (part.data - mean[part.indices]) ** 2
                 square += share(rows) @ part
-            square, present, stored = peers().add(square, present, stored)
+            square, present, stored = shared.add(square, present, stored)
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
             left = np.zeros_like(mean)  # what rounding left over
             for rows in _chunks(X):
                 left += share(rows) @ (X[rows].astype(float) - mean)
-            mean = mean + peers().total(left)
+            mean = mean + shared.total(left)
             for rows in _chunks(X):
                 square += share(rows) @ (X[rows].astype(float) - mean) ** 2
-            square = peers().total(square)
+            square = shared.total(square)
         spread = np.sqrt(square)
         for k in np.flatnonzero(spread <= _LEAST):
             column = X[:, [k]].toarray() if sparse else X[:, [k]]

@@ -9,9 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, DataError
+from .._core.errors import AlgorithmError, DataError, FileError
+from ..data.labels import BINARY, Classes, codes_of
 from ..players.steps import StepRule
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .capabilities import Capabilities
+from .contract import Array, Choice, Learner, Model
+from .members import Members, Written
+from .messages import Asked, Seen
+from .rows import Rows
 from .sklearn_classifiers import lines
 
 
@@ -23,7 +28,8 @@ class Finite(Model):
     ----------
     classifiers
         Fitted classifiers (``decision_function``, ``predict_proba`` or ``predict``), functions from X to scores,
-        or arrays of 0/1 decisions on the training examples (which cannot decide on new ones).
+        or arrays of 0/1 decisions on the training examples (which cannot decide on new ones). With more than two
+        classes: fitted classifiers, functions from X to classes, or arrays of classes.
     """
 
     classifiers: tuple[Any, ...]
@@ -33,24 +39,46 @@ class Finite(Model):
             raise AlgorithmError("the list of classifiers is empty: give at least one")
 
     @property
-    def exact(self) -> bool:
-        """Every classifier is compared."""
-        return True
+    def capabilities(self) -> Capabilities:
+        """Exact: every classifier is compared."""
+        return Capabilities(exact=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Decide once with every classifier."""
+        """Decide once with every classifier.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            Not used.
+        seeds
+            Not used.
+
+        Returns
+        -------
+        Learner
+            The list with its decisions on these rows.
+        """
         return FiniteLearner(self.classifiers, rows, count)
+
+
+def make_finite(classifiers: Sequence[Any]) -> Finite:
+    """The model of a list of classifiers."""
+    return Finite(tuple(classifiers))
 
 
 class FiniteLearner(Learner):
     """Index of the classifier that each configuration plays; sums of all of them are known beforehand."""
 
     def __init__(self, classifiers: tuple[Any, ...], rows: Rows, count: int) -> None:
-        decided = decisions(classifiers, rows.X, len(rows))
+        self.classes = rows.cells.classes
+        decided = decisions(classifiers, rows.X, len(rows), self.classes)
         self.classifiers = classifiers
         self.measured = rows.cells.sums(decided)
         self.trained = self.measured if rows.trained is rows.cells else rows.trained.sums(decided)
-        self.measured, self.trained = rows.reduce(self.measured, self.trained)
         self.index = np.zeros(count, dtype=np.intp)
 
     def answer(self, asked: Asked) -> Seen:
@@ -85,7 +113,7 @@ class FiniteLearner(Learner):
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Look the classifiers up."""
         indices = [int(snapshots[t][c]) for t, c in chosen]
-        return FiniteMembers(tuple(self.classifiers[k] for k in indices))
+        return FiniteMembers(tuple(self.classifiers[k] for k in indices), self.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,44 +121,78 @@ class FiniteMembers(Members):
     """Given classifiers."""
 
     classifiers: tuple[Any, ...]
+    classes: Classes = BINARY
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the classes
+        """Number of classes."""
+        return len(self.classes)
 
     def __len__(self) -> int:
         """Count them."""
         return len(self.classifiers)
 
-    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Decide with each."""
         if any(isinstance(c, np.ndarray) for c in self.classifiers):
             raise DataError(
                 "this classifier was given as decisions on the training examples; it cannot decide on new ones"
             )
-        return decisions(self.classifiers, X, None)
+        return decisions(self.classifiers, X, None, self.classes)
 
     def scores(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Decision functions, or probabilities around one half; refuses classifiers that have neither."""
+        if self.n_classes > 2:
+            raise AlgorithmError("classifiers of more than two classes have no single score")
         return np.stack([_score(classifier, X) for classifier in self.classifiers], axis=1)
 
     @property
     def has_scores(self) -> bool:
         """Whether all have a decision function or probabilities."""
-        return all(hasattr(each, "decision_function") or hasattr(each, "predict_proba") for each in self.classifiers)
+        scored = (hasattr(each, "decision_function") or hasattr(each, "predict_proba") for each in self.classifiers)
+        return self.n_classes == 2 and all(scored)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some."""
-        return FiniteMembers(tuple(self.classifiers[k] for k in indices))
+        return FiniteMembers(tuple(self.classifiers[k] for k in indices), self.classes)
+
+    def concatenate(self, parts: Sequence[FiniteMembers]) -> Members:
+        """All classifiers, in order."""
+        return FiniteMembers(tuple(each for part in parts for each in part.classifiers), self.classes)
 
     def plain(self, width: int) -> Written:
         """Write them as linear members where they are linear; others are refused by name."""
+        if self.n_classes > 2:
+            raise FileError("a list of classifiers of more than two classes cannot be saved without pickle")
         return Written("linear", {"intercept": True}, {"coefficients": lines(self.classifiers, width)})
 
 
-def decisions(classifiers: Sequence[Any], X: Any, length: int | None) -> NDArray[np.bool_]:
-    """0/1 decisions of every classifier, (examples, classifiers)."""
-    columns = [_decide(classifier, X) for classifier in classifiers]
+def decisions(classifiers: Sequence[Any], X: Any, length: int | None, classes: Classes = BINARY) -> NDArray[Any]:
+    """Decisions of every classifier, (examples, classifiers): booleans, or codes of more than two classes."""
+    many = len(classes) > 2
+    columns = [_answers(classifier, X, classes) if many else _decide(classifier, X) for classifier in classifiers]
     for k, column in enumerate(columns):
         if column.ndim != 1 or (length is not None and len(column) != length):
             raise DataError(f"classifier {k} of the list gave shape {column.shape}; expected one decision per example")
     return np.stack(columns, axis=1)
+
+
+def _answers(classifier: Any, X: Any, classes: Classes) -> NDArray[Any]:
+    """Codes of what a classifier predicts among more than two classes."""
+    if hasattr(classifier, "predict"):
+        answered = np.asarray(classifier.predict(X))
+    elif isinstance(classifier, np.ndarray):
+        answered = classifier
+    elif callable(classifier):
+        answered = np.asarray(classifier(X))
+    else:
+        raise AlgorithmError(
+            f"a classifier of the list must be fitted, a function of X or an array of classes; got {classifier!r}"
+        )
+    if answered.ndim != 1:
+        return answered  # refused for its shape
+    codes = codes_of(answered, classes, "a classifier of the list")
+    return codes.astype(np.uint8 if len(classes) <= 255 else np.uint16)
 
 
 def _score(classifier: Any, X: Any) -> NDArray[Any]:

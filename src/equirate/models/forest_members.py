@@ -1,4 +1,4 @@
-"""Classifiers made of trees that decide together: every tree is gone down once, whatever the number of members.
+"""Ensembles of trees as members: every tree is evaluated once, whatever the number of members.
 
 In: forests, and for each member a prefix of one of them and a threshold. Out: `ForestMembers`, whose scores are running
 sums over the pieces of the forests: members that are prefixes of the same ensemble share its trees. They are saved as
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import FileError
 from .._core.rules import FLAG, ArrayOf, Fields, Rule, Whole
-from .contract import Array, Members, Written
 from .contributions import Contributions, tree_contributions
 from .forests import Forest, as_boosted
+from .members import Array, Members, Written
 
 Piece = tuple[int, int]
 """An ensemble, and how many of its trees count."""
@@ -52,7 +52,7 @@ class ForestMembers(Members):
     def of_classifiers(
         cls, classifiers: Sequence[Any], place: NDArray[np.intp], cuts: Array, width: int
     ) -> ForestMembers:
-        """Thresholds on the scores of whole ensembles, or of classifiers that say the same to everybody."""
+        """Thresholds on the scores of whole ensembles, or of constant classifiers."""
         found = [as_boosted(each) for each in classifiers]
         single = next((each.forest.single for each in found if each is not None), False)
         forests = []
@@ -61,7 +61,7 @@ class ForestMembers(Members):
                 forests.append(Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single))
             else:
                 forests.append(each.forest)
-        whole = Forest.joined(forests)
+        whole = Forest.concatenate(forests)
         return cls(whole, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 
     @classmethod
@@ -82,7 +82,7 @@ class ForestMembers(Members):
             before.append(0 if begin is None else known[begin])
             known[piece], last[ensemble] = len(before) - 1, piece
         place = np.array([known[piece] if piece[1] else 0 for piece in chosen], dtype=np.int64)
-        return cls(Forest.joined(parts), np.array(before), place, cuts)
+        return cls(Forest.concatenate(parts), np.array(before), place, cuts)
 
     def __len__(self) -> int:
         """Count the members."""
@@ -113,6 +113,10 @@ class ForestMembers(Members):
                 base[k] += base[begin]
                 features[:, k] += features[:, begin]
         return Contributions.of(base[self.place] - self.cuts, features[:, self.place])
+
+    def forests(self) -> ForestMembers:
+        """The members themselves."""
+        return self
 
     def split_counts(self) -> Array:
         """How often the trees split by each feature."""

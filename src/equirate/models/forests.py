@@ -84,7 +84,7 @@ class Forest:
 
     @classmethod
     def constant(cls, offset: ArrayLike, width: int, single: bool = False) -> Self:
-        """A forest without trees: the same scores for everybody."""
+        """A forest without trees: constant scores."""
         empty = np.zeros(0)
         return cls(
             feature=_NONE,
@@ -132,14 +132,14 @@ class Forest:
         )
 
     @classmethod
-    def joined(cls, forests: Sequence[Forest], columns: Sequence[Whole] | None = None) -> Forest:
+    def concatenate(cls, forests: Sequence[Forest], columns: Sequence[Whole] | None = None) -> Forest:
         """One forest of all trees; ``columns`` says for each forest where its scores go, by default side by side.
 
         Forests whose scores go to the same place are added up there, their offsets too.
         """
         first = forests[0]
         if any((each.width, each.single) != (first.width, first.single) for each in forests):
-            raise DataError("forests over other features, or in another precision, cannot be joined")
+            raise DataError("forests over other features, or in another precision, cannot be concatenated")
         if columns is None:
             ends = np.cumsum([0, *(len(each.offset) for each in forests)])
             columns = [np.arange(a, b, dtype=np.int32) for a, b in itertools.pairwise(ends)]
@@ -176,7 +176,7 @@ class Forest:
         """The forest whose scores are the mean of those of others."""
         share = 1 / len(forests)
         lighter = [replace(each, value=each.value * share, offset=each.offset * share) for each in forests]
-        return cls.joined(lighter, [np.arange(len(each.offset), dtype=np.int32) for each in forests])
+        return cls.concatenate(lighter, [np.arange(len(each.offset), dtype=np.int32) for each in forests])
 
     def of_trees(self, first: int, last: int) -> Forest:
         """The trees from one place to another, without the offset; their nodes stay where they are."""
@@ -397,7 +397,7 @@ def counted_splits(classifiers: Sequence[Any]) -> Array | None:
     for classifier in classifiers:
         try:
             boosted = as_boosted(classifier)
-        except FileError:  # trees over categories that arrays do not tell
+        except FileError:  # categorical splits that arrays cannot hold
             return None
         if boosted is None:
             return None

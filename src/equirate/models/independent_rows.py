@@ -13,12 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._core.peers import peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..mixtures import Source
-from .contract import Family
 from .linear import FittedLinear
+from .messages import Family
 
 Array = NDArray[np.float64]
 
@@ -50,7 +49,7 @@ class IndependentRows(FittedLinear):
     @classmethod
     def of(cls, sample: Sample, cells: Cells) -> IndependentRows | None:
         """A learner for these rows; None where they are too many, or not independent."""
-        shared = peers()
+        shared = cells.shared
         distinct = _distinct(sample.X)
         if shared.some(distinct is None):
             return None
@@ -64,7 +63,7 @@ class IndependentRows(FittedLinear):
             return None
         nearest = np.asarray(_dense(sample.X) @ weights[:-1] + weights[-1]).argmax(axis=1)
         counts = np.zeros((len(cells), len(rows)))
-        np.add.at(counts, (cells.of, nearest), cells.weights)
+        np.add.at(counts, (cells.index, nearest), cells.weights)
         (counts,) = shared.add(counts)
         return cls(weights, counts, sample.names)
 

@@ -6,37 +6,42 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core import kernels
-from .._core.errors import AlgorithmError, DataError, FileError
-from .._core.rules import FLAG, ArrayOf, Fields
+from .._core.errors import AlgorithmError
 from .._core.seeds import stream
 from .._core.threads import undisturbed
-from ..data.features import feature_names, features
+from ..data.features import features
 from ..players.state import State
 from ..players.steps import StepRule, StepState
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
-from .contributions import Contributions, linear_contributions
-from .design import Design, Standard, decisions, linear_scores, stored_bytes, stored_values
+from .capabilities import Capabilities
+from .contract import Array, Choice, Learner, Model
+from .design import Design, Standard, stored_bytes, stored_values
+from .linear_members import LinearMembers, checked_features
+from .members import Members
+from .messages import Asked, Seen
+from .rows import Rows
 
+ROWS_PER_FEATURE = 5
+"""Training rows per feature from which on a linear model's own rates are trusted in the choice of a mixture.
+
+With about as few as that a logistic regression may fit its examples without an error (Sur and Candes 2019).
+"""
 LEAST_BUDGET = 200e6
 """Bytes that the recorded weights may take, however small the data are."""
 MOST_LISTED = 2_000_000
 """Cells times thresholds of a single feature up to which all its classifiers are listed."""
-_BLOCK = 65536
 RESPONDS = (
     "a linear model cannot best-respond to rows that several processes share: take an algorithm that descends, such as "
     '"surrogate" or "slack_ratios"'
 )
-DECIDED = 1 << 20
-"""Rows of an array that are decided together, where there are more."""
 JUDGED = 1000
 """Recorded iterates that are judged on other data, about."""
 
@@ -65,12 +70,38 @@ class Linear(Model):
     penalty: float = 0.0
     spread: float = 0.0
     standardise: bool = False
-    adds_up: ClassVar[bool] = True
 
     @property
-    def can_descend(self) -> bool:
-        """One matrix product."""
-        return True
+    def capabilities(self) -> Capabilities:
+        """Descends by one matrix product; column generation fits all parts of the rows at once."""
+        return Capabilities(
+            descends=True,
+            shares_rows=True,
+            all_parts=True,
+            standardises=True,
+            warm_starts=True,
+            rows_per_feature=ROWS_PER_FEATURE,
+        )
+
+    def as_linear(self) -> Linear:
+        """The model itself.
+
+        Returns
+        -------
+        Linear
+            The model itself.
+        """
+        return self
+
+    def standardised(self) -> Linear:
+        """The same model, on standardised features.
+
+        Returns
+        -------
+        Linear
+            A model with ``standardise=True``.
+        """
+        return replace(self, standardise=True)
 
     def __post_init__(self) -> None:
         if self.radius is not None and not self.radius > 0:
@@ -79,7 +110,24 @@ class Linear(Model):
             raise AlgorithmError("the penalty and the spread of Linear must not be negative")
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Make the parameters."""
+        """Make the parameters.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            The rule that turns gradients into steps.
+        seeds
+            One seed per configuration, for the first parameters.
+
+        Returns
+        -------
+        Learner
+            The weights of all configurations.
+        """
         return LinearLearner(self, rows, step, seeds)
 
 
@@ -100,9 +148,10 @@ class LinearLearner(Learner):
 
     def __init__(self, setting: Linear, rows: Rows, step: StepRule[Any], seeds: Sequence[int]) -> None:
         self.setting, self.rows, self.rule, self.names = setting, rows, step, rows.sample.names
+        self.can_start = self.shifts  # snapshots without intercepts do not fit a model with them
         self.X = X = features(rows.X, len(rows))
         rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
-        self.standard = Standard.of(X, rows.trained.weights) if setting.standardise else None
+        self.standard = Standard.of(X, rows.trained.weights, rows.shared) if setting.standardise else None
         self.width = d = X.shape[1]
         width = d + setting.intercept
         columns = [stream("parameters", seed).standard_normal(width) for seed in seeds]
@@ -167,7 +216,7 @@ class LinearLearner(Learner):
     def _respond(self, coefficients: Array) -> None:
         """Weighted logistic regression on the costs, with the cheapest threshold on its scores: an approximate oracle.
 
-        With an intercept it never costs more than saying the same to everybody.
+        With an intercept it never costs more than a constant classifier.
         """
         costs = self.rows.trained.spread(coefficients)
         for c in range(self.W.shape[1]):
@@ -233,7 +282,7 @@ class LinearLearner(Learner):
             return None
         cells, bins = self.rows.cells, np.searchsorted(self._edges, self._only, side="left") - 1
         counts = np.zeros((len(cells), len(self._edges)))
-        np.add.at(counts, (cells.of, bins), cells.weights)
+        np.add.at(counts, (cells.index, bins), cells.weights)
         (counts,) = self.rows.reduce(counts)
         above = counts[:, ::-1].cumsum(axis=1)[:, ::-1]
         return np.concatenate([above, cells.totals[:, None] - above], axis=1)
@@ -313,9 +362,9 @@ class LinearLearner(Learner):
             design = Design(X, rows.cells, rows.cells)
 
         def measure(members: Members) -> Array:
-            if not isinstance(members, LinearMembers):
-                raise TypeError(f"a linear learner measures linear members; got {type(members).__name__}")
-            return rows.reduce(design.sums(members.with_intercept.astype(design.X.dtype)))[0]
+            weights = members.linear_weights()
+            assert weights is not None  # a linear learner has made them
+            return rows.reduce(design.sums(weights.astype(design.X.dtype)))[0]
 
         return measure
 
@@ -337,82 +386,6 @@ class FittedLinear(Learner):
         return LinearMembers(W, self.intercept, self.names)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearMembers(Members):
-    """Linear classifiers, one column each; the intercepts are the last row.
-
-    ``equirate.Classifier`` makes a classifier of them, also where the weights come from elsewhere.
-
-    Examples
-    --------
-    >>> import equirate as eq
-    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [-0.5, -0.5]])  # two classifiers on two features
-    >>> mixture = eq.Classifier(LinearMembers(W), np.array([0.25, 0.75]))
-    >>> mixture.positive_probability(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    array([0.25, 1.  ])
-    """
-
-    W: NDArray[Any]
-    intercept: bool = True
-    names: tuple[str, ...] | None = None
-    settings_rule = Fields({"intercept": FLAG})
-    array_rules = {"coefficients": ArrayOf("f", 2)}  # noqa: RUF012  # frozen like the class
-
-    def __len__(self) -> int:
-        """Count the columns."""
-        return int(self.W.shape[1])
-
-    @property
-    def with_intercept(self) -> NDArray[Any]:
-        """The weights with a row of intercepts, of zeros where there is none."""
-        return self.W if self.intercept else np.vstack([self.W, np.zeros((1, self.W.shape[1]), self.W.dtype)])
-
-    def scores(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
-        """Scores of new examples (examples, classifiers)."""
-        return linear_scores(checked_features(X, len(self.W) - self.intercept, self.names), self.with_intercept)
-
-    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
-        """The score of the mean weights, in double precision of features in the precision trained in."""
-        X = checked_features(X, len(self.W) - self.intercept, self.names)
-        V = self.with_intercept.astype(float) @ weights
-        parts = [X[a : a + _BLOCK].astype(self.W.dtype).astype(float) @ V[:-1] for a in range(0, X.shape[0], _BLOCK)]
-        return np.asarray(np.concatenate([*parts, np.zeros(0)]) + V[-1], dtype=float)
-
-    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
-        """Predict 1 where the score is above 0."""
-        wanted, V = len(self.W) - self.intercept, self.with_intercept
-        if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
-            return np.concatenate([self.decide(X[k : k + DECIDED]) for k in range(0, len(X), DECIDED)])
-        decided = decisions(checked_features(X, wanted, self.names, finite=False), V)
-        if decided is None:  # features that are not finite are refused; scores may be infinite all the same
-            return np.asarray(self.scores(X) > 0)
-        return decided
-
-    def contributions(self, X: Any, *, attributes: Any = None) -> Contributions:
-        """Each feature times its weight."""
-        return linear_contributions(checked_features(X, self.width, self.names), self.with_intercept)
-
-    def take(self, indices: Sequence[int]) -> Members:
-        """Keep some columns."""
-        return LinearMembers(self.W[:, list(indices)], self.intercept, self.names)
-
-    @property
-    def width(self) -> int:
-        """Rows without the intercept's."""
-        return len(self.W) - self.intercept
-
-    def plain(self, width: int) -> Written:
-        """Write the coefficients."""
-        return Written("linear", {"intercept": self.intercept}, {"coefficients": self.W})
-
-    @classmethod
-    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the coefficients."""
-        if len(arrays["coefficients"]) <= settings["intercept"]:
-            raise FileError("the coefficients of a linear model are for no features")
-        return cls(arrays["coefficients"], settings["intercept"])
-
-
 def best_threshold(scores: NDArray[Any], cost: Array) -> float:
     """Find the threshold above which predicting 1 costs least in sum, in the middle of a gap between scores.
 
@@ -426,16 +399,3 @@ def best_threshold(scores: NDArray[Any], cost: Array) -> float:
     best = int(np.argmin(np.append(above, 0.0)))
     edges = np.concatenate([[values[0] - 1], values, [values[-1] + 1]]).astype(float)
     return float(edges[best : best + 2].mean())
-
-
-def checked_features(X: Any, wanted: int, names: tuple[str, ...] | None, finite: bool = True) -> Any:
-    """Features of new examples, refused where they are not those of the training data; values are looked at last."""
-    given = feature_names(X)
-    if names is not None and given is not None and given != names:
-        raise DataError(
-            f"X has the columns {', '.join(given)}; the classifier was trained on {', '.join(names)}, in that order"
-        )
-    X = features(X, finite=finite)
-    if X.shape[1] != wanted:
-        raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {wanted}")
-    return X

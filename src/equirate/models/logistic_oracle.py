@@ -82,7 +82,7 @@ class View:
         return self.train * self.rows.cells.totals
 
     def origin(self) -> Direction:
-        """The direction that scores everybody 0: nobody or everybody is predicted 1. It needs no pass."""
+        """The direction with score 0 for every row: the constant classifiers. It needs no pass."""
         totals = self.rows.cells.totals
         sums = np.stack([totals, np.zeros_like(totals)], axis=1)
         nothing = np.zeros(self.rows.width)

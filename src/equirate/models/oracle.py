@@ -3,16 +3,15 @@ r"""A cost-sensitive oracle around any classifier of scikit-learn whose ``fit`` 
 Minimising :math:`\sum_i c_i \hat y_i` is weighted classification: the target is 1 where the cost is negative, and the
 weight is the cost's size. `equirate.solve` fits one for every answer, and measures it on the rows it was fitted to.
 
-An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are judged by classifiers that were
-trained without them, and the mean of those serves. Every fit gives a score, and every threshold on it is a classifier:
-all of them are kept in a *pool*, beginning with the unconstrained classifier. Where the classifier has probabilities,
-the plug-in rule (`plug_in`) answers too, for nothing: so prices settle before the first fit is paid for. The classifier
-is fitted again only where neither has anything new to say.
+An estimator does better (`Oracle.prepared`). Its fits are cross-fitted: rows are measured by classifiers that were
+trained without them, and the mean of those predicts new rows. Every fit gives a score, and every threshold on it is a
+classifier: all of them are kept in a *pool*, which begins with the unconstrained classifier. Where the classifier has
+probabilities, the plug-in rule (`plug_in`) answers too, at no cost, so that prices settle before the first fit. The
+classifier is fitted again only where neither gives a new answer.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,20 +25,25 @@ from ..data.examples import to_numpy
 from ..data.sample import Sample
 from ..mixtures import Source
 from ..players.steps import StepRule
+from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
-from .contract import Array, Asked, Choice, Family, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
-from .cross_fitting import NATIVE, Trainer, joined, make_folds, spread, trees_of
+from .contract import Array, Choice, Learner, Model, Prepared
+from .cross_fitting import Trainer, average_classifiers, make_folds, spread, trees_of
 from .forest_members import ForestMembers
 from .forests import as_boosted, counted_splits
+from .members import Members, Written
+from .messages import Asked, Family, Seen
+from .oracle_checks import check_weights
 from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected, fits_closely, takes_missing
 from .posterior import Posterior, Signatures
+from .registry import trainers_of
+from .rows import Rows
 from .side_by_side import together
 from .sklearn_classifiers import Always, lines
-from .weighing import check_weights
 from .weighted_fit import weight_parameter
 
 FITS = 8
-"""Fits of an oracle that was not told how many."""
+"""Default number of fits of an oracle."""
 CUTS = 16
 """Thresholds on the score of each fit that are in the pool, beside its own."""
 _SAME = 1 - 1e-6
@@ -80,38 +84,82 @@ class Oracle(Model):
                 raise AlgorithmError(f"{name} of an oracle must be a whole number of at least 1; got {value!r}")
 
     @property
-    def takes_missing(self) -> bool:
-        """Whether the classifier takes features that are missing."""
-        return takes_missing(self.estimator)
+    def capabilities(self) -> Capabilities:
+        """Cross-fitted where the classifier may overfit; the rest is as the classifier has it."""
+        crossed = self.folds != 1 and fits_closely(self.estimator)
+        return Capabilities(
+            fitted_before=crossed,
+            out_of_sample=crossed,
+            missing_values=takes_missing(self.estimator),
+            max_categories=most_categories(self.estimator),
+        )
+
+    @property
+    def title(self) -> str:
+        """With the class of the classifier."""
+        return f"Oracle of a {type(self.estimator).__name__}"
 
     def with_categories(self, columns: tuple[int, ...]) -> Model | None:
-        """Tell the classifier, where it is one that can be told."""
+        """Name the categorical features to the classifier.
+
+        Parameters
+        ----------
+        columns
+            Positions of the columns that are codes of categories.
+
+        Returns
+        -------
+        Oracle or None
+            A new model; None where the classifier takes no categories.
+        """
         told = with_categories(self.estimator, columns)
         return None if told is None else replace(self, estimator=told)
 
     @property
-    def most_categories(self) -> int | None:
-        """Different values of one column that the classifier takes."""
-        return most_categories(self.estimator)
-
-    @property
-    def honest(self) -> bool:
-        """Each row is judged by classifiers that were trained without it, where they could fit it too well."""
-        return self.folds != 1 and fits_closely(self.estimator)
-
-    @property
-    def usual(self) -> Usual:
+    def defaults(self) -> Defaults:
         """Rounds in which most answers come from the pool."""
-        return Usual(100, 0.1, (0.03, 0.1))
+        return Defaults(100, 0.1, (0.03, 0.1))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Keep the features as they are: the estimator knows best."""
+        """Pass the features to the classifier as given.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            Not used.
+        seeds
+            Not used.
+
+        Returns
+        -------
+        Learner
+            The classifiers that were fitted so far.
+        """
         pool = Pool(self, _table(rows.X), rows.trained, 1 if self.folds is None else self.folds, 0)
         return OracleLearner(pool, rows, np.arange(len(rows)), count)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
-        """Let the game have numbers of rows in the place of features, and judge rows by fits without them."""
-        if not self.honest:
+        """Let the game have numbers of rows in the place of features, and judge rows by fits without them.
+
+        Parameters
+        ----------
+        sample
+            The rows to fit on.
+        cells
+            Their cells, with the weights to train with.
+        seed
+            Seed of the folds.
+
+        Returns
+        -------
+        Prepared or None
+            None where the classifier is not cross-fitted.
+        """
+        if not self.capabilities.fitted_before:
             return None
         used = int((cells.weights > 0).sum())
         folds = (2 if used >= 20_000 else 3) if self.folds is None else self.folds
@@ -128,9 +176,9 @@ class RowOracle(Model):
     pool: Pool
 
     @property
-    def honest(self) -> bool:
-        """Each row is judged by classifiers that were trained without it."""
-        return True
+    def capabilities(self) -> Capabilities:
+        """Each row is measured by classifiers that were trained without it."""
+        return Capabilities(out_of_sample=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Find the rows by their numbers."""
@@ -139,7 +187,7 @@ class RowOracle(Model):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """One fit: a classifier that serves, and what is said of each row of the table by one that has not seen it."""
+    """One fit: the classifier for new rows, and out-of-fold scores of the rows of the table."""
 
     classifier: Any
     scores: Array
@@ -151,7 +199,7 @@ class Pool:
     def __init__(self, setting: Oracle, X: Any, trained: Cells, folds: int, seed: int) -> None:
         self.setting, self.X, self.trained = setting, X, trained
         rows = np.flatnonzero(trained.weights > 0)
-        labels = trained.labels[trained.of[rows]]
+        labels = trained.labels[trained.index[rows]]
         count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
         parts = make_folds(trained, rows, count, seed)
         rest = np.flatnonzero(trained.weights <= 0)
@@ -166,7 +214,7 @@ class Pool:
 
     @property
     def full(self) -> bool:
-        """Whether no more fits are to be had."""
+        """Whether the largest number of fits is reached."""
         return self.fits >= self.setting.fits
 
     def estimate(self, sample: Sample, seed: int) -> None:
@@ -179,7 +227,7 @@ class Pool:
             self.posterior, self.handed = rule.estimate(replace(sample, X=self.X), self.trained, seed)
 
     def new(self, costs: Array) -> bool:
-        """Whether costs per cell differ from those that were fitted to."""
+        """Whether costs per cell point in another direction than those of earlier fits."""
         size = float(np.linalg.norm(costs))
         direction = costs / size if size else costs
         return all(float(direction @ known) < _SAME for known in self.asked)
@@ -205,16 +253,15 @@ class Pool:
 
     def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
         crossed = self.trainer.cross_fit(target, weights, 2)
-        return Fitted(joined(crossed.models), _logit(crossed.chances[:, 1]))
+        return Fitted(average_classifiers(crossed.models), _logit(crossed.chances[:, 1]))
 
 
 def _table(X: Any) -> Any:
     return X if hasattr(X, "shape") else to_numpy(X)
 
 
-def _served(members: Members) -> Members:
-    if not isinstance(members, ScoredMembers):
-        raise TypeError(f"only an oracle's classifiers decide by numbers of rows; got {type(members).__name__}")
+def _served(members: Any) -> Members:
+    """The classifiers of a game on numbers of rows, which score features again."""
     return ScoredMembers(members.fitted, members.place, members.cuts)
 
 
@@ -227,7 +274,7 @@ class OracleLearner(Learner):
 
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         self.pool, self.rows, self.numbers = pool, rows, numbers
-        self.now: list[Cut] = [(Fitted(Always(False), np.full(len(pool.trained.of), -1.0)), 0.0)] * count
+        self.now: list[Cut] = [(Fitted(Always(False), np.full(len(pool.trained.index), -1.0)), 0.0)] * count
 
     def answer(self, asked: Asked) -> Seen:
         """Refit, configuration by configuration."""
@@ -237,7 +284,7 @@ class OracleLearner(Learner):
 
     def fit(self, costs: Array) -> Fitted:
         """Fit to costs per cell."""
-        cost = np.zeros(len(self.pool.trained.of))
+        cost = np.zeros(len(self.pool.trained.index))
         cost[self.numbers] = self.rows.trained.spread(costs[:, None])[:, 0]
         return self.pool.fit(cost)
 
@@ -279,7 +326,7 @@ class PoolLearner(OracleLearner):
         self.answered: list[set[int]] = [set() for _ in range(count)]
 
     def answer(self, asked: Asked) -> Seen:
-        """The cheapest of the pool or, where it was played before, of the pool and one more fit."""
+        """The cheapest classifier of the pool; where that was the answer before, of the pool and one more fit."""
         if not self.candidates:
             self._begin()
         index = [self._answer(c, costs) for c, costs in enumerate(asked.costs.T)]
@@ -306,7 +353,7 @@ class PoolLearner(OracleLearner):
         return [Family(self.measured, Source.LABELS, list(self.candidates))]
 
     def respond(self, costs: Array) -> list[Family]:
-        """For each of the costs a plug-in rule, or one more fit where there is none that is new."""
+        """A plug-in rule for each of the costs, or one more fit where the rule is in the pool already."""
         for column in costs.T:
             if self._add_rule(column) or self.pool.full or not self.pool.new(column):
                 continue
@@ -319,7 +366,7 @@ class PoolLearner(OracleLearner):
         return [Family(self.measured[:, first:], Source.PRICED, self.candidates[first:])]
 
     def _add_rule(self, costs: Array) -> bool:
-        """Put the plug-in rule for these costs into the pool, unless one that decides the same is there."""
+        """Add the plug-in rule for these costs to the pool, unless a classifier with the same sums is there."""
         pool = self.pool
         if pool.posterior is None:
             return False
@@ -335,8 +382,8 @@ class PoolLearner(OracleLearner):
         return True
 
     def _begin(self) -> None:
-        """Nobody, everybody, and the unconstrained classifier: it minimises the number of errors."""
-        pool, rows = self.pool, len(self.pool.trained.of)
+        """Start with the constant classifiers and the unconstrained one, which minimises the number of errors."""
+        pool, rows = self.pool, len(self.pool.trained.index)
         pool.fitted += [Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0)) for answer in (False, True)]
         if pool.posterior is None:
             labels = pool.trained.labels[:, None]
@@ -410,7 +457,7 @@ class ScoredMembers(Members):
         return np.asarray(found[:, self.place] - self.cuts)
 
     def split_counts(self) -> Array | None:
-        """How often the trees split by each feature; None where there are others than trees."""
+        """Number of splits by each feature; None where not all classifiers are trees."""
         rules = {id(each.posterior): each.posterior for each in self._learned(PlugInRule)}
         learned = [each for each in self._learned() if not isinstance(each, (Always, PlugInRule))]
         both = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
@@ -426,9 +473,17 @@ class ScoredMembers(Members):
         fitted = tuple(self.fitted[k] for k in distinct)
         return ScoredMembers(fitted, np.searchsorted(distinct, wanted), self.cuts[list(indices)], self.remembered)
 
+    def concatenate(self, parts: Sequence[ScoredMembers]) -> Members:
+        """Thresholds on the scores of all classifiers, each of which scores once."""
+        distinct = {id(fitted): fitted for part in parts for fitted in part.fitted}
+        order = {key: k for k, key in enumerate(distinct)}
+        place = [order[id(part.fitted[k])] for part in parts for k in part.place]
+        cuts = np.concatenate([part.cuts for part in parts])
+        return ScoredMembers(tuple(distinct.values()), np.array(place, dtype=np.intp), cuts, self.remembered)
+
     @property
     def width(self) -> int | None:
-        """Features of the classifiers, where they tell."""
+        """Number of features of the classifiers, where it is known."""
         widths = [getattr(each.classifier, "n_features_in_", None) for each in self.fitted]
         return next((width for width in widths if width is not None), None)
 
@@ -442,7 +497,7 @@ class ScoredMembers(Members):
             rows = lines(tuple(learned), width)[:, self.place]
             rows[-1] -= self.cuts
             return Written("linear", {"intercept": True}, {"coefficients": rows})
-        return self.forests(width).plain(width)
+        return self._forests(width).plain(width)
 
     def _with_rules(self, is_rule: NDArray[np.bool_], width: int) -> Written:
         """Write plug-in rules as such, and the other classifiers beside them."""
@@ -455,12 +510,15 @@ class ScoredMembers(Members):
         order = np.argsort(np.argsort(~is_rule, kind="stable"), kind="stable")
         return together(parts, order)
 
-    def forests(self, width: int | None = None) -> ForestMembers:
+    def forests(self) -> ForestMembers:
         """The same as members of trees, where all classifiers are."""
         learned = [each.classifier for each in self.fitted]
         if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
             raise AlgorithmError("not all of these classifiers are trees that are known here")
-        return ForestMembers.of_classifiers(learned, self.place, self.cuts, width or self.width or 1)
+        return self._forests(self.width or 1)
+
+    def _forests(self, width: int) -> ForestMembers:
+        return ForestMembers.of_classifiers([each.classifier for each in self.fitted], self.place, self.cuts, width)
 
 
 def _logit(chance: Array) -> Array:
@@ -501,10 +559,8 @@ class PlugInRule:
 
 def cheaper(estimator: Any) -> Any:
     """A classifier of groups for the plug-in rule: fewer trees, where the classifier is one of trees that are known."""
-    module = type(estimator).__module__.split(".")[0]
-    if module in NATIVE:
-        return importlib.import_module(NATIVE[module]).cheaper(estimator)
-    return None
+    trainers = trainers_of(estimator)
+    return None if trainers is None else trainers.cheaper(estimator)
 
 
 def log_odds(classifier: Any, X: Any) -> Array:

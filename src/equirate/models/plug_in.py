@@ -4,8 +4,8 @@ With the probability :math:`P(c \mid x)` that an example belongs to cell c, the 
 sum of rates predicts 1 where the expected coefficient :math:`\sum_c P(c \mid x) k_c` is negative. A cell is a label and
 a *signature*: slices that an example is in, and what baselines say of it. So two classifiers are enough, one for the
 label and one for the signature, :math:`P(c \mid x) = P(y \mid x) \, P(s \mid x)`; attributes that are known when
-predicting are looked up instead. Both are cross-fitted: what the game sees of a row was said by classifiers that have
-not seen it, so that rates hold on new data even where a classifier fits its own rows too well.
+predicting are used instead. Both are cross-fitted: a row's probabilities are those of classifiers that were trained
+without it, so that rates hold on new data even where a classifier overfits.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ from ..data.examples import Examples
 from ..data.features import features
 from ..data.sample import Sample
 from ..players.steps import StepRule
+from .capabilities import Capabilities, Defaults
 from .categorical import most_categories, with_categories
-from .contract import Array, Asked, Choice, Learner, Members, Model, Prepared, Rows, Seen, Usual, Written
+from .contract import Array, Choice, Learner, Model, Prepared
 from .contributions import Contributions
 from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
+from .members import Members, Written
+from .messages import Asked, Seen
 from .posterior import Handed, Posterior, Signatures
+from .rows import Rows
 from .sklearn_classifiers import LINEAR
 from .weighted_fit import weight_parameter
 
@@ -50,9 +54,9 @@ class PlugIn(Model):
         False: estimate the probability of groups from x, so that predicting needs no attributes. True: look them up,
         so that predicting needs attributes.
     groups
-        Names of attributes that are looked up, where not all are.
+        Names of the attributes that are used when predicting, where not all are.
     group_estimator
-        A classifier for the groups, where it is to be another one than for the label.
+        A classifier for the groups; by default that for the label.
     folds
         Folds of the cross-fitting; by default 5, or 2 from 20,000 rows on. 1 trains and measures on the same rows.
     """
@@ -69,35 +73,81 @@ class PlugIn(Model):
             raise AlgorithmError(f"folds must be None or a whole number of at least 1; got {self.folds!r}")
 
     @property
-    def honest(self) -> bool:
-        """Each row's probabilities are estimated without it."""
-        return self.folds != 1
+    def capabilities(self) -> Capabilities:
+        """Each row's probabilities are estimated without it, unless there is one fold."""
+        limits = [most_categories(each) for each in self._classifiers]
+        return Capabilities(
+            fitted_before=True,
+            out_of_sample=self.folds != 1,
+            missing_values=all(map(takes_missing, self._classifiers)),
+            max_categories=min((limit for limit in limits if limit is not None), default=None),
+        )
 
     @property
-    def usual(self) -> Usual:
+    def title(self) -> str:
+        """With the class of the classifier."""
+        return f"PlugIn of a {type(self.estimator).__name__}"
+
+    @property
+    def _classifiers(self) -> list[Any]:
+        return [each for each in (self.estimator, self.group_estimator) if each is not None]
+
+    @property
+    def defaults(self) -> Defaults:
         """Few rounds: answers are exact, and multipliers that step are asked for ratios only."""
-        return Usual(300, 0.1, (0.01, 0.03, 0.1))
-
-    @property
-    def takes_missing(self) -> bool:
-        """Whether the classifiers take features that are missing."""
-        both = [each for each in (self.estimator, self.group_estimator) if each is not None]
-        return all(map(takes_missing, both))
+        return Defaults(300, 0.1, (0.01, 0.03, 0.1))
 
     def with_categories(self, columns: tuple[int, ...]) -> Model | None:
-        """Tell the classifiers, where they are ones that can be told."""
+        """Name the categorical features to the classifiers.
+
+        Parameters
+        ----------
+        columns
+            Positions of the columns that are codes of categories.
+
+        Returns
+        -------
+        PlugIn or None
+            A new model; None where a classifier takes no categories.
+        """
         both = {"estimator": self.estimator, "group_estimator": self.group_estimator}
         told = {name: with_categories(each, columns) for name, each in both.items() if each is not None}
         return replace(self, **told) if all(each is not None for each in told.values()) else None
 
-    @property
-    def most_categories(self) -> int | None:
-        """Different values of one column that both classifiers take."""
-        limits = [most_categories(each) for each in (self.estimator, self.group_estimator)]
-        return min((limit for limit in limits if limit is not None), default=None)
+    def with_groups(self, names: tuple[str, ...]) -> Model:
+        """The rule that looks these attributes up.
+
+        Parameters
+        ----------
+        names
+            Names of attributes.
+
+        Returns
+        -------
+        PlugIn
+            A new model.
+        """
+        return replace(self, groups=names)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Fit the probabilities, once."""
+        """Fit the probabilities, once.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            Not used.
+        seeds
+            The first one is the seed of the folds.
+
+        Returns
+        -------
+        Learner
+            The rules of all configurations.
+        """
         setting = self
         if self.folds is None and not fits_closely(self.estimator):
             setting = replace(self, folds=1)  # rows are judged as they were fitted, by a model that shows little of it
@@ -105,22 +155,53 @@ class PlugIn(Model):
         return PlugInLearner(posterior, handed, rows, count)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
-        """Fit the probabilities; the game then has them in the place of the features."""
+        """Fit the probabilities; the game then has them in the place of the features.
+
+        Parameters
+        ----------
+        sample
+            The rows to fit on.
+        cells
+            Their cells, with the weights to train with.
+        seed
+            Seed of the folds.
+
+        Returns
+        -------
+        Prepared
+            The model of the game, and the probabilities that replace the features.
+        """
         posterior, handed = self.estimate(sample, cells, seed)
         return Prepared(Handing(posterior.signatures), handed, Serving(posterior))
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
-        """Classifiers for label and signature, and what they say of each row (rows, 1 + signatures).
+        """Classifiers for label and signature, and their probabilities for each row (rows, 1 + signatures).
 
         Rows that have no weight are not trained on.
+
+        Parameters
+        ----------
+        sample
+            The rows to fit on.
+        cells
+            Their cells, with the weights to train with.
+        seed
+            Seed of the folds.
+
+        Returns
+        -------
+        posterior : Posterior
+            The fitted classifiers.
+        probabilities : numpy.ndarray
+            Their estimates for each row.
         """
-        for estimator in (self.estimator, self.group_estimator):
-            if estimator is not None and not hasattr(estimator, "predict_proba"):
+        for estimator in self._classifiers:
+            if not hasattr(estimator, "predict_proba"):
                 raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
-        X = sample.X if self.takes_missing else features(sample.X, len(sample))
+        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
         signatures = Signatures.of(cells, None if self.group_aware else self.groups)
         _, of = signatures.of_cells(cells)
-        if not signatures.told and len(signatures) > MOST_SIGNATURES:
+        if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
             raise AlgorithmError(
                 f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
                 f"each (at most {MOST_SIGNATURES}): use PlugIn(group_aware=True) or an oracle"
@@ -131,7 +212,7 @@ class PlugIn(Model):
         weights = None if equal else cells.weights
         if weights is not None:
             self._refuse_unweighted()
-        labels = cells.labels[cells.of].astype(np.intp)
+        labels = cells.labels[cells.index].astype(np.intp)
         fewest = int(np.bincount(labels[rows], minlength=2).min())
         count = min(fold_count(len(rows), self.folds), max(fewest, 1))
         folds = make_folds(cells, rows, count, seed)
@@ -144,15 +225,15 @@ class PlugIn(Model):
             label, said = trainer.fit(labels, weights, 2)
             handed[rest, 0] = said[:, 1] if len(rest) else 0.0
         groups = None
-        if not signatures.told:
+        if not signatures.all_known:
             if self.group_estimator is not None:
                 trainer = trainer.for_groups(self.group_estimator)
-            crossed = trainer.cross_fit(of[cells.of], weights, len(signatures))
+            crossed = trainer.cross_fit(of[cells.index], weights, len(signatures))
             handed[:, 1:], groups = crossed.chances, crossed.models[0]
             if count > 1 and all(isinstance(model, Boosted) for model in crossed.models):
-                groups = crossed.joined()  # of trees, the mean of the folds serves as well as new ones
+                groups = crossed.averaged()  # of trees, the mean of the folds serves as well as new ones
             elif count > 1:
-                groups, said = trainer.fit(of[cells.of], weights, len(signatures))
+                groups, said = trainer.fit(of[cells.index], weights, len(signatures))
                 handed[rest, 1:] = said
         handed[:, 1:] = signatures.among(handed[:, 1:], sample.examples)
         return Posterior(label, groups, signatures, int(X.shape[1])), handed
@@ -173,9 +254,9 @@ class Handing(Model):
     signatures: Signatures
 
     @property
-    def honest(self) -> bool:
+    def capabilities(self) -> Capabilities:
         """Each row's probabilities were estimated without it."""
-        return True
+        return Capabilities(out_of_sample=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Nothing is left to be fitted."""
@@ -188,10 +269,8 @@ class Serving:
 
     posterior: Posterior
 
-    def __call__(self, members: Members) -> Members:
+    def __call__(self, members: Any) -> Members:
         """The same rules on features."""
-        if not isinstance(members, PlugInMembers):
-            raise TypeError(f"only plug-in rules decide by probabilities; got {type(members).__name__}")
         return PlugInMembers(self.posterior, members.k)
 
 
@@ -233,13 +312,11 @@ class PlugInLearner(Learner):
         return PlugInMembers(self.posterior, self._by_place(k))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """On the very rows that it was bound to, by what was said of them without them."""
+        """On the rows of this learner, by their out-of-fold probabilities."""
         if rows.X is not self.rows.X or isinstance(self.posterior, Handed):
             return super().measurer(rows)
 
-        def sums(members: Members) -> Array:
-            if not isinstance(members, PlugInMembers):
-                raise TypeError(f"a plug-in measures plug-in rules; got {type(members).__name__}")
+        def sums(members: Any) -> Array:
             return rows.cells.sums(expected(self.handed, members.k) < 0)
 
         return sums
@@ -248,7 +325,7 @@ class PlugInLearner(Learner):
 def by_place(k: Array, places: NDArray[np.intp], count: int) -> Array:
     """Coefficients of cells as (label and signature, columns): those of label 0 first; what is no cell costs nothing.
 
-    ``places`` says where each cell is.
+    ``places`` has the row of each cell.
     """
     spread = np.zeros((2 * count, k.shape[1]))
     spread[places] = k
@@ -331,13 +408,19 @@ class PlugInMembers(Members):
         return Contributions.of(sign * label.base, features, -sign * asked)
 
     def split_counts(self) -> Array | None:
-        """How often the trees for label and groups split by each feature; None where there are others than trees."""
+        """Number of splits by each feature of the trees for label and groups; None where not all are trees."""
         learners = [getattr(self.posterior, name, None) for name in ("label", "groups")]
         return counted_splits([each for each in learners if each is not None])
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return PlugInMembers(self.posterior, self.k[:, list(indices)])
+
+    def concatenate(self, parts: Sequence[PlugInMembers]) -> Members | None:
+        """All rules, where they are on the same probabilities."""
+        if not all(part.posterior.signatures is self.posterior.signatures for part in parts):
+            return None
+        return PlugInMembers(self.posterior, np.concatenate([part.k for part in parts], axis=1))
 
     @property
     def width(self) -> int | None:
@@ -357,11 +440,11 @@ class PlugInMembers(Members):
 
 def fits_closely(estimator: Any) -> bool:
     """Whether a classifier may fit its own rows too well: any but a linear one."""
-    return type(estimator).__name__ not in LINEAR
+    return type(estimator).__name__ not in (*LINEAR, "Multinomial")
 
 
 def takes_missing(estimator: Any) -> bool:
-    """Whether a classifier says of itself that it takes missing features."""
+    """Whether a classifier declares that it takes missing features."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     if tags is None:
         return bool(getattr(estimator, "takes_missing", False))

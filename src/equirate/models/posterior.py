@@ -43,6 +43,8 @@ class Signatures:
         Which of the bits are looked up when predicting.
     shares
         How much of the weight each signature has.
+    depth
+        Bits of what a baseline says: one for two classes. With more, baselines are not looked up when predicting.
     """
 
     slices: tuple[Slice, ...]
@@ -50,16 +52,20 @@ class Signatures:
     bits: NDArray[np.bool_]
     known: NDArray[np.bool_]
     shares: Array
+    depth: int = 1
 
     @classmethod
     def of(cls, cells: Cells, groups: Sequence[str] | None) -> Signatures:
         """Those of some cells. ``groups`` are the attributes that are known when predicting; None for everything."""
-        bits, of = np.unique(_bits(cells, tuple(cells.members), tuple(cells.baselines)), axis=0, return_inverse=True)
+        depth = (cells.n_classes - 1).bit_length()
+        every = _bits(cells, tuple(cells.members), tuple(cells.baselines), depth)
+        bits, of = np.unique(every, axis=0, return_inverse=True)
         names = set(groups or ())
         by_slice = [groups is None or part.attributes <= names for part in cells.members]
-        known = np.array([*by_slice, *(groups is None or name in names for name in cells.baselines)], dtype=bool)
+        by_baseline = [depth == 1 and (groups is None or name in names) for name in cells.baselines]
+        known = np.array([*by_slice, *np.repeat(by_baseline, depth)], dtype=bool)
         shares = np.bincount(of.reshape(-1), weights=cells.totals, minlength=len(bits))
-        return cls(tuple(cells.members), tuple(cells.baselines), bits, known, shares / shares.sum())
+        return cls(tuple(cells.members), tuple(cells.baselines), bits, known, shares / shares.sum(), depth)
 
     def __len__(self) -> int:
         """Count the signatures."""
@@ -71,21 +77,21 @@ class Signatures:
         return np.flatnonzero(self.known & (self.bits.any(axis=0) & ~self.bits.all(axis=0)))
 
     @cached_property
-    def told(self) -> bool:
-        """Whether what is known tells the signature, so that nothing needs to be estimated."""
+    def all_known(self) -> bool:
+        """Whether the known attributes determine the signature, so that nothing needs to be estimated."""
         return len(np.unique(self.bits[:, self.looked_up], axis=0)) == len(self)
 
     def of_cells(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where the coefficient of each cell is (label 0 first), and the signature of each cell."""
         place = {row.tobytes(): k for k, row in enumerate(self.bits)}
-        found = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines)]
+        found = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines, self.depth)]
         if min(found, default=0) < 0:
             raise DataError("there are combinations of groups here that the plug-in was not trained on")
         of = np.array(found, dtype=np.intp)
         return cells.labels.astype(np.intp) * len(self) + of, of
 
     def among(self, chances: Array, examples: Examples | None) -> Array:
-        """Probabilities of the signatures, those that what is known rules out at 0; groups never seen have none."""
+        """Probabilities of the signatures given the known attributes; 0 for those that they rule out."""
         if not len(self.looked_up):
             return np.ones((len(chances), 1)) if len(self) == 1 else chances
         if examples is None:
@@ -115,9 +121,10 @@ class Signatures:
         return np.asarray(result / np.maximum(result.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _bits(cells: Cells, slices: Sequence[Slice], baselines: Sequence[str]) -> NDArray[np.bool_]:
-    """(cells, slices and baselines)."""
-    columns = [*(cells.members[part] for part in slices), *(cells.baselines[name] for name in baselines)]
+def _bits(cells: Cells, slices: Sequence[Slice], baselines: Sequence[str], depth: int) -> NDArray[np.bool_]:
+    """(cells, slices and bits of baselines)."""
+    said = (cells.baselines[name] >> k & 1 for name in baselines for k in range(depth))
+    columns = [*(cells.members[part] for part in slices), *said]
     return np.stack(columns, axis=1).astype(bool) if columns else np.zeros((len(cells), 0), dtype=bool)
 
 
@@ -165,12 +172,12 @@ class Posterior:
         if self.needs_attributes and examples is None:
             raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
         learners = [each for each in (self.label, self.groups) if each is not None]
-        X = X if all(map(_takes_anything, learners)) else features(X)
+        X = X if all(map(takes_anything, learners)) else features(X)
         rows = int(X.shape[0])
         result = np.zeros((rows, 1 + len(self.signatures)))
-        result[:, 0] = _chances(self.label, X, 2)[:, 1]
+        result[:, 0] = class_chances(self.label, X, 2)[:, 1]
         if self.groups is not None:
-            result[:, 1:] = _chances(self.groups, X, len(self.signatures))
+            result[:, 1:] = class_chances(self.groups, X, len(self.signatures))
         result[:, 1:] = self.signatures.among(result[:, 1:], examples)
         return result
 
@@ -204,30 +211,37 @@ class Posterior:
     @classmethod
     def read(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Posterior:
         """Read what was written, which may come from a stranger."""
+        classes: int = settings.get("classes", 2)
+        depth = (classes - 1).bit_length()
         slices, baselines = tuple(map(read_slice, settings["slices"])), tuple(settings["baselines"])
         bits, known, shares, costs = (arrays[name] for name in ("bits", "known", "shares", "costs"))
-        count, wide = len(bits), len(slices) + len(baselines)
+        count, wide = len(bits), len(slices) + depth * len(baselines)
         fit = bits.shape == (count, wide) and known.shape == (wide,) and shares.shape == (count,)
-        fit = fit and count > 0 and len(costs) == 2 * count and bool((shares >= 0).all())
+        fit = fit and count > 0 and len(costs) == classes * count and bool((shares >= 0).all())
         fit = fit and max(bits.max(initial=0), known.max(initial=0)) <= 1
         if not fit or len(np.unique(bits, axis=0)) != count:
             raise FileError("the groups of a plug-in do not fit together")
-        signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares)
-        if signatures.told != (settings["groups"] is None):
+        signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
+        if signatures.all_known != (settings["groups"] is None):
             raise FileError("a plug-in must estimate the groups that it is not told, and no others")
         learners = []
         left = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
-        for name, classes in (("label", 2), ("groups", count)):
+        for name, number in (("label", classes), ("groups", count)):
             own = {k.removeprefix(f"{name}."): left.pop(k) for k in [*left] if k.startswith(f"{name}.")}
             kind = settings[name]
-            learners.append(None if kind is None else _read(kind, settings.get(f"{name}_single"), own, classes))
+            learners.append(None if kind is None else _read(kind, settings.get(f"{name}_single"), own, number))
             if learners[-1] is not None and learners[-1].n_features_in_ != settings["width"]:
                 raise FileError("the classifiers of a plug-in have other numbers of features")
             if kind is None and own:
                 raise FileError("a plug-in has numbers of a classifier that it does not have")
         if left:
             raise FileError(f"a plug-in has an array {next(iter(left))[:60]!r} that this equirate does not know")
-        return cls(learners[0], learners[1], signatures, settings["width"])
+        return cls(learners[0], learners[1], signatures, settings["width"], **cls._more(classes))
+
+    @classmethod
+    def _more(cls, classes: int) -> dict[str, Any]:
+        """What else a posterior of so many classes is made with."""
+        return {}
 
 
 _FOREST = {**Forest.rules, "classes": ArrayOf("i", 1), "shape": ArrayOf("i", 1)}
@@ -239,7 +253,7 @@ _LOGISTIC: dict[str, Rule] = {
 
 
 def _written(learner: Any) -> tuple[str, bool | None, dict[str, NDArray[Any]]]:
-    """Kind, precision of trees, and numbers of a classifier; refuses one that numbers do not tell whole."""
+    """Kind, precision of trees, and arrays of a classifier; refuses one that arrays cannot hold."""
     boosted = as_boosted(learner)
     if boosted is not None:
         classes = np.asarray(boosted.classes_, dtype=np.int64)
@@ -273,7 +287,8 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
     return found
 
 
-def _chances(learner: Any, X: Any, classes: int) -> Array:
+def class_chances(learner: Any, X: Any, classes: int) -> Array:
+    """Probabilities of the classes 0, 1, ..., whichever of them a classifier has met."""
     result = np.zeros((int(X.shape[0]), classes))
     result[:, classes_of(learner).astype(np.intp)] = learner.predict_proba(X)
     return result
@@ -297,5 +312,6 @@ def log_odds_contributions(learner: Any, X: Any) -> Contributions | None:
     return linear_contributions(features(X), np.vstack([logistic.coef_.T, logistic.intercept_[None]]))
 
 
-def _takes_anything(learner: Any) -> bool:
+def takes_anything(learner: Any) -> bool:
+    """Whether a classifier takes features of any kind, not only arrays of finite numbers."""
     return not isinstance(learner, Logistic) and type(learner).__name__ != "LogisticRegression"

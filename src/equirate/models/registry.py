@@ -1,24 +1,79 @@
-"""Which model is meant by what users give as ``model``.
+"""Where models and members are found by name or by type.
 
-In: a name, a list of classifiers, a classifier, a network, or a model. Out: a `Model`. Those of extras are found by
-name, so that nothing is imported before somebody uses one.
+In: what users give as ``model``, or members as they were written to a file. Out: a `Model`, or `Members`. Classes of
+extras and of later packages are named by texts here, and only here: they are imported when somebody uses them.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any, cast
+from typing import Any
 
-from .._core.errors import AlgorithmError
+from .._core.errors import AlgorithmError, FileError
+from .._core.rules import check_arrays
 from .contract import Model
-from .finite import Finite
-from .linear import Linear
-from .oracle import Oracle
+from .members import Members, Written
 
-LATE = {("torch.nn.modules.module", "Module"): ("equirate.torch", "TorchModel")}
-"""Classes of extras that are models: known by name, so that nothing is imported before somebody uses one."""
-NAMED = {"trees": ("equirate.boosting", "default_trees")}
-"""Models by name that other rooms have: the module, imported only when the name is given, and what makes the model."""
+MODELS = {
+    "linear": "equirate.models.linear:Linear",
+    "trees": "equirate.boosting:default_trees",
+}
+"""Models by the name that users give."""
+TYPES = {
+    "builtins:list": "equirate.models.finite:make_finite",
+    "builtins:tuple": "equirate.models.finite:make_finite",
+    "torch.nn.modules.module:Module": "equirate.torch:TorchModel",
+}
+"""Models around objects of other types, by the name of the type."""
+CLASS_MODELS = {
+    "equirate.models.linear:Linear": "equirate.models.class_plug_in:of_linear",
+    "equirate.models.oracle:Oracle": "equirate.models.class_plug_in:of_oracle",
+    "equirate.models.plug_in:PlugIn": "equirate.models.class_plug_in:of_plug_in",
+    "equirate.models.class_plug_in:ClassPlugIn": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_plug_in:ClassHanding": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_scores:ClassScores": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.finite:Finite": "equirate.models.class_plug_in:as_it_is",
+}
+"""Models for more than two classes, by the name of the model for two."""
+ORACLE = "equirate.models.oracle:Oracle"
+"""The model around any other object with ``fit`` and ``predict``."""
+MEMBERS = {
+    "linear": "equirate.models.linear_members:LinearMembers",
+    "thresholds": "equirate.models.thresholds:ThresholdMembers",
+    "posterior": "equirate.models.plug_in:PlugInMembers",
+    "class_posterior": "equirate.models.class_plug_in:ClassPlugInMembers",
+    "forests": "equirate.models.forest_members:ForestMembers",
+    "side_by_side": "equirate.models.side_by_side:SideBySide",
+    "derandomised": "equirate.models.derandomised:Derandomised",
+    "torch": "equirate.torch.members:TorchMembers",
+}
+"""Classes of members by the kind that files name."""
+TRAINERS = {
+    "lightgbm": "equirate.boosting.training",
+    "xgboost": "equirate.boosting.training",
+    "equirate": "equirate.boosting.training",
+}
+"""Modules with a trainer of their own for classifiers of a package; it may return None."""
+SAVED_MODELS = {"torch": "equirate.torch.model:TorchModel"}
+"""Classes of models that read their own settings from a file, by the kind that files name."""
+SAVED_ESTIMATORS = {
+    "BoostedTrees": "equirate.boosting:BoostedTrees",
+    "BoostedProbabilities": "equirate.boosting:BoostedProbabilities",
+}
+"""Classifiers of later packages that read their own settings from a file, by name."""
+
+
+def load(path: str) -> Any:
+    """Import what a table above names: a module, or ``module:name``.
+
+    Examples
+    --------
+    >>> load("equirate.models.linear:Linear")()
+    Linear(intercept=True, radius=None, penalty=0.0, spread=0.0, standardise=False)
+    """
+    module, _, name = path.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
 
 
 def make_model(model: Any) -> Model:
@@ -27,27 +82,76 @@ def make_model(model: Any) -> Model:
     ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
     example, or a scikit-learn classifier whose ``fit`` takes ``sample_weight``, perhaps at the end of a pipeline (used
     as a cost-sensitive oracle).
+
+    Parameters
+    ----------
+    model
+        What to turn into a model.
+
+    Returns
+    -------
+    Model
+        The model.
     """
     if isinstance(model, Model):
         return model
-    for kind in type(model).__mro__:
-        if (kind.__module__, kind.__name__) in LATE:
-            module, name = LATE[kind.__module__, kind.__name__]
-            return cast(Model, getattr(importlib.import_module(module), name)(model))
     if isinstance(model, str):
-        if model == "linear":
-            return Linear()
-        if model in NAMED:
-            module, name = NAMED[model]
-            return cast(Model, getattr(importlib.import_module(module), name)())
-        raise AlgorithmError(
-            f'the model must be "linear", "trees", a list of classifiers, or a classifier; got {model!r}'
-        )
-    if isinstance(model, (list, tuple)):
-        return Finite(tuple(model))
+        if model not in MODELS:
+            names = ", ".join(f'"{name}"' for name in MODELS)
+            raise AlgorithmError(f"the model must be {names}, a list of classifiers, or a classifier; got {model!r}")
+        found: Model = load(MODELS[model])()
+        return found
+    wrapped = wrap_type(model)
+    if wrapped is not None:
+        return wrapped
     if hasattr(model, "fit") and hasattr(model, "predict"):
-        return Oracle(model)
+        found = load(ORACLE)(model)
+        return found
     raise AlgorithmError(
         'the model must be "linear", "trees", a list of classifiers, a model of equirate.models, a scikit-learn '
         f"classifier or a torch.nn.Module; got {type(model).__name__}"
     )
+
+
+def wrap_type(model: Any) -> Model | None:
+    """The model around an object of a type in `TYPES`; None for other objects."""
+    for kind in type(model).__mro__:
+        path = TYPES.get(f"{kind.__module__}:{kind.__qualname__}")
+        if path is not None:
+            found: Model = load(path)(model)
+            return found
+    return None
+
+
+def for_classes(model: Model, n_classes: int) -> Model:
+    """A model for more than two classes; refuses one that tells two apart, by its name."""
+    kind = type(model)
+    path = CLASS_MODELS.get(f"{kind.__module__}:{kind.__qualname__}")
+    if path is None:
+        raise AlgorithmError(
+            f'{kind.__name__} tells two classes apart, and y has {n_classes}: take model="linear" or "trees", a '
+            "classifier with predict_proba, or a list of classifiers"
+        )
+    found: Model = load(path)(model, n_classes)
+    return found
+
+
+def trainers_of(estimator: Any) -> Any:
+    """The module with a trainer for a classifier's package; None where there is none."""
+    path = TRAINERS.get(type(estimator).__module__.split(".")[0])
+    return None if path is None else load(path)
+
+
+def read_members(written: Written) -> Members:
+    """Read members of any kind from plain data, which may come from a stranger."""
+    if written.kind not in MEMBERS:
+        raise FileError(f"members of the kind {written.kind[:60]!r} are not known to this equirate: upgrade it")
+    try:
+        reader: type[Members] = load(MEMBERS[written.kind])
+    except ImportError as error:
+        raise FileError(f"its members are of the kind {written.kind!r}: {error}") from None
+    reader.settings_rule.check(written.settings, f"the settings of the {written.kind} members")
+    inside = reader.nested
+    own = {name: array for name, array in written.arrays.items() if not inside or not name.startswith(inside)}
+    check_arrays(reader.array_rules, own, f"the {written.kind} members")
+    return reader.from_plain(written.settings, written.arrays)

@@ -6,7 +6,6 @@ are in `sklearn_classifiers`. What only pickle would keep is refused by name.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import fields
 from typing import Any
 
@@ -17,21 +16,17 @@ from .._core.rules import SCALAR, Either, ListOf, MapOf, shown
 from .linear import Linear
 from .oracle import Oracle
 from .plug_in import PlugIn
-from .registry import LATE, NAMED, make_model
+from .registry import MODELS as NAMED, SAVED_ESTIMATORS, SAVED_MODELS, load, wrap_type
 from .sklearn_classifiers import LEARNERS, SAVED, describe_type, learner_class
 
 MODELS: dict[str, type[Any]] = {"linear": Linear, "plug_in": PlugIn, "oracle": Oracle}
 """Models whose setting can be saved."""
-LATE_MODELS = {"torch": ("equirate.torch.model", "TorchModel")}
-"""Those of extras, which write (`plain`) and read (`read`) themselves: the module, imported late, and the class."""
 MORE = {
     *("verbose", "verbosity", "seed", "num_threads", "deterministic", "force_col_wise", "force_row_wise"),
     *("lambda_l1", "lambda_l2", "bagging_fraction", "bagging_freq", "feature_fraction", "path_smooth", "cat_smooth"),
     *("max_bin", "extra_trees", "min_data_in_leaf", "min_data_in_bin", "max_cat_to_onehot", "is_unbalance"),
 }
 """Settings that the boosting libraries take beside those that they list; others may name files, and are refused."""
-BOOSTED = {"BoostedTrees": "equirate.boosting", "BoostedProbabilities": "equirate.boosting"}
-"""Models and classifiers of boosting libraries whose settings can be saved, and where they are."""
 BOOSTED_RULE = MapOf(Either((SCALAR, ListOf(SCALAR, 100_000))), 200)
 
 
@@ -42,15 +37,15 @@ def plain_model(model: Any) -> Any:
     """What a user gave as ``model``, as plain data."""
     if isinstance(model, str):
         return model
-    late = late_model(model)
-    for name, place in LATE_MODELS.items():
-        if (type(late).__module__, type(late).__name__) == place:
-            return {name: plain(late.plain())}
+    made: Any = wrap_type(model) or model
+    for name, path in SAVED_MODELS.items():
+        if f"{type(made).__module__}:{type(made).__qualname__}" == path:
+            return {name: plain(made.plain())}
     for name, kind in MODELS.items():
         if type(model) is kind:
             parts = {part.name: getattr(model, part.name) for part in fields(kind) if not _usual(part, model)}
             return {name: {key: plain_learner(v) if key in _LEARNT else plain(v) for key, v in parts.items()}}
-    if type(model).__name__ in BOOSTED:
+    if type(model).__name__ in SAVED_ESTIMATORS:
         return plain_boosted(model)
     return plain_learner(model)
 
@@ -60,7 +55,7 @@ _LEARNT = ("estimator", "group_estimator")
 
 
 def _usual(part: Any, model: Any) -> bool:
-    """Whether a setting that may be left out is; those that files have always had are written."""
+    """Whether an optional setting has its default, and is left out of the file."""
     return part.name in ("groups", "group_estimator", "folds", "fits") and getattr(model, part.name) == part.default
 
 
@@ -75,30 +70,22 @@ def read_boosted(name: str, settings: Any) -> Any:
     """Make what `equirate.boosting` has from its name and settings; the library is not needed for that."""
     BOOSTED_RULE.check(settings, f"the settings of {name}")
     try:
-        return getattr(importlib.import_module(BOOSTED[name]), name).from_plain(settings)
+        return load(SAVED_ESTIMATORS[name]).from_plain(settings)
     except (TypeError, ValueError) as error:
         raise FileError(f"the settings of {name} make no sense: {error}") from None
 
 
-def late_model(model: Any) -> Any:
-    """A model of an extra, also where the user gave what it is made of; None for all others."""
-    of_extra = any((kind.__module__, kind.__name__) in LATE for kind in type(model).__mro__)
-    made = make_model(model) if of_extra else model
-    return made if (type(made).__module__, type(made).__name__) in LATE_MODELS.values() else None
-
-
 def read_model(value: Any) -> Any:
     """Make what a user gave as ``model`` from plain data."""
-    if value in ("linear", *NAMED):
+    if isinstance(value, str) and value in NAMED:
         return value
     if not isinstance(value, dict) or len(value) != 1:
         raise FileError(f"the model must be 'linear', 'trees' or the settings of one; it is {shown(value)}")
     ((name, settings),) = value.items()
-    if name in BOOSTED:
+    if name in SAVED_ESTIMATORS:
         return read_boosted(name, settings)
-    if name in LATE_MODELS:
-        module, kind = LATE_MODELS[name]
-        return getattr(importlib.import_module(module), kind).read(settings)
+    if name in SAVED_MODELS:
+        return load(SAVED_MODELS[name]).read(settings)
     if name not in MODELS:
         return read_learner(value)
     rule = record(MODELS[name])
@@ -115,7 +102,7 @@ def read_model(value: Any) -> Any:
 def plain_learner(learner: Any) -> dict[str, Any]:
     """Name and settings of a classifier of scikit-learn; those at their default are left out."""
     name = type(learner).__name__
-    if name in BOOSTED:
+    if name in SAVED_ESTIMATORS:
         return plain_boosted(learner)
     if name not in LEARNERS or type(learner) is not learner_class(name):
         raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
@@ -136,7 +123,7 @@ def _check_settings(name: str, settings: Any, known: set[str]) -> None:
 
 def read_learner(value: Any) -> Any:
     """Make a classifier of scikit-learn, not fitted, from its name and settings."""
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in BOOSTED:
+    if isinstance(value, dict) and len(value) == 1 and next(iter(value)) in SAVED_ESTIMATORS:
         ((name, settings),) = value.items()
         return read_boosted(name, settings)
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in LEARNERS:

@@ -6,7 +6,7 @@ written as they are, each part by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
-from .contract import Array, Members, Written
 from .contributions import Contributions
+from .members import Array, Members, Written
+from .registry import read_members
 
 KIND = "side_by_side"
 MOST = 8
@@ -57,6 +58,11 @@ class SideBySide(Members):
         return any(part.needs_attributes for part in self.parts)
 
     @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the parts
+        """Classes of the parts."""
+        return self.parts[0].n_classes
+
+    @property
     def width(self) -> int | None:
         """Features of the parts."""
         return next((part.width for part in self.parts if part.width is not None), None)
@@ -92,14 +98,14 @@ class SideBySide(Members):
         return np.asarray(np.sum(found, axis=0), dtype=float)
 
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
-        """Those of the parts, where all of them tell."""
+        """Those of the parts; None where a part has none."""
         found = [part.contributions(X, attributes=attributes) for part in self.parts]
         known = [each for each in found if each is not None]
         return Contributions.beside(known).in_order(self.order) if len(known) == len(found) else None
 
-    def completed(self, module: Any) -> Members:
-        """The parts with what no file holds."""
-        return replace(self, parts=tuple(part.completed(module) for part in self.parts))
+    def map(self, function: Callable[[Members], Members]) -> Members:
+        """Apply a function to the parts."""
+        return replace(self, parts=tuple(part.map(function) for part in self.parts))
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some, and of the parts what they need."""
@@ -131,7 +137,7 @@ class SideBySide(Members):
             own, named = f"{k}.", f"{cls.nested}{k}."
             inner = {name.removeprefix(own): left.pop(name) for name in [*left] if name.startswith(own)}
             some = {name.removeprefix(named): numbers.pop(name) for name in [*numbers] if name.startswith(named)}
-            parts.append(Members.read(Written(kind, inner, some)))
+            parts.append(read_members(Written(kind, inner, some)))
         if left or numbers:
             raise FileError(f"classifiers side by side have {next(iter([*left, *numbers]))[:60]!r}, of no part")
         if len({part.width for part in parts if part.width is not None}) > 1:
@@ -141,8 +147,26 @@ class SideBySide(Members):
         return cls(tuple(parts), order.astype(np.int64))
 
 
+def concatenate_members(parts: Sequence[Members]) -> Members:
+    """Members that decide as all of ``parts``, in order; of the same kind where one kind can hold them.
+
+    Examples
+    --------
+    >>> from equirate.models import LinearMembers
+    >>> parts = [LinearMembers(np.array([[1.0], [0.0]])), LinearMembers(np.array([[0.0], [1.0]]))]
+    >>> concatenate_members(parts).decide(np.array([[-1.0], [1.0]]))
+    array([[False,  True],
+           [ True,  True]])
+    """
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    same = first.concatenate(parts) if all(type(part) is type(first) for part in parts) else None
+    return SideBySide.of(parts) if same is None else same
+
+
 def _check_kinds(kinds: Sequence[str]) -> None:
-    """Refuse kinds that are made of others: a file nests once."""
+    """Refuse kinds that are made of other kinds: a file nests once."""
     if set(kinds) & {KIND, "derandomised"}:
         raise FileError("classifiers side by side are of other kinds themselves")
 

@@ -27,9 +27,9 @@ LEARNERS = {
     "LGBMClassifier": "lightgbm",
     "XGBClassifier": "xgboost",
 }
-"""Classifiers of scikit-learn's kind that numbers tell whole, and where they are."""
+"""Classifiers that arrays can hold, and the modules that they are in."""
 LINEAR = ("LogisticRegression", "RidgeClassifier", "SGDClassifier", "LinearSVC")
-"""Those that their coefficients tell."""
+"""Those that are determined by their coefficients."""
 SAVED = (
     "linear models, boosted trees, thresholds on given scores, and plug-ins, oracles and lists of the classifiers "
     f"{', '.join(LEARNERS)} are saved without pickle; for others use joblib.dump, and open such files only "
@@ -162,11 +162,11 @@ class Logistic:
 
 @dataclass(frozen=True)
 class Always:
-    """The classifier that says the same to everybody."""
+    """A constant classifier."""
 
     answer: bool
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """+1 or -1 for everybody."""
+        """+1 or -1 for every row."""
         rows = X.shape[0] if hasattr(X, "shape") else len(X)
         return np.full(rows, 1.0 if self.answer else -1.0)

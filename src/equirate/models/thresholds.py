@@ -1,4 +1,4 @@
-"""Thresholds on the scores of a trained classifier, one for everybody or one per group: an exact oracle in O(n).
+"""Thresholds on the scores of a trained classifier, one in all or one per group: an exact oracle in O(n).
 
 The best response to per-example costs is found by sorting once: in each group, the best threshold is where the
 running sum of the costs, from the highest score down, is smallest.
@@ -7,7 +7,7 @@ running sum of the costs, from the highest score down, is smallest.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +20,12 @@ from ..data.examples import Examples, scores_of
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from ..problem.written import as_text, read_slice
-from .contract import Array, Asked, Choice, Learner, Members, Model, Rows, Seen, Written
+from .capabilities import Capabilities
+from .contract import Array, Choice, Learner, Model
 from .contributions import Contributions
+from .members import Members, Written
+from .messages import Asked, Seen
+from .rows import Rows
 
 Scorer = Callable[[Any], Any]
 MOST_LISTED = 2_000_000
@@ -60,12 +64,29 @@ class Thresholds(Model):
     groups: tuple[Slice, ...] = (EVERYBODY,)
 
     @property
-    def exact(self) -> bool:
-        """Every threshold is compared."""
-        return True
+    def capabilities(self) -> Capabilities:
+        """Exact: every threshold is compared. Rates of so few classifiers hold on new rows."""
+        return Capabilities(exact=True, rows_per_feature=0, thresholds=True)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Score and sort once."""
+        """Score and sort once.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            Not used.
+        seeds
+            Not used.
+
+        Returns
+        -------
+        Learner
+            The thresholds of all configurations.
+        """
         return ThresholdLearner(self, rows, count)
 
 
@@ -89,7 +110,7 @@ class ThresholdLearner(Learner):
 
     @cached_property
     def _edges(self) -> Array | None:
-        """Every threshold for everybody, ascending, between the scores; None where groups have their own."""
+        """All thresholds between the scores, ascending; None where groups have their own."""
         if len(self.setting.groups) > 1 or self.rows.shared.size > 1:
             return None
         values = np.unique(self.score)
@@ -100,12 +121,12 @@ class ThresholdLearner(Learner):
         return np.concatenate([[-np.inf], middle, [np.inf]])
 
     def every_sum(self) -> Array | None:
-        """With one threshold for everybody: all of them."""
+        """All thresholds, where groups have none of their own."""
         if self._edges is None:
             return None
         cells, bins = self.rows.cells, np.searchsorted(self._edges, self.score, side="left") - 1
         counts = np.zeros((len(cells), len(self._edges)))
-        np.add.at(counts, (cells.of, bins), cells.weights)
+        np.add.at(counts, (cells.index, bins), cells.weights)
         return np.asarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
 
     def every_snapshot(self, chosen: NDArray[np.intp]) -> Array:
@@ -175,7 +196,7 @@ class ThresholdMembers(Members):
         return _scores(self.setting.scorer, X, None)
 
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
-        """Those of the score, where its scorer tells them, less the threshold."""
+        """Those of the score less the threshold; None for a scorer without contributions."""
         explain = getattr(self.setting.scorer, "contributions", None)
         found: Contributions | None = None if explain is None else explain(X)
         if found is None:
@@ -187,6 +208,25 @@ class ThresholdMembers(Members):
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
         return ThresholdMembers(self.setting, self.cuts[:, list(indices)])
+
+    def concatenate(self, parts: Sequence[ThresholdMembers]) -> Members | None:
+        """All thresholds, where they are on the same score."""
+        if not all(part.setting is self.setting for part in parts):
+            return None
+        return ThresholdMembers(self.setting, np.concatenate([part.cuts for part in parts], axis=1))
+
+    @property
+    def scorer(self) -> Scorer:
+        """The scorer."""
+        return self.setting.scorer
+
+    def with_scorer(self, scorer: Scorer) -> Members:
+        """The same thresholds on other scores."""
+        return replace(self, setting=replace(self.setting, scorer=scorer))
+
+    def constants(self) -> Members:
+        """Thresholds at infinity."""
+        return ThresholdMembers(self.setting, np.repeat([[np.inf, -np.inf]], len(self.cuts), axis=0))
 
     def plain(self, width: int) -> Written:
         """Write the groups and the thresholds; the scores must be given ones."""
@@ -206,7 +246,7 @@ class ThresholdMembers(Members):
 
 
 def membership(groups: Sequence[Slice], examples: Examples) -> NDArray[np.intp]:
-    """Group of each example; refuses groups that overlap or leave somebody out."""
+    """Group of each example; refuses groups that overlap or do not cover all examples."""
     masks = np.stack([examples.mask(group) for group in groups])
     times = masks.sum(axis=0)
     if (times != 1).any():

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def weight_parameter(estimator: Any) -> str | None:
-    """What ``fit`` of an estimator calls the weights of the examples; None where it takes none.
+    """Name of the parameter of ``fit`` for the weights of the examples; None where there is none.
 
     Examples
     --------

@@ -130,6 +130,11 @@ class Monitor:
             0 leaves a row out; all others must be equal, since a weighted sum is not a count.
         late
             The rows were counted before, without labels: only constraints that need a label count them now.
+
+        Returns
+        -------
+        Monitor
+            The monitor itself.
         """
         if late and y is None:
             raise DataError("late=True brings labels of rows that were counted before: give y")
@@ -153,24 +158,60 @@ class Monitor:
         return self
 
     def status(self) -> list[ConstraintStatus]:
-        """One entry for each constraint: verdict, estimate and bounds of the violation, rows, and how many more."""
+        """One entry for each constraint: verdict, estimate and bounds of the violation, rows, and how many more.
+
+        Returns
+        -------
+        list of ConstraintStatus
+            In the order of the constraints.
+        """
         return [follower.status() for follower in self.followers]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the monitor to a small plain file, whole or not at all."""
+        """Write the monitor to a small plain file, whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        """
         from .saving import write
 
         write(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Monitor:
-        """Open a monitor that was saved. Nothing in the file is executed, and what does not fit is refused."""
+        """Open a monitor that was saved. Nothing in the file is executed, and what does not fit is refused.
+
+        Parameters
+        ----------
+        path
+            A file that `save` wrote.
+
+        Returns
+        -------
+        Monitor
+            The monitor, which continues where it was saved.
+        """
         from .saving import read
 
         return read(path)
 
     def to_html(self, path: str | os.PathLike[str], *, title: str | None = None) -> Path:
-        """Draw the bounds over time as one self-contained page, and return its path."""
+        """Draw the bounds over time as one self-contained page, and return its path.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        title
+            The title of the page; by default ``"Are the constraints still kept?"``.
+
+        Returns
+        -------
+        pathlib.Path
+            The file that was written.
+        """
         from .page import write_page
 
         return write_page(self, path, title)
@@ -236,6 +277,11 @@ def _labels_of(fitted: Any) -> Labels | None:
     classes = getattr(fitted, "classes_", None)
     if classes is None:
         return None
+    if len(classes) > 2:
+        raise DataError(
+            f"a Monitor follows decisions between two labels, and the classifier has {len(classes)}: monitor one class "
+            "against the rest, with constraints of your own on y == class"
+        )
     given = getattr(fitted, "pos_label", None)
     positive = classes[1] if given is None else given
     negative = classes[0] if classes[1] == positive else classes[1]

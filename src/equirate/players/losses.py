@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from .._core.errors import DataError
-from .._core.peers import peers
 from ..data.examples import Examples
 from ..language.nodes import Loss
 
@@ -54,7 +53,7 @@ def loss_values(losses: Iterable[Loss], examples: Examples, scores: Scores) -> N
     for loss in losses:
         weights = np.where(examples.mask(loss.slice), examples.weights, 0.0)
         lost = weights @ LOSSES[loss.name].value(scores, signs(examples.labels, scores.dtype))
-        lost, total = peers().add(lost, weights.sum(keepdims=True))
+        lost, total = examples.shared.add(lost, weights.sum(keepdims=True))
         if total <= 0:
             raise DataError(f"{loss!r} cannot be measured: its slice is empty in the data")
         rows.append(lost / total)

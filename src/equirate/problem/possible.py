@@ -143,7 +143,11 @@ class _Row:
 
 
 def _obvious(rows: Sequence[_Row]) -> bool:
-    """Whether a simple classifier keeps everything: right, always 0, always 1, as the baseline, wrong."""
+    """Whether a simple classifier keeps everything: right, always 0, always 1, as the baseline, wrong.
+
+    Of rates of one class against the rest, 1 is that class, whichever it is: those of several classes are not looked at
+    together, so that less is refused than could be.
+    """
     signs: dict[Hashable, set[bool]] = {}
     for row in rows:
         for key, factor in row.others.items():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..data.examples import Examples
+from ..data.labels import Classes
 from ..data.slices import EVERYBODY
 from ..language.clearing import cleared
 from ..language.curvature import Curvature
@@ -26,7 +27,15 @@ from .possible import check_possible
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """What to minimise or maximise. Made by `minimize` and `maximize`."""
+    """What to minimise or maximise. Made by `minimize` and `maximize`.
+
+    Parameters
+    ----------
+    sense
+        ``"minimize"`` or ``"maximize"``.
+    expr
+        The expression.
+    """
 
     sense: str
     expr: Expression
@@ -41,6 +50,22 @@ class Objective:
         """Structural identity."""
         return (self.sense, self.expr.key)
 
+    def in_classes(self, classes: Classes) -> Objective:
+        """The same for some classes.
+
+        Parameters
+        ----------
+        classes
+            The classes by value.
+
+        Returns
+        -------
+        Objective
+            The objective with sums and means over classes written out.
+        """
+        expr = self.expr.in_classes(classes)
+        return self if expr is self.expr else Objective(self.sense, expr)
+
     def __eq__(self, other: object) -> bool:
         return self.key == other.key if isinstance(other, Objective) else NotImplemented
 
@@ -54,6 +79,16 @@ class Objective:
 def minimize(expr: Any) -> Objective:
     """Make an objective to minimise.
 
+    Parameters
+    ----------
+    expr
+        An `Expression`, or a number.
+
+    Returns
+    -------
+    Objective
+        For `Problem`, `RateClassifier` or `solve`.
+
     Examples
     --------
     >>> import equirate as eq
@@ -65,6 +100,16 @@ def minimize(expr: Any) -> Objective:
 
 def maximize(expr: Any) -> Objective:
     """Make an objective to maximise.
+
+    Parameters
+    ----------
+    expr
+        An `Expression`, or a number.
+
+    Returns
+    -------
+    Objective
+        For `Problem`, `RateClassifier` or `solve`.
 
     Examples
     --------
@@ -109,7 +154,7 @@ class Problem:
         if not isinstance(objective, Objective):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {objective!r}")
         object.__setattr__(self, "objective", objective)
-        object.__setattr__(self, "constraints", tuple(_flat(constraints)))
+        object.__setattr__(self, "constraints", tuple(flat_constraints(constraints)))
         check_objective(objective.expr, maximising=objective.sense == "maximize")
         for constraint in self._plain():
             check_constraint(constraint)
@@ -117,7 +162,20 @@ class Problem:
 
     @classmethod
     def unchecked(cls, objective: Objective, constraints: Iterable[Constraint]) -> Problem:
-        """A problem that may be impossible, such as one whose constraints were tightened."""
+        """A problem that may be impossible, such as one whose constraints were tightened.
+
+        Parameters
+        ----------
+        objective
+            Made by `minimize` or `maximize`.
+        constraints
+            Constraints that are written out, no ready-made ones.
+
+        Returns
+        -------
+        Problem
+            The problem, of which nothing was checked.
+        """
         problem = object.__new__(cls)
         object.__setattr__(problem, "objective", objective)
         object.__setattr__(problem, "constraints", tuple(constraints))
@@ -155,23 +213,67 @@ class Problem:
                     yield part.residual if through is None else through[0]
 
     def expanded(self, examples: Examples) -> Problem:
-        """Return the problem with every family of constraints written out for the groups in the data."""
-        if not any(isinstance(constraint, ConstraintFamily) for constraint in self.constraints):
-            return self
+        """Return the problem written out for the groups and the classes in the data.
+
+        Parameters
+        ----------
+        examples
+            Labels and attributes of some data.
+
+        Returns
+        -------
+        Problem
+            The problem itself where there was nothing to write out.
+        """
+        objective = self.objective.in_classes(examples.classes)
         plain: list[Constraint] = []
         for constraint in self.constraints:
-            plain.extend(constraint.expanded(examples) if isinstance(constraint, ConstraintFamily) else [constraint])
-        return Problem(self.objective, plain)
+            if isinstance(constraint, ConstraintFamily):
+                plain.extend(constraint.expanded(examples))
+            else:
+                plain.append(constraint.on(examples))
+        same = len(plain) == len(self.constraints) and all(a is b for a, b in zip(plain, self.constraints, strict=True))
+        return self if same and objective is self.objective else Problem(objective, plain)
+
+    def in_classes(self, classes: Classes) -> Problem:
+        """The same for some classes; families of constraints stay as they are.
+
+        Parameters
+        ----------
+        classes
+            All classes by value, in their order.
+
+        Returns
+        -------
+        Problem
+            The problem itself where nothing depends on the classes.
+        """
+        objective = self.objective.in_classes(classes)
+        constraints = [c.in_classes(classes) if isinstance(c, Constraint) else c for c in self.constraints]
+        same = all(a is b for a, b in zip(constraints, self.constraints, strict=True))
+        return self if same and objective is self.objective else Problem(objective, constraints)
 
     def rates(self) -> list[Rate]:
-        """Every linear rate that the objective or a constraint mentions, each once."""
+        """Every linear rate that the objective or a constraint mentions, each once.
+
+        Returns
+        -------
+        list of Rate
+            In the order in which they appear.
+        """
         found: dict[tuple[Any, ...], Rate] = {rate.key: rate for rate in self.objective.expr.rates()}
         for constraint in self._plain():
             found.update((rate.key, rate) for rate in constraint.rates() if rate.key not in found)
         return list(found.values())
 
     def baselines(self) -> set[str]:
-        """Attributes that hold another model's predictions."""
+        """Attributes that hold another model's predictions.
+
+        Returns
+        -------
+        set of str
+            Names of attributes.
+        """
         found = {rate.baseline for rate in self.rates() if rate.baseline is not None}
         families = [c for c in self.constraints if isinstance(c, ConstraintFamily)]
         return found | {argument for f in families for metric in f.metrics for argument in metric.arguments}
@@ -183,7 +285,13 @@ class Problem:
         return any(map(has_black_box, (self.objective.expr, *sides)))
 
     def losses(self) -> list[Loss]:
-        """Every ordinary loss in the objective, each once."""
+        """Every ordinary loss in the objective, each once.
+
+        Returns
+        -------
+        list of Loss
+            In the order in which they appear.
+        """
         return list({loss.key: loss for loss in self.objective.expr.losses()}.values())
 
     def __repr__(self) -> str:
@@ -193,12 +301,13 @@ class Problem:
         return "\n".join(lines)
 
 
-def _flat(constraints: Any) -> Iterator[Constraint | ConstraintFamily]:
+def flat_constraints(constraints: Any) -> Iterator[Constraint | ConstraintFamily]:
+    """Constraints one by one, from lists of them or from one alone; refuses anything else."""
     if isinstance(constraints, (Constraint, ConstraintFamily)):
         yield constraints
     elif isinstance(constraints, Iterable) and not isinstance(constraints, (str, bytes)):
         for part in constraints:
-            yield from _flat(part)
+            yield from flat_constraints(part)
     else:
         truth = isinstance(constraints, (bool, np.bool_))
         hint = " (a comparison of plain numbers is True or False, not a constraint)" if truth else ""

@@ -5,6 +5,9 @@ coefficients up to their weight. With the cell sums :math:`q_c = \sum_{i \in c} 
 program is :math:`v = b + B q` (signed by its sense), and the multipliers' coefficient on :math:`\hat y_i` is
 :math:`w_i (B^\top m)_{c(i)}`. A round therefore costs O(n) for the cell sums, whatever the number of rates,
 groups and constraints. This is the only thing between rates and data.
+
+With K > 2 classes, sums are counts of answers 1 ... K - 1 in each cell, one answer after the other: (K - 1) times as
+many, and everything else is the same.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message
+from ..data.kinds import class_terms
 from ..language.curvature import Curvature
 from ..language.expressions import ONE, Expression
 from ..language.measuring import Measure
@@ -119,6 +123,12 @@ class Table:
         return np.asarray(self.atom_weights[self.constraints].any(axis=1))
 
     @cached_property
+    def affine_constraints(self) -> NDArray[np.intp]:
+        """Constraints whose rows are their violations as written: without atoms, and not multiplied through."""
+        as_written = np.array([scale is None for scale in self.program.scales], dtype=bool)
+        return np.flatnonzero(as_written & ~self.nonlinear)
+
+    @cached_property
     def constraints_with_atoms(self) -> NDArray[np.intp]:
         """Rows of the constraints with atoms in them."""
         return 1 + np.flatnonzero(self.nonlinear)
@@ -137,6 +147,9 @@ class Table:
     def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
         """Smallest and largest values of signed rows over all predictions."""
         totals = self.cells.totals
+        if self.cells.n_classes > 2:
+            low, high = _best_answers(self.matrix[rows], totals)
+            return self.offset[rows] + low, self.offset[rows] + high
         return self.offset[rows] + self.negative.T[rows] @ totals, self.offset[rows] + self.positive.T[rows] @ totals
 
     def rates(self, sums: Array) -> Array:
@@ -266,7 +279,7 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
         for atom, factor in row.atoms:
             weights[r, atom] += sense[r] * number(factor)
     groups = _groups(program.atoms, _depths(program, weights))
-    lo, hi = _boxes(program, B, b, cells.totals, sense, weights)
+    lo, hi = _boxes(program, B, b, cells, sense, weights)
     loss: dict[str, Array] = {}
     factors: dict[tuple[Any, ...], float] = {}
     shares: dict[tuple[Any, ...], Array] = {}
@@ -305,11 +318,15 @@ def _without_predictions(cells: Cells, examples: Examples) -> Measure:
     """Measure what no prediction changes, such as `base_rate`, from the totals of the cells."""
 
     def measure(part: Any) -> float:
-        inside = cells.members[part.slice] & np.isin(cells.labels, part.kind.labels)
-        b = cells.baselines[part.baseline] if part.baseline is not None else np.zeros(len(cells), dtype=np.int8)
-        offsets, totals = np.array(part.kind.contributions)[cells.labels, b][inside, 1], cells.totals[inside]
+        inside = cells.members[part.slice] & part.among(cells.labels)
+        totals = cells.totals[inside]
+        if cells.n_classes > 2:
+            offsets = class_terms(part.kind, part.codes, cells.labels[inside], None).offset
+        else:
+            b = cells.baselines[part.baseline] if part.baseline is not None else np.zeros(len(cells), dtype=np.int8)
+            offsets = np.array(part.kind.contributions)[cells.labels, b][inside, 1]
         if totals.sum() <= 0:
-            raise DataError(empty_message(part.kind, part.slice, examples))
+            raise DataError(empty_message(part.kind, part.slice, examples, part.codes))
         return min(max(float(offsets @ totals / totals.sum()), 0.0), 1.0)
 
     return measure
@@ -317,15 +334,24 @@ def _without_predictions(cells: Cells, examples: Examples) -> Measure:
 
 def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tuple[sp.csr_array, Array]:
     rows, columns, values, offsets = [], [], [], []
-    labelled: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+    labelled: dict[tuple[Any, ...], NDArray[np.bool_]] = {}
     for k, rate in enumerate(rates):
-        if rate.kind.labels not in labelled:
-            labelled[rate.kind.labels] = np.isin(cells.labels, rate.kind.labels)
-        inside = cells.members[rate.slice] & labelled[rate.kind.labels]
+        which = (rate.kind.labels, rate.codes)
+        if which not in labelled:
+            labelled[which] = rate.among(cells.labels)
+        inside = cells.members[rate.slice] & labelled[which]
         total = cells.totals[inside].sum()
         if total <= 0:
-            raise DataError(empty_message(rate.kind, rate.slice, examples))
+            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
         chosen = np.flatnonzero(inside)
+        if cells.n_classes > 2:
+            slopes, offset = class_slopes(rate, cells, chosen)
+            answers, places = np.nonzero(slopes.T)
+            rows.append(np.full(len(places), k))
+            columns.append(answers * len(cells) + chosen[places])
+            values.append(slopes[places, answers] / total)
+            offsets.append(float(offset @ cells.totals[chosen] / total))
+            continue
         b = (
             cells.baselines[rate.baseline][chosen]
             if rate.baseline is not None
@@ -338,10 +364,23 @@ def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tup
         offsets.append(float(contribution[:, 1] @ cells.totals[chosen] / total))
     count = len(offsets)
     if not count:
-        return sp.csr_array((0, len(cells))), np.zeros(0)
+        return sp.csr_array((0, cells.n_counts)), np.zeros(0)
     joined = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    matrix = sp.csr_array(sp.coo_array(joined, shape=(count, len(cells))))
+    matrix = sp.csr_array(sp.coo_array(joined, shape=(count, cells.n_counts)))
     return matrix, np.array(offsets)
+
+
+def class_slopes(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
+    """What each answer adds in some cells, (cells, classes - 1), and what answer 0 gives."""
+    other = None if rate.baseline is None else cells.baselines[rate.baseline][chosen]
+    return class_terms(rate.kind, rate.codes, cells.labels[chosen], other).by_answer(cells.n_classes)
+
+
+def _best_answers(matrix: Matrix, totals: Array) -> tuple[Array, Array]:
+    """Smallest and largest values of rows where every cell gives its weight to one answer each."""
+    dense = matrix.toarray() if isinstance(matrix, sp.csr_array) else np.asarray(matrix)
+    by_answer = dense.reshape(len(dense), -1, len(totals))
+    return np.minimum(by_answer.min(axis=1), 0) @ totals, np.maximum(by_answer.max(axis=1), 0) @ totals
 
 
 def _row_matrix(rows: Iterable[Row], sense: Array, n_rates: int, number: Any) -> tuple[sp.csr_array, Array]:
@@ -383,10 +422,14 @@ def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGr
     return tuple(groups)
 
 
-def _boxes(program: Program, B: Matrix, b: Array, totals: Array, sense: Array, weights: Array) -> tuple[Array, Array]:
+def _boxes(program: Program, B: Matrix, b: Array, cells: Cells, sense: Array, weights: Array) -> tuple[Array, Array]:
     """Reachable values of every coupling's argument: 0 <= q <= totals, and inner atoms over their own boxes."""
-    positive, negative = _parts(B)
-    low, high = b + negative @ totals, b + positive @ totals
+    if cells.n_classes > 2:
+        least, most = _best_answers(B, cells.totals)
+    else:
+        positive, negative = _parts(B)
+        least, most = negative @ cells.totals, positive @ cells.totals
+    low, high = b + least, b + most
     lo, hi = np.zeros(len(program.slacks)), np.zeros(len(program.slacks))
     for s, slack in enumerate(program.slacks):  # inner slacks come before outer ones
         ends = np.array([low[slack.row], high[slack.row]])

@@ -58,6 +58,17 @@ _LARGEST = 2**1023  # whole numbers stay exact, and within the range of other nu
 def parse(text: str) -> Any:
     """Parse any text of the language: an expression, a constraint, a list of ready-made ones, a slice or an objective.
 
+    Parameters
+    ----------
+    text
+        What to read. It has the notation of Python, with attributes by their names: ``tpr(sex == 'Female') >=
+        0.8``.
+
+    Returns
+    -------
+    Expression, Constraint, list, Slice or Objective
+        What the text says.
+
     Examples
     --------
     >>> parse("precision(sex == 'Female') >= precision(sex == 'Male') - 0.02")
@@ -180,6 +191,14 @@ class _Reader:
     def _list(self, node: ast.List | ast.Tuple, depth: int) -> list[Any]:
         return [self.read(part, depth) for part in node.elts]
 
+    def _dict(self, node: ast.Dict, depth: int) -> dict[Any, Any]:
+        if any(key is None for key in node.keys):
+            raise self.refusal("* and ** are not part of the language")
+        keys = [self.read(key, depth) for key in node.keys if key is not None]
+        if not all(isinstance(key, (bool, int, float, str)) for key in keys):
+            raise self.refusal("the keys of a dict are numbers or strings")
+        return dict(zip(keys, (self.read(value, depth) for value in node.values), strict=True))
+
     def _unaryop(self, node: ast.UnaryOp, depth: int) -> Any:
         operand = self.read(node.operand, depth)
         if isinstance(node.op, ast.Invert) and isinstance(operand, Slice):
@@ -272,6 +291,7 @@ _READERS: dict[type[ast.expr], Callable[[_Reader, Any, int], Any]] = {
     ast.Name: _Reader._name,
     ast.List: _Reader._list,
     ast.Tuple: _Reader._list,
+    ast.Dict: _Reader._dict,
     ast.UnaryOp: _Reader._unaryop,
     ast.BinOp: _Reader._binop,
     ast.Compare: _Reader._compare,

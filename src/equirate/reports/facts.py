@@ -83,6 +83,21 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Move:
+    """Decisions of everybody that differ from a baseline's, from one class to another, where there are more than two.
+
+    ``number`` is the expected number of examples, not weighted; ``right`` are those whose label is the new class,
+    ``wrong`` those whose label is the old one.
+    """
+
+    before: str
+    after: str
+    number: float
+    right: float
+    wrong: float
+
+
+@dataclass(frozen=True)
 class Baseline:
     """Another classifier on the last part of the data, to set beside the one that is reported."""
 
@@ -91,6 +106,7 @@ class Baseline:
     evaluation: Evaluation
     rates: tuple[RateValue, ...] = ()
     changes: tuple[Change, ...] = ()
+    moves: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +154,10 @@ class Origin:
     versions: Mapping[str, str]
 
 
+_FEWEST_MOVED = 0.5
+"""Expected examples from which on a change is listed: what rounds to one."""
+
+
 def rates_by_slice(
     problem: Problem, examples: Examples, predictions: Array, confidence: float
 ) -> tuple[RateValue, ...]:
@@ -146,6 +166,8 @@ def rates_by_slice(
     A rate of a slice is that of everybody among the examples inside, and so is its interval: nothing is spent on those
     outside, however many slices there are.
     """
+    if len(examples.classes) > 2:  # an evaluation has the confusion matrix of every slice
+        return ()
     slices = slices_of(problem)
     return tuple(measured_rate(shown, each, examples, predictions, confidence) for shown in SHOWN for each in slices)
 
@@ -155,7 +177,7 @@ def measured_rate(
 ) -> RateValue:
     """One rate of one slice, with its interval."""
     rows = examples.mask(slice_)
-    inside = Examples(examples.labels[rows], examples.weights[rows], {})
+    inside = Examples(examples.labels[rows], examples.weights[rows], {}, shared=examples.shared)
     value, (low, high) = _measured(shown.of(EVERYBODY), inside, predictions[rows], confidence)
     return RateValue(shown.name, repr(slice_), value, low, high)
 
@@ -178,6 +200,8 @@ def _measured(
 
 def changes(problem: Problem, examples: Examples, predictions: Array, baseline: Array) -> tuple[Change, ...]:
     """Expected numbers of decisions that differ, where the two classifiers draw independently."""
+    if len(examples.classes) > 2:
+        return ()
     up, down = predictions * (1 - baseline), (1 - predictions) * baseline
     labels = examples.labels.astype(bool)
     found = []
@@ -186,6 +210,26 @@ def changes(problem: Problem, examples: Examples, predictions: Array, baseline: 
         numbers = (up[inside], up[inside & labels], down[inside], down[inside & ~labels])
         found.append(Change(repr(slice_), int(inside.sum()), *(float(number.sum()) for number in numbers)))
     return tuple(found)
+
+
+def moves(examples: Examples, predictions: Array, baseline: Array) -> tuple[Move, ...]:
+    """Which classes decisions come from and go to, the most frequent change first; nothing of two classes.
+
+    The two classifiers draw independently.
+    """
+    classes = examples.classes
+    if len(classes) <= 2:
+        return ()
+    labels = examples.labels[:, None] == np.arange(len(classes))
+    every = baseline.T @ predictions
+    right, wrong = baseline.T @ (predictions * labels), (baseline * labels).T @ predictions
+    found = [
+        Move(str(classes[i]), str(classes[j]), float(every[i, j]), float(right[i, j]), float(wrong[i, j]))
+        for i in range(len(classes))
+        for j in range(len(classes))
+        if i != j and every[i, j] >= _FEWEST_MOVED
+    ]
+    return tuple(sorted(found, key=lambda move: -move.number))
 
 
 def slices_of(problem: Problem) -> Sequence[Slice]:

@@ -8,16 +8,20 @@ bytes: no time, no random name.
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from . import charts, words
 from .facts import SHOWN, Point, RateValue
+from .text import class_rows
 
 if TYPE_CHECKING:
     from .report import Report
 
+MOST_MOVES = 30
+"""Changes from one class to another that are listed."""
 MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "not measured": "–", "none": "·"}
 
 
@@ -53,6 +57,8 @@ def page(report: Report, title: str | None = None, command: str | None = None) -
         "shown": SHOWN,
         "constraints": _constraints(report),
         "rates": _rates(report),
+        "classes": _classes(report),
+        "moves": () if report.baseline is None else report.baseline.moves[:MOST_MOVES],
         "charts": drawn,
         "specs": {chart.key: chart.spec for group in drawn.values() for chart in group},
         "points": [_point(report.objective, point) for point in report.frontier],
@@ -129,6 +135,29 @@ def _rates(report: Report) -> list[dict[str, Any]]:
         ]
         found.append({"size": size, "cells": cells})
     return found if report.rates else []
+
+
+def _classes(report: Report) -> list[dict[str, Any]]:
+    """For every slice, with more than two classes: a line for each class, and the rows of the confusion matrix.
+
+    A row of the matrix has the shares of the examples with that label, and how dark each cell is, from 0 to 100.
+    """
+    found = []
+    for table in getattr(report.last, "classes", ()):
+        header, *lines = class_rows(table)
+        matrix = []
+        for label, shares in zip(table.labels, table.shares, strict=True):
+            total = sum(shares)
+            parts = [part / total if total > 0 else math.nan for part in shares]
+            cells = [(_percent(part), round(100 * part) if part == part else 0) for part in parts]
+            matrix.append((str(label), cells))
+        found.append({"slice": table.slice, "header": header, "lines": lines, "matrix": matrix})
+    return found
+
+
+def _percent(part: float) -> str:
+    """A share as a whole number of percent; nothing for less than half a percent, so that large matrices are read."""
+    return f"{100 * part:.0f}" if part >= 0.005 else ""
 
 
 def _of(rates: tuple[RateValue, ...], name: str, slice_: str) -> RateValue | None:

@@ -13,6 +13,7 @@ from . import words
 from .words import number, share, signed
 
 if TYPE_CHECKING:
+    from ..judge.evaluation import ClassTable
     from .report import Report
 
 WIDTH = 100
@@ -27,6 +28,7 @@ def text(report: Report) -> str:
         aligned(objective_rows(report), within=WIDTH),
         *_constraints(report),
         aligned(slice_rows(report), within=WIDTH),
+        *_classes(report),
     ]
     if report.baseline is not None and report.baseline.note:
         blocks.append(textwrap.fill(f"baseline: {report.baseline.name}. {report.baseline.note}", WIDTH))
@@ -75,8 +77,29 @@ def _constraints(report: Report) -> list[str]:
     return ["\n".join(["constraint, and its violation: positive where it is broken", *lines[:2], *between])]
 
 
+def _classes(report: Report) -> list[str]:
+    """With more than two classes, a line for each: how many, its rates, and what it is mistaken for most."""
+    tables = getattr(report.last, "classes", ())
+    return [aligned(class_rows(tables[0]), within=WIDTH)] if tables else []
+
+
+def class_rows(table: ClassTable) -> list[list[str]]:
+    """A header, and every class of a slice."""
+    rows = [["class", "examples", "labelled", "predicted", "recall", "precision", "F1", "most mistaken for"]]
+    for k, rates in enumerate(table.rates()):
+        others = [(value, j) for j, value in enumerate(table.shares[k]) if j != k]
+        most, other = max(others)
+        total = sum(table.shares[k])
+        mistaken = f"{table.labels[other]} ({share(most / total)})" if most > 0 else ""
+        shown = [share(rates[name]) for name in ("labelled", "predicted", "recall", "precision", "f1")]
+        rows.append([str(table.labels[k]), f"{table.examples[k]:,}", *shown, mistaken])
+    return rows
+
+
 def slice_rows(report: Report) -> list[list[str]]:
     """A header, and every slice: how many, the share with the positive label, and the share predicted positive."""
+    if getattr(report.last, "classes", ()):
+        return [["slice", "examples"], *([size.slice, f"{size.examples:,}"] for size in report.last.slices)]
     label = textwrap.shorten(report.positive_label, 12, placeholder="…") or "1"
     rows = [["slice", "examples", f"label {label}", f"predicted {label}"]]
     baseline = [] if report.baseline is None else report.baseline.evaluation.slices

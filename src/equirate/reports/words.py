@@ -157,7 +157,8 @@ def certificate(report: Report) -> tuple[str, ...]:
 
 def positive(report: Report) -> str:
     """Which label is the positive one, where labels are text."""
-    return f"The positive label is {report.positive_label}." if report.positive_label[:1] in "'\"" else ""
+    text = report.positive_label[:1] in ("'", '"')
+    return f"The positive label is {report.positive_label}." if text else ""
 
 
 def fresh(report: Report) -> bool:

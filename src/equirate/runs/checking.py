@@ -21,7 +21,7 @@ from ..tables.findings import Option, TableFinding, WrittenFinding, about_column
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import FileForm, TableSource
-from .labels import Labels, distinct, some
+from .labels import MOST_CLASSES, Labels, distinct, some
 from .likeness import says_label, twins
 from .names import mentioned
 from .out_of_core import LOOKED_AT, is_too_large
@@ -326,6 +326,9 @@ def _undecided_label(name: str, column: Any, values: Sequence[str], options: Rea
     if len(values) == 2:
         what = f"the label holds {shown}: say which one is positive with --positive"
         return TableFinding(name, what, (("positive", values[-1]),), stops=True)
+    if len(values) <= MOST_CLASSES:
+        what = f"the label has {len(values):,} values, {shown}: each is a class, unless --positive names one of them"
+        return TableFinding(name, what)
     numbers = as_plain_numbers(name, column, options.decimal)
     if numbers is not None:
         middle = float(np.nanmedian(numbers.to_numpy()))
@@ -378,10 +381,11 @@ def _about_columns(
     labelled = table.filter(pa.array(~_missing(table[settings.label])))
     column = labelled[settings.label]
     try:
-        positive = Labels.of(settings.label, settings.positive, column, options.decimal).positives(
-            column, options.decimal
-        )
+        labels = Labels.of(settings.label, settings.positive, column, options.decimal)
+        positive = labels.codes(column, options.decimal)
     except DataError:  # what is wrong with the label is said already
+        return findings
+    if labels.classes:
         return findings
     told = _named(findings)
     for name in others:

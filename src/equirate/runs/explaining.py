@@ -51,6 +51,9 @@ _RATES = {
     "kappa": "Cohen's kappa of predictions and labels",
     "lift": "the share of actual positives among predicted positives over that among everybody",
     "cost": "the cost of wrong predictions",
+    "coverage": "the share predicted as",
+    "macro_f1": "the mean F1 score of the classes",
+    "worst_recall": "the smallest share, over all classes, of a class that is predicted rightly",
     "jaccard": "the Jaccard index of predicted and actual positives",
     "win_loss_ratio": "the ratio of wins to losses",
     "g_mean": "the geometric mean of the shares of actual positives and negatives that are predicted rightly",
@@ -202,12 +205,12 @@ def words(expr: Expression) -> str:
     if isinstance(expr, Constant):
         return repr(expr)
     if isinstance(expr, Rate):
-        return _measured(_RATES[expr.kind.name].format(baseline=expr.baseline), expr.slice)
+        return _measured(_rate(expr), expr.slice)
     if isinstance(expr, Loss):
         return _measured(_RATES[expr.name], expr.slice)
     if isinstance(expr, Named):
         slices = {rate.slice for rate in expr.rates()}
-        known = _RATES.get(expr.name.partition("(")[0])
+        known = _named(expr)
         return _measured(known, slices.pop()) if known and len(slices) == 1 else known or words(expr.definition)
     if isinstance(expr, Sum):
         parts = [(" plus " if sign > 0 else " minus ") + words(part) for sign, part in expr.parts]
@@ -225,6 +228,41 @@ def words(expr: Expression) -> str:
     if isinstance(expr, BlackBox):
         return f"a function of your own of {' and '.join(map(words, expr.arguments))}"
     return repr(expr)
+
+
+def _rate(rate: Rate) -> str:
+    """A linear rate, of a class where it names one."""
+    if rate.kind.name == "confusion" and rate.label is not None:
+        if rate.kind.labels == (1,):
+            return f"the share of those labelled {rate.label!r} who are predicted as {rate.predicted!r}"
+        return f"the share who are labelled {rate.label!r} and predicted as {rate.predicted!r}"
+    said = _RATES.get(rate.kind.name, rate.kind.name).format(baseline=rate.baseline)
+    return said if rate.label is None else f"{said} (positive: {rate.label!r}, negative: every other class)"
+
+
+_AVERAGES = {
+    "average='macro'": "the mean, over all classes one by one, of {}",
+    "average='weighted'": "the mean, over all classes one by one and weighted by their sizes, of {}",
+    "average='micro'": "over all decisions together, {}",
+}
+
+
+def _named(expr: Named) -> str | None:
+    """A metric by its name, with its class or its average over classes; None where the name is not known."""
+    name, _, arguments = expr.name.partition("(")
+    if name == "worst":
+        inner = arguments.split("'")[1]
+        return f"the worst value, over all classes one by one, of {_RATES.get(inner, inner)}"
+    known = _RATES.get(name)
+    labels = {rate.label for rate in expr.rates() if rate.label is not None}
+    if known and name == "coverage" and len(labels) == 1:
+        return f"{known} {labels.pop()!r}"
+    average = next((said for written, said in _AVERAGES.items() if written in arguments), None)
+    if known and average:
+        return average.format(known)
+    if known and f"label={next(iter(labels), None)!r}" in arguments and len(labels) == 1:
+        return f"{known} (positive: {labels.pop()!r}, negative: every other class)"
+    return known
 
 
 def _measured(said: str, slice_: Slice) -> str:

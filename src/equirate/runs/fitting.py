@@ -18,7 +18,7 @@ import equirate as eq
 from .._core.percent import percent
 from .._core.provenance import file_digest
 from ..boosting.libraries import installed
-from ..estimators.provenance import with_provenance
+from ..storage.provenance import with_provenance
 from .checking import RowRules
 from .folders import FolderModel, save_classifier, save_description, write_text
 from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped

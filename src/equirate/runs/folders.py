@@ -17,17 +17,17 @@ from typing import Any
 
 from .._core.errors import EquirateError, FileError
 from .._core.publishing import set_aside
-from ..estimators import files
 from ..estimators.loading import load
-from ..estimators.saving import plain_mixture
 from ..game.classifiers import Classifier
+from ..storage import container
+from ..storage.saving import plain_mixture
 from ..tables.encoder import Encoder
 from ..tables.kinds import Kind
 from ..tables.options import AS_WRITTEN, ReadOptions
 from .checking import ALL_ROWS, RowRules
 from .identity import CLASSIFIER, DESCRIPTION, refuse_mixed
 from .jsons import as_json
-from .labels import RULES, Labels
+from .labels import CLASSES, RULES, Labels
 from .models import Trained
 from .settings import MISSING_ATTRIBUTES, MODELS
 
@@ -66,7 +66,7 @@ def write_text(path: Path, text: str) -> None:
 def save_classifier(model: FolderModel, folder: Path) -> bytes:
     """Write the classifier, and return the bytes of its file."""
     if model.trained.estimator is None:
-        files.write(folder / CLASSIFIER, *plain_mixture(model.trained.classifier))
+        container.write(folder / CLASSIFIER, *plain_mixture(model.trained.classifier))
     else:
         model.trained.estimator.save(folder / CLASSIFIER)
     return (folder / CLASSIFIER).read_bytes()
@@ -79,7 +79,7 @@ def save_description(model: FolderModel, folder: Path, classifier: bytes, run: s
         "version": VERSION,
         "run": run,
         "kind": model.trained.kind,
-        "label": dict(model.labels.__dict__),
+        "label": model.labels.plain(),
         "attributes": {name: None if kind is None else kind.value for name, kind in model.kinds.items()},
         "weight": model.weight,
         **({"cluster": model.cluster} if model.cluster else {}),
@@ -141,9 +141,7 @@ def _opened(path: Path) -> FolderModel:
         if kind not in MODELS:
             raise FileError(f"there is no kind of model {kind!r}")
         label = {"rule": RULES[0], **_dict(described.get("label"))}
-        labels = Labels(*(_text(label.get(name)) for name in ("column", "positive", "negative", "rule")))
-        if labels.rule not in RULES:
-            raise FileError(f"there is no rule of labels {labels.rule!r}")
+        labels = _labels(label)
         kinds = {
             _text(name): None if value is None else Kind(value)
             for name, value in _dict(described.get("attributes")).items()
@@ -204,15 +202,28 @@ def _content(path: Path) -> bytes:
         raise FileError(f"cannot read {path}: {error.strerror}") from None
 
 
+def _labels(label: dict[str, Any]) -> Labels:
+    """What a stranger's file says of the label."""
+    rule = _text(label.get("rule"))
+    if rule not in RULES:
+        raise FileError(f"there is no rule of labels {rule!r}")
+    classes = label.get("classes", [])
+    if (
+        not isinstance(classes, list)
+        or (rule == CLASSES) != (len(classes) > 2)
+        or len(set(map(str, classes))) != len(classes)
+    ):
+        raise FileError("the classes of the label are not a list of different names")
+    positive, negative = (_text(label.get(name), empty=rule == CLASSES) for name in ("positive", "negative"))
+    return Labels(_text(label.get("column")), positive, negative, rule, tuple(map(_text, classes)))
+
+
 def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
     found = load(path / CLASSIFIER)
     if isinstance(found, Classifier):
         return _mixture(found, kind, described, width)
     estimator = found
-    if (
-        set(map(str, estimator.classes_)) != {labels.positive, labels.negative}
-        or str(estimator.pos_label) != labels.positive
-    ):
+    if set(map(str, estimator.classes_)) != set(labels.values) or str(estimator.pos_label or "") != labels.positive:
         raise FileError("the labels of the classifier are not those of the table")
     if estimator.n_features_in_ != width:
         raise FileError("the classifier has another number of features than the table")

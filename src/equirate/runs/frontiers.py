@@ -19,9 +19,9 @@ import equirate as eq
 from .._core.errors import EquirateError
 from .._core.provenance import Provenance, file_digest, present
 from ..estimators.frontier import Frontier
-from ..estimators.provenance import model_digest
 from ..reports.facts import Member, Origin, Point, rates_by_slice
 from ..reports.report import Report
+from ..storage.provenance import model_digest
 from .fitting import Exit, RunOutcome, write_report
 from .folders import write_text
 from .identity import REPORTS
@@ -60,12 +60,12 @@ def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tupl
     named = prepared.labels.named
     found = estimator_of(prepared, tell).frontier(
         train.X,
-        named(train.positive),
+        named(train.codes),
         sensitive_features=train.attributes,
         sample_weight=train.weights,
         levels=levels,
         clusters=train.clusters,
-        test=(test.X, named(test.positive), test.attributes, test.weights),
+        test=(test.X, named(test.codes), test.attributes, test.weights),
     )
     digest = model_digest(found.classifiers[_as_written(found)])
     provenance = Provenance(present(), eq.__version__, digest, file_digest(Path(prepared.settings.data)))
@@ -114,7 +114,7 @@ def _report(prepared: PreparedTable, found: Frontier, provenance: Provenance) ->
     return Report(
         problem=repr(problem),
         parts={name: evaluations[chosen] for name, evaluations in found.parts.items()},
-        positive_label=repr(prepared.labels.positive),
+        positive_label=repr(prepared.labels.positive) if prepared.labels.positive else "",
         rates=every[chosen],
         frontier=tuple(points),
         origin=Origin(

@@ -29,7 +29,7 @@ from . import reasons
 from .fitting import GIVEN, Exit, RunOutcome, sentence, told, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
-from .labels import Labels
+from .labels import Labels, some
 from .models import needs_dense
 from .names import attributes_of
 from .preparing import Teller, people_of, read_part, weights_of
@@ -82,11 +82,15 @@ class Predicting:
     probability: bool = False
     reasons: bool = False
 
-    @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self, labels: Labels) -> tuple[str, ...]:
         """Names of the columns that are written."""
-        probability = ("probability",) if self.probability else ()
+        probability = probability_columns(labels) if self.probability else ()
         return ("prediction", *probability, *(reasons.COLUMNS if self.reasons else ()))
+
+
+def probability_columns(labels: Labels) -> tuple[str, ...]:
+    """The column of the probability of a positive decision; with more than two classes, one for each."""
+    return tuple(f"probability {each}" for each in labels.classes) or ("probability",)
 
 
 def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
@@ -99,7 +103,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
     source.require(copied, "--key or --keep")
-    for name in how.columns:
+    for name in how.columns(model.labels):
         if name in copied:
             raise EquirateError(f"the column {name!r} cannot be kept: the predictions have that name")
     kinds = {**dict.fromkeys(copied, Kind.CATEGORY), **model.encoder.kinds}
@@ -131,7 +135,8 @@ def _decided(
         columns: dict[str, Any] = {name: table[name] for name in copied}
         columns["prediction"] = model.trained.decide(X, model.labels, key)
         if how.probability:
-            columns["probability"] = model.trained.probabilities(X)
+            found = np.atleast_2d(model.trained.probabilities(X).T)
+            columns |= dict(zip(probability_columns(model.labels), found, strict=True))
         if how.reasons:
             columns |= reasons.reasons(model, table, X, key)
         yield columns
@@ -177,6 +182,11 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
     labels = Labels.of(how.label, how.positive, table[how.label])
+    if labels.classes:
+        raise DataError(
+            f"the label {how.label!r} has {len(labels.classes)} values, {some(labels.classes)}: audit compares one of "
+            "them with the rest, so say which with --positive"
+        )
     positive = labels.positives(table[how.label])
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})

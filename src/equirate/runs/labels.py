@@ -1,7 +1,8 @@
-"""The label of a table: which of its values are positive.
+"""The label of a table: which of its values are positive, or which classes it has.
 
 In: the column of the label, and what a user calls positive: one of two values, one value against the rest, or a bound
-such as ``>= 150``. Out: `Labels`, which a model keeps, and which says of any table which rows are positive.
+such as ``>= 150``; with three values or more and nothing said, each is a class. Out: `Labels`, which a model keeps, and
+which gives the codes of any table's rows.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from .._core.errors import DataError
 from ..tables.findings import as_plain_numbers
 from ..tables.kinds import text_of
 
-VALUES, REST, BOUND = "values", "rest", "bound"
-"""Rules: two values, one value against all others, a bound on numbers."""
-RULES = (VALUES, REST, BOUND)
+VALUES, REST, BOUND, CLASSES = "values", "rest", "bound", "classes"
+"""Rules: two values, one value against all others, a bound on numbers, a class for every value."""
+RULES = (VALUES, REST, BOUND, CLASSES)
+MOST_CLASSES = 100
+"""Values up to which each is a class of its own: a label with more is more likely a number, or a name."""
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     ">=": operator.ge,
@@ -35,7 +38,7 @@ _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)
 
 @dataclass(frozen=True)
 class Labels:
-    """The label's column, its positive and its negative side, and the rule that tells them apart.
+    """The label's column, its positive and its negative side or its classes, and the rule that tells them apart.
 
     Examples
     --------
@@ -43,12 +46,27 @@ class Labels:
     >>> bound = Labels.of("days", ">= 150", pa.array(["12", "150", "200"]))
     >>> bound.positive, bound.negative, bound.positives(pa.array([149.0, 151.0])).tolist()
     ('>= 150', '< 150', [False, True])
+    >>> several = Labels.of("animal", "", pa.array(["cat", "dog", "bird"]))
+    >>> several.classes, several.codes(pa.array(["dog", "bird"])).tolist()
+    (('bird', 'cat', 'dog'), [2, 0])
     """
 
     column: str
     positive: str
     negative: str
     rule: str = VALUES
+    classes: tuple[str, ...] = ()
+    """All classes, sorted, where there are more than two."""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """All classes; of two, the positive one is the second."""
+        return self.classes or (self.negative, self.positive)
+
+    def plain(self) -> dict[str, Any]:
+        """What a model's folder keeps."""
+        kept = {"column": self.column, "positive": self.positive, "negative": self.negative, "rule": self.rule}
+        return {**kept, "classes": list(self.classes)} if self.classes else kept
 
     @classmethod
     def of(cls, name: str, wanted: str, column: Any, decimal: str = ".") -> Labels:
@@ -75,11 +93,13 @@ class Labels:
             positive = wanted if wanted in values else next(iter(alike), None)
             if positive is None:
                 raise DataError(f"--positive is {wanted!r}, but the label {name!r} holds {shown}")
-        elif len(values) > 2:
+        elif len(values) > MOST_CLASSES:
             raise DataError(
-                f"the label {name!r} has {len(values):,} values, {shown}: say which one is positive with --positive; "
-                'all others are then negative. For numbers: --positive ">= ..."'
+                f"the label {name!r} has {len(values):,} values, {shown}: as classes there may be {MOST_CLASSES}. Say "
+                'which one is positive with --positive; all others are then negative. For numbers: --positive ">= ..."'
             )
+        elif len(values) > 2:
+            return cls(name, "", "", CLASSES, tuple(sorted(values)))
         else:
             positive = next((value for value in values if value.strip().casefold() in ("1", "true")), None)
             if positive is None:
@@ -87,6 +107,29 @@ class Labels:
         if len(values) > 2:
             return cls(name, positive, f"not {positive}", REST)
         return cls(name, positive, next(value for value in values if value != positive))
+
+    def codes(self, column: Any, decimal: str = ".") -> NDArray[Any]:
+        """The class of every row by its place in `values`; of two classes, whether it is positive."""
+        if not self.classes:
+            return self.positives(column, decimal)
+        found, values = text_of(column)
+        if (found < 0).any():
+            raise DataError(
+                f"the label {self.column!r} is missing in {int((found < 0).sum()):,} rows: fill it, or leave those "
+                "rows out"
+            )
+        return np.array([self._code_of(value) for value in values], dtype=np.int64)[found]
+
+    def _code_of(self, value: str) -> int:
+        if value in self.classes:
+            return self.classes.index(value)
+        alike = [k for k, each in enumerate(self.classes) if same(value, each)]
+        if not alike:
+            raise DataError(
+                f"the label {self.column!r} holds {value!r}, which was not in training: there it held "
+                f"{some(self.classes)}"
+            )
+        return alike[0]
 
     def positives(self, column: Any, decimal: str = ".") -> NDArray[np.bool_]:
         """Which rows of a column are positive; refuses missing values, and values that are neither."""
@@ -122,9 +165,11 @@ class Labels:
             raise DataError(f"the label {self.column!r} holds NaN: give --drop-unlabelled")
         return np.asarray(_COMPARE[symbol](values.to_numpy(), float(number)))
 
-    def named(self, positive: NDArray[np.bool_]) -> NDArray[Any]:
+    def named(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Labels as they stand in the table."""
-        return np.where(positive, np.array(self.positive), np.array(self.negative))
+        if self.classes:
+            return np.asarray(np.array(self.classes)[codes])
+        return np.where(codes, np.array(self.positive), np.array(self.negative))
 
 
 def bound_of(wanted: str, values: Sequence[str]) -> tuple[str, float] | None:

@@ -18,11 +18,11 @@ from .._core.choices import Output
 from .._core.errors import EquirateError, EquirateWarning
 from ..estimators.postprocessor import RatePostprocessor
 from ..estimators.rate_classifier import RateClassifier
-from ..estimators.serving import hashes_of, rows_repeat
 from ..explanations import Explanations
 from ..game.classifiers import Classifier
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
+from ..training.draws import hashes_of, rows_repeat
 from .algorithms import algorithm_named
 from .labels import Labels
 from .preparing import Part, PreparedTable, Teller
@@ -55,23 +55,25 @@ class Trained:
     salt: int = 0
 
     def probabilities(self, X: Any) -> Array:
-        """Probability of predicting positive, example by example."""
-        return self.classifier.positive_probability(X)
+        """Probability of predicting positive, example by example; with more classes, a column for each."""
+        return self.classifier.expected(X)
 
     def served(self, X: Any) -> Array:
         """What is judged: the decisions that are served where rows repeat, else probabilities."""
         if self.estimator is not None:
-            return np.asarray(self.estimator._served(X, None))
+            return np.asarray(self.estimator.decision_probability(X))
         hashes = hashes_of(X)
         if hashes is not None and rows_repeat(hashes):
-            return self.classifier.predict_hashed(X, salt=self.salt).astype(float)
+            decided = self.classifier.predict_hashed(X, salt=self.salt)
+            many = self.classifier.n_classes > 2
+            return np.eye(self.classifier.n_classes)[decided] if many else decided.astype(float)
         return self.probabilities(X)
 
     def decide(self, X: Any, labels: Labels, key: NDArray[Any] | None = None) -> NDArray[Any]:
         """Labels, each example always decided the same way; by its key, where one is given."""
         if self.estimator is not None:
             return np.asarray(self.estimator.predict(X, key=key))
-        return labels.named(self.classifier.predict_hashed(X, salt=self.salt, key=key).astype(bool))
+        return labels.named(self.classifier.predict_hashed(X, salt=self.salt, key=key))
 
     def explain(self, X: Any, key: NDArray[Any] | None = None) -> Explanations:
         """Why each example is decided as it is, in the features of the table."""
@@ -89,7 +91,7 @@ class Trained:
         """The estimator's own report on a part; None where there is no estimator."""
         if self.estimator is None:
             return None
-        named = labels.named(part.positive)
+        named = labels.named(part.codes)
         return self.estimator.report(
             part.X,
             named,
@@ -144,7 +146,7 @@ def estimator_of(prepared: PreparedTable, tell: Teller | None) -> RateClassifier
         output=cast(Output, settings.output),  # checked when the settings were read
         confidence=settings.confidence or None,
         on_interrupt="keep",
-        pos_label=prepared.labels.positive,
+        pos_label=prepared.labels.positive or None,
         random_state=settings.seed,
         verbose=False if tell is None else tell.line(problem.objective.sense) or False,
         **options,
@@ -156,7 +158,7 @@ def _game(prepared: PreparedTable, tell: Teller) -> Trained:
     estimator = estimator_of(prepared, tell)
     estimator.fit(
         train.X,
-        labels.named(train.positive),
+        labels.named(train.codes),
         sensitive_features=train.attributes,
         sample_weight=train.weights,
         clusters=train.clusters,
@@ -179,13 +181,13 @@ def _thresholds(prepared: PreparedTable) -> Trained:
         cv=5,
         confidence=settings.confidence or None,
         on_interrupt="keep",
-        pos_label=labels.positive,
+        pos_label=labels.positive or None,
         random_state=settings.seed,
         **options,
     )
     estimator.fit(
         train.X,
-        labels.named(train.positive),
+        labels.named(train.codes),
         sensitive_features=train.attributes,
         sample_weight=train.weights,
         clusters=train.clusters,

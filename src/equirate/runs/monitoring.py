@@ -99,6 +99,8 @@ def _opened(model: FolderModel, digest: str, how: MonitoringOptions) -> Monitor:
                 "--state, or leave them out"
             )
         return found
+    if model.labels.classes:
+        raise EquirateError(f"monitor takes models of two classes; this one has {len(model.labels.classes)}")
     made = Monitor(model.trained.problem, 0.95 if how.confidence is None else how.confidence, floor=how.floor)
     made.labels = (model.labels.negative, model.labels.positive)
     made.model = digest

@@ -16,9 +16,10 @@ import pyarrow.compute as compute
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
+from .._core.peers import ALONE
 from ..data.examples import Examples
 from ..data.splits import split_by_cell
-from ..estimators.judging import refuse_empty
+from ..estimators.inputs import refuse_empty
 from ..judge.spread import clusters_of
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
@@ -51,24 +52,43 @@ class Part:
     """Rows to train on, or to judge on."""
 
     X: Any
-    positive: NDArray[np.bool_]
+    codes: NDArray[Any]
+    """Classes by their places in `Labels.values`; of two, whether a row is positive."""
     attributes: dict[str, NDArray[Any]]
     weights: NDArray[np.float64] | None
     clusters: NDArray[np.int64] | None = None
+    classes: tuple[str, ...] = ()
+    """All classes, where there are more than two."""
 
     def __len__(self) -> int:
-        return len(self.positive)
+        return len(self.codes)
 
     def examples(self) -> Examples:
         """Labels, attributes and weights, without the features."""
-        return replace(Examples.of(self.positive, self.attributes, self.weights), clusters=self.clusters)
+        return examples_of(self.codes, self.classes, self.attributes, self.weights, self.clusters)
 
     def taken(self, rows: Rows) -> Part:
         """Some of the rows."""
         people = {name: column[rows] for name, column in self.attributes.items()}
         weights = None if self.weights is None else self.weights[rows]
         clusters = None if self.clusters is None else self.clusters[rows]
-        return Part(self.X[rows], self.positive[rows], people, weights, clusters)
+        return Part(self.X[rows], self.codes[rows], people, weights, clusters, self.classes)
+
+
+def examples_of(
+    codes: NDArray[Any],
+    classes: tuple[str, ...],
+    attributes: dict[str, NDArray[Any]],
+    weights: NDArray[np.float64] | None,
+    clusters: NDArray[np.int64] | None,
+    two_classes: bool = False,
+) -> Examples:
+    """Labels, attributes and weights; ``classes`` are named where there are more than two."""
+    if classes:
+        made = Examples.of(np.array(classes)[codes], attributes, weights, classes=classes)
+    else:
+        made = Examples.of(codes, attributes, weights, two_classes=two_classes)
+    return replace(made, clusters=clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,17 +140,17 @@ def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str =
     table = found.table
     kinds = {name: kind_of(name, table[name]) for name in settings.attributes}
     labels = Labels.of(settings.label, settings.positive, table[settings.label], settings.decimal)
-    positive = labels.positives(table[settings.label], settings.decimal)
+    codes = labels.codes(table[settings.label], settings.decimal)
     people = people_of(table, kinds)
     weights = weights_of(settings.weight, table)
     clusters = clusters_in(settings.cluster, table)
-    examples = replace(Examples.of(positive, people, weights, two_classes=True), clusters=clusters)
+    examples = examples_of(codes, labels.classes, people, weights, clusters, two_classes=True)
     problem_here = problem.expanded(examples)
     refuse_empty(problem_here, examples)
     if other is None:
         rows = _split(settings, problem_here, examples, table)
     else:
-        rows = np.arange(len(positive)), np.zeros(0, dtype=np.intp)
+        rows = np.arange(len(codes)), np.zeros(0, dtype=np.intp)
     tell.stage("Encoding")
     if found.large:
         rows = np.sort(rows[0]), np.sort(rows[1])
@@ -144,10 +164,11 @@ def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str =
     train, test = (
         Part(
             X,
-            positive[part],
+            codes[part],
             {name: column[part] for name, column in people.items()},
             None if weights is None else weights[part],
             None if clusters is None else clusters[part],
+            labels.classes,
         )
         for X, part in zip(features_in, rows, strict=True)
     )
@@ -200,9 +221,9 @@ def read_part(
             rows = int(compute.is_null(table[name], nan_is_null=True).to_numpy().sum())
             if rows:
                 raise DataError(f"the attribute {name!r} is empty in {rows:,} rows: fill it or leave those rows out")
-    positive = labels.positives(table[labels.column], source.options.decimal)
+    codes = labels.codes(table[labels.column], source.options.decimal)
     X, people = encoder.features_of(table, None, dense), people_of(table, kinds)
-    return Part(X, positive, people, weights_of(weight, table), clusters_in(cluster, table))
+    return Part(X, codes, people, weights_of(weight, table), clusters_in(cluster, table), labels.classes)
 
 
 def people_of(table: Any, kinds: Mapping[str, Kind | None]) -> dict[str, NDArray[Any]]:
@@ -229,7 +250,7 @@ def clusters_in(name: str, table: Any) -> NDArray[np.int64] | None:
     found, _ = text_of(table[name])
     if (found < 0).any():
         raise DataError(f"the cluster {name!r} is missing in {int((found < 0).sum()):,} rows")
-    return clusters_of(found, len(found))
+    return clusters_of(found, len(found), ALONE)
 
 
 def features_of(settings: RunSettings, source: TableSource) -> list[str]:

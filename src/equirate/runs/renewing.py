@@ -19,12 +19,12 @@ import equirate as eq
 
 from .._core.errors import EquirateError
 from ..data.splits import split_by_cell
-from ..estimators.judging import refuse_empty
+from ..estimators.inputs import refuse_empty
 from ..game.classifiers import Classifier
 from ..judge.certify import check_confidence
-from ..models.contract import Members
-from ..models.joined import constants, joined
-from ..models.linear import LinearMembers
+from ..models.linear_members import LinearMembers
+from ..models.members import Members
+from ..models.side_by_side import concatenate_members
 from ..models.sklearn_classifiers import Line
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
@@ -146,15 +146,16 @@ def _members(trained: Trained) -> Members:
 
     A derandomised output is no member of a mixture: only members of the mixture's own kind are taken.
     """
-    outputs = getattr(trained.estimator, "_outputs", None) or {"": trained.classifier}
+    kept = getattr(trained.estimator, "outputs_", {})
+    outputs = {name: output.classifier for name, output in kept.items()} or {"": trained.classifier}
     mixed = outputs.get("stochastic", trained.classifier).members
     if trained.kind == "thresholds" and trained.estimator is not None:
         mixed = _linear(trained.estimator)
-        return joined([mixed, constants(mixed) or mixed])
+        return concatenate_members([mixed, mixed.constants() or mixed])
     parts = [mixed, *(each.members for each in outputs.values() if each.members is not mixed)]
     alike = [part for part in parts if type(part) is type(mixed)]
-    same = constants(mixed)
-    return joined(alike if same is None else [*alike, same])
+    same = mixed.constants()
+    return concatenate_members(alike if same is None else [*alike, same])
 
 
 def _linear(estimator: Any) -> Members:
@@ -178,7 +179,7 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
     solution = eq.solve(
         problem,
         np.zeros((len(rows), 1)),
-        rows.positive,
+        rows.codes,
         attributes=rows.attributes,
         sample_weight=rows.weights,
         model=columns,

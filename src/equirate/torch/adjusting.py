@@ -23,7 +23,8 @@ from scipy.special import expit
 
 from .._core.errors import AlgorithmError
 from ..data.cells import Cells
-from ..models.contract import Array, Asked, Batch, Scores
+from ..models.messages import Array, Asked, Scores
+from ..models.rows import Batch
 from ..players.surrogates import LOGISTIC
 
 LARGEST_SHIFT = 10.0
@@ -50,7 +51,7 @@ class LogitAdjusted(Asked):
         """Value of the same."""
         shifted, sign, shift, size = self._of(batch, scores)
         cells = batch.trained
-        costs = self.costs[cells.of]
+        costs = self.costs[cells.index]
         plain = np.where(costs > 0, costs * LOGISTIC.upper(scores), costs * LOGISTIC.lower(scores))
         own = size * np.logaddexp(0, -sign * (scores - shift))
         return np.asarray((np.where(shifted, own, plain) * cells.weights[:, None]).sum(axis=0), dtype=float)
@@ -59,10 +60,10 @@ class LogitAdjusted(Asked):
         assert self.shift is not None  # `adjusted` makes both
         assert self.size is not None
         cells = batch.trained
-        shift = self.shift[cells.of].astype(scores.dtype)[:, None]
+        shift = self.shift[cells.index].astype(scores.dtype)[:, None]
         shifted = ~np.isnan(shift)
-        sign = np.where(cells.labels[cells.of] == 1, 1, -1).astype(scores.dtype)[:, None]
-        return shifted, sign, np.where(shifted, shift, 0), self.size[cells.of].astype(scores.dtype)[:, None]
+        sign = np.where(cells.labels[cells.index] == 1, 1, -1).astype(scores.dtype)[:, None]
+        return shifted, sign, np.where(shifted, shift, 0), self.size[cells.index].astype(scores.dtype)[:, None]
 
 
 def adjusted(asked: Asked, cells: Cells, pairs: NDArray[np.intp] | None) -> Asked:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from .._core.errors import FileError
-from ..estimators import files
-from ..estimators.saving import plain_mixture
 from ..game.classifiers import Classifier
+from ..storage import container
+from ..storage.saving import plain_mixture
 from .keeping import read_tensors, write_tensors
 
 
@@ -17,6 +17,13 @@ def save(classifier: Classifier, path: str | os.PathLike[str]) -> None:
     """Save a classifier that `RateGame.finish` made: tensors, weights and its problem, no code.
 
     ``equirate.load(path, module=constructor)`` opens it.
+
+    Parameters
+    ----------
+    classifier
+        The classifier to save.
+    path
+        The file to write.
 
     Examples
     --------
@@ -36,7 +43,7 @@ def save(classifier: Classifier, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(classifier, Classifier):
         raise FileError(f"save takes a classifier, such as RateGame.finish makes; got {type(classifier).__name__}")
-    files.write(path, *plain_mixture(classifier))
+    container.write(path, *plain_mixture(classifier))
 
 
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
@@ -59,6 +66,18 @@ def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any
     """Bring everything to where `save_checkpoint` kept it; None where there is no such file yet.
 
     Parts with ``load_state_dict`` are loaded; all of them are returned by name.
+
+    Parameters
+    ----------
+    path
+        A file that `save_checkpoint` wrote.
+    **parts
+        By name: objects with ``load_state_dict``, which is called with what was saved under that name.
+
+    Returns
+    -------
+    dict or None
+        Everything that was saved, by name.
     """
     import torch
 

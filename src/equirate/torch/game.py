@@ -29,7 +29,11 @@ from ..game.record import Record
 from ..game.solution import Play, Solution, Status
 from ..game.status import MIXTURE
 from ..game.theory import damped_steps
-from ..models.contract import Array, Batch, Choice, Learner, Members, Pace, Rows, Seen
+from ..models.capabilities import Pace
+from ..models.contract import Array, Choice, Learner
+from ..models.members import Members
+from ..models.messages import Seen
+from ..models.rows import Batch, Rows
 from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
@@ -222,7 +226,15 @@ class RateGame:
         return linear + (value - linear.detach())  # the value is the Lagrangian's, the gradient its slope
 
     def measure(self, scores: torch.Tensor, index: Any) -> None:
-        """Remember predictions without training on them: those of held-out rows, or of a whole pass."""
+        """Remember predictions without training on them: those of held-out rows, or of a whole pass.
+
+        Parameters
+        ----------
+        scores
+            Of shape (batch,) or (batch, 1).
+        index
+            Row numbers of ``y``, one for each score.
+        """
         rows, shown = self._given(scores, index)
         self._remember(rows, shown)
 
@@ -241,7 +253,23 @@ class RateGame:
         self._begin()
 
     def sampler(self, batch_size: int, least: int = 4, seed: int = 0) -> StratifiedSampler:
-        """A batch sampler for a ``DataLoader`` that puts rare cells into every batch; the loss uses its weights."""
+        """A batch sampler for a ``DataLoader`` that puts rare cells into every batch; the loss uses its weights.
+
+        Parameters
+        ----------
+        batch_size
+            Rows of a batch.
+        least
+            A cell is rare where a batch is expected to have fewer of its rows; about so many of each are put into
+            every batch.
+        seed
+            Seed of the order.
+
+        Returns
+        -------
+        StratifiedSampler
+            For the ``batch_sampler`` of a ``DataLoader``.
+        """
         made = StratifiedSampler.of_cells(self.trained, batch_size, least, seed)
         self.factors, self.batch_size = made.weights, made.strata.size
         return made
@@ -290,7 +318,13 @@ class RateGame:
     # -- snapshots and the end ------------------------------------------------------------------------
 
     def snapshot(self, module: torch.nn.Module) -> None:
-        """Record the module as it is: a candidate for the mixture."""
+        """Record the module as it is: a candidate for the mixture.
+
+        Parameters
+        ----------
+        module
+            The module; its parameters are copied.
+        """
         self.own.states = [module.state_dict()]
         self._record()
 
@@ -314,6 +348,11 @@ class RateGame:
             The inputs of all rows (array, tensor, ``Dataset`` or ``DataLoader`` of (inputs, index); for a module with
             several inputs, a tuple of arrays or tensors, or a ``Dataset`` of tuples): rates are then measured exactly.
             Without, they are those of the remembered predictions, and `status` says so.
+
+        Returns
+        -------
+        Classifier
+            The mixture; its ``notes`` have the status.
         """
         self.snapshot(module)
         self.own.module = module
@@ -366,7 +405,13 @@ class RateGame:
     # -- checkpoints ----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Players, remembered predictions and snapshots, as tensors and plain data."""
+        """Players, remembered predictions and snapshots, as tensors and plain data.
+
+        Returns
+        -------
+        dict
+            For `load_state_dict`, or for `save_checkpoint`.
+        """
         turn = self.turn
         return {
             "play": play_state(self.game),
@@ -379,7 +424,13 @@ class RateGame:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken, with the same problem and rows."""
+        """Go on where `state_dict` was taken, with the same problem and rows.
+
+        Parameters
+        ----------
+        state
+            What `state_dict` returned.
+        """
         if state["rows"] != self.n_rows or state["problem"] != repr(self.problem):
             raise DataError(
                 f"the state is of another game: {state['rows']} rows and\n{state['problem']}\ninstead of "

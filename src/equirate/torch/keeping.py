@@ -141,7 +141,7 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
     """What must be the same for a run to be the same, by name."""
     rows, setting, rules = learner.rows, learner.setting, game.rules
     data = hashlib.sha256()
-    for part in (rows.cells.of, rows.cells.weights, rows.trained.weights, rows.cells.labels):
+    for part in (rows.cells.index, rows.cells.weights, rows.trained.weights, rows.cells.labels):
         data.update(np.ascontiguousarray(part).tobytes())
     some = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 64)).astype(np.int64))
     taken = learner.inputs.take(some)

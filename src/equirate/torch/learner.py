@@ -21,7 +21,10 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
 from .._core.seeds import stream
-from ..models.contract import Array, Asked, Batch, Choice, Learner, Members, Rows, Seen
+from ..models.contract import Array, Choice, Learner
+from ..models.members import Members
+from ..models.messages import Asked, Seen
+from ..models.rows import Batch, Rows
 from .adjusting import adjusted, partners
 from .inputs import Loaded, device_of, dtype_of, embeds, input_count, inputs_of
 from .keeping import NetworkCheckpoints
@@ -146,7 +149,7 @@ class TorchLearner(Learner):
         if costs is None:
             batch = Batch(None, cells=self.rows.cells, trained=self.trained.take(index), rows=index)
             return asked.slope(batch, scores[:, None])[:, 0]
-        cost = costs.take(self.trained.of.take(index))
+        cost = costs.take(self.trained.index.take(index))
         cost *= self.weights.take(index)
         return asked.surrogate.net_slope(scores, cost)
 
@@ -308,7 +311,7 @@ class TorchLearner(Learner):
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """Score the rows and add up; exact where the rows are here."""
-        return lambda members: rows.reduce(rows.cells.sums(members.decide(rows.X)))[0]
+        return lambda members: rows.cells.sums(members.decide(rows.X))
 
 
 def _adam(rate: float) -> Callable[[Any], Any]:

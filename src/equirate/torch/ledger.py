@@ -24,8 +24,8 @@ class Ledger:
 
     def __init__(self, cells: Cells, count: int) -> None:
         self.cells = cells
-        self.predicted = np.zeros((count, len(cells.of)), dtype=bool)
-        self.known = np.zeros(len(cells.of), dtype=bool)
+        self.predicted = np.zeros((count, len(cells.index)), dtype=bool)
+        self.known = np.zeros(len(cells.index), dtype=bool)
         self.sums = np.zeros((len(cells), count))
         self.totals = np.zeros(len(cells))
         """Weight of the rows that were seen, by cell."""
@@ -39,7 +39,7 @@ class Ledger:
             rows, predicted = rows[changed], predicted[changed]
             own[rows] = predicted
             amount = np.where(predicted, self.cells.weights[rows], -self.cells.weights[rows])
-            np.add.at(self.sums[:, c], self.cells.of[rows], amount)
+            np.add.at(self.sums[:, c], self.cells.index[rows], amount)
 
     def note(self, rows: Rows) -> None:
         """Remember that rows were seen."""
@@ -47,13 +47,13 @@ class Ledger:
             return
         new = rows[~self.known[rows]]
         self.known[new] = True
-        np.add.at(self.totals, self.cells.of[new], self.cells.weights[new])
+        np.add.at(self.totals, self.cells.index[new], self.cells.weights[new])
         self.complete = bool(self.known[self.cells.weights > 0].all())
 
     def replace(self, predicted: NDArray[np.bool_]) -> None:
         """Take over exact predictions (rows, configurations) on all rows."""
         self.predicted = np.ascontiguousarray(predicted.T)
-        self.sums = self.cells.sums(predicted)
+        self.sums = self.cells.partial_sums(predicted)
         self.known[:] = True
         self.totals, self.complete = self.cells.totals.copy(), True
 

@@ -19,7 +19,7 @@ from torch.func import functional_call
 from .._core.errors import AlgorithmError, DataError, FileError
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, OneOf, Rule
 from ..data.sample import count_rows
-from ..models.contract import Members, Written
+from ..models.members import Members, Written
 from .inputs import as_rows, called, device_of, dtype_of, embeds, input_count, inputs_of, one_score
 from .snapshots import Snapshot, State
 
@@ -41,13 +41,17 @@ BLOCK = 8192
 class TorchMembers(Members):
     """Networks of one architecture.
 
-    Attributes
+    Parameters
     ----------
     module
-        The architecture: a module whose own parameters do not matter, or None for members from a file to which nobody
-        has handed the constructor yet.
+        The architecture: a module whose own parameters do not matter, or None for members from a file to which
+        nobody has handed the constructor yet.
     states
         A state dict for each classifier, or where to find it: (snapshot, place).
+    device
+        Where scores are computed.
+    block
+        Rows that are scored at once.
     """
 
     module: torch.nn.Module | None
@@ -65,12 +69,36 @@ class TorchMembers(Members):
         return len(self.states)
 
     def state(self, k: int) -> State:
-        """The parameters of a network."""
+        """The parameters of a network.
+
+        Parameters
+        ----------
+        k
+            Position of a network.
+
+        Returns
+        -------
+        dict
+            Its state dict.
+        """
         found = self.states[k]
         return found if isinstance(found, dict) else found[0].states()[found[1]]
 
     def scores(self, X: Any, *, attributes: Any = None) -> Scores:
-        """Scores of new examples (examples, networks)."""
+        """Scores of new examples (examples, networks).
+
+        Parameters
+        ----------
+        X
+            Inputs.
+        attributes
+            Not used.
+
+        Returns
+        -------
+        numpy.ndarray
+            (examples, networks).
+        """
         X = as_rows(X)
         module, n = self._module(), count_rows(X)
         device, dtype = torch.device(self.device), dtype_of(module)
@@ -89,15 +117,50 @@ class TorchMembers(Members):
         return found
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
-        """Predict 1 where the score is above 0."""
+        """Predict 1 where the score is above 0.
+
+        Parameters
+        ----------
+        X
+            Inputs.
+        attributes
+            Not used.
+
+        Returns
+        -------
+        numpy.ndarray of bool
+            (examples, networks).
+        """
         return np.asarray(self.scores(X) > 0)
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some networks."""
+        """Keep some networks.
+
+        Parameters
+        ----------
+        indices
+            Positions of networks.
+
+        Returns
+        -------
+        TorchMembers
+            These networks, in this order.
+        """
         return replace(self, states=tuple(self.states[k] for k in indices))
 
     def completed(self, module: Any) -> Members:
-        """Hand the module, or its constructor, to members that were read from a file."""
+        """Hand the module, or its constructor, to members that were read from a file.
+
+        Parameters
+        ----------
+        module
+            The module, or a function without arguments that makes it.
+
+        Returns
+        -------
+        TorchMembers
+            Members that can decide.
+        """
         if module is None:
             raise FileError(
                 "it holds a network, of which files have the tensors only: hand its constructor back, "
@@ -121,7 +184,18 @@ class TorchMembers(Members):
         return self.module
 
     def plain(self, width: int) -> Written:
-        """Write the parameters, those of one name together."""
+        """Write the parameters, those of one name together.
+
+        Parameters
+        ----------
+        width
+            Not used.
+
+        Returns
+        -------
+        Written
+            Kind, settings and arrays.
+        """
         states = [self.state(k) for k in range(len(self))]
         names = list(states[0])
         types = [str(states[0][name].dtype).removeprefix("torch.") for name in names]
@@ -136,7 +210,20 @@ class TorchMembers(Members):
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the parameters; the module is still to be handed over (`completed`)."""
+        """Read the parameters; the module is still to be handed over (`completed`).
+
+        Parameters
+        ----------
+        settings
+            Settings that `plain` wrote.
+        arrays
+            Arrays that `plain` wrote.
+
+        Returns
+        -------
+        TorchMembers
+            The networks.
+        """
         names, types = settings["names"], settings["types"]
         wanted = [f"{cls.nested}{number}" for number in range(len(names))]
         if len(types) != len(names) or len(set(names)) != len(names) or set(arrays) != set(wanted):

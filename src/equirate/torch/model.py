@@ -6,27 +6,32 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
 from .._core.errors import AlgorithmError
 from .._core.rules import FLAG, Either, Fields, Number, OneOf, Rule, Whole, maybe
 from ..data.cells import Cells
-from ..models.contract import Learner, Model, Pace, Rows, Usual
+from ..models.capabilities import Capabilities, Defaults, Pace
+from ..models.contract import Learner, Model
+from ..models.rows import Rows
 from ..players.steps import StepRule
 from .learner import TorchLearner
 from .sampling import Strata, check_size
 from .sharing import of_all_rows
 
 LEAST_STEPS = 2000
-"""Steps of the optimiser that training takes at least where nobody says how many epochs."""
+"""Steps of the optimiser, at least, where the number of epochs is not given."""
 EPOCHS = 20
-MEASURED, PASSES, CLOSEST = 250, 4, 10
-"""Steps of the optimiser from one exact pass to the next: those of an epoch at least, of so many epochs where they are
-short (a pass costs as much as a quarter of an epoch), up to so many steps, and never fewer than so many."""
+STEPS_BETWEEN_PASSES = 250
+"""Steps of the optimiser from one exact pass to the next, where an epoch has fewer."""
+EPOCHS_BETWEEN_PASSES = 4
+"""Epochs from one exact pass to the next, at most: a pass costs as much as a quarter of an epoch."""
+FEWEST_STEPS = 10
+"""Steps from one exact pass to the next, at least."""
 LAMBDA_REACH = 10.0
-"""How far a violation of 1 would move its multiplier in a whole run, where nobody gives their step."""
+"""How far a violation of 1 would move its multiplier in a whole run, where ``lambda_step`` is not given."""
 UNITS, FOLLOWED = 10.0, 1000
 """Steps of a constraint in its own unit over those of couplings, in runs of at least so many steps of the optimiser;
 in shorter ones fewer, because a network needs steps to follow."""
@@ -109,7 +114,6 @@ class TorchModel(Model):
     True
     """
 
-    adds_up: ClassVar[bool] = True
     module: Any
     optimizer: Callable[[Any], Any] | None = None
     learning_rate: float = 1e-3
@@ -146,55 +150,75 @@ class TorchModel(Model):
             )
 
     @property
-    def can_descend(self) -> bool:
-        """By its optimiser."""
-        return True
+    def capabilities(self) -> Capabilities:
+        """Its optimiser takes the steps. A network soon keeps constraints on its training rows, and not on others."""
+        return Capabilities(descends=True, own_steps=True, shares_rows=True, held_out_prices=True, random=True)
 
     @property
-    def has_own_steps(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def wants_referee(self) -> bool:
-        """A network soon keeps constraints on the rows that it is trained on, and not on others."""
-        return True
-
-    @property
-    def draws(self) -> bool:
-        """Batches, dropout, and what a constructor of the module draws."""
-        return True
-
-    @property
-    def usual(self) -> Usual:
+    def defaults(self) -> Defaults:
         """Its own steps, and epochs in place of rounds (`pace`)."""
-        return Usual(1000, 0.1, None)
+        return Defaults(1000, 0.1, None)
 
     def strata(self, cells: Cells) -> Strata:
-        """How batches are made of rows with these cells."""
+        """How batches are made of rows with these cells.
+
+        Parameters
+        ----------
+        cells
+            The cells of the rows to train on.
+
+        Returns
+        -------
+        Strata
+            Rare and common rows, and how many of each are in a batch.
+        """
         cells = of_all_rows(cells)
-        size = len(cells.of) if self.batch_size is None else self.batch_size
+        size = len(cells.index) if self.batch_size is None else self.batch_size
         return Strata.of(cells, size, self.rare)
 
     def batches(self, strata: Strata) -> int:
-        """Batches in a round."""
+        """Batches in a round.
+
+        Parameters
+        ----------
+        strata
+            What `strata` returned.
+
+        Returns
+        -------
+        int
+            Number of batches.
+        """
         if self.every == "epoch":
             return strata.batches
         if self.every is not None:
             return int(self.every)
         if not self.remember:
-            return max(strata.batches, MEASURED)
+            return max(strata.batches, STEPS_BETWEEN_PASSES)
         return min(max(strata.batches // 8, 1), 8)
 
     def pace(self, cells: Cells) -> Pace:
-        """Rounds from epochs; an exact pass every epoch, or every few where epochs are short."""
+        """Rounds from epochs; an exact pass every epoch, or every few where epochs are short.
+
+        Parameters
+        ----------
+        cells
+            The cells of the rows to train on.
+
+        Returns
+        -------
+        Pace
+            Rounds and steps.
+        """
         strata = self.strata(cells)
         every = self.batches(strata)
         epochs = self.epochs
         if epochs is None:
             epochs = max(EPOCHS, math.ceil(LEAST_STEPS / strata.batches))
         rounds = max(math.ceil(epochs * strata.batches / every), 1)
-        apart = max(strata.batches, min(MEASURED, max(PASSES * strata.batches, CLOSEST)))
+        apart = max(
+            strata.batches, min(STEPS_BETWEEN_PASSES, max(EPOCHS_BETWEEN_PASSES * strata.batches, FEWEST_STEPS))
+        )
         recorded = min(max(math.ceil(apart / every), 1), max(rounds // 10, 1))
         share = min(every / strata.batches, 1.0)
         units = UNITS * min(max(epochs * strata.batches / FOLLOWED, 0.2), 1.0)
@@ -202,7 +226,24 @@ class TorchModel(Model):
         return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, damping, units, max(damping, PATIENCE * rounds))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Make the networks."""
+        """Make the networks.
+
+        Parameters
+        ----------
+        rows
+            The rows to train and to measure on.
+        count
+            Number of configurations.
+        step
+            Not used: the optimiser takes the steps.
+        seeds
+            One seed per configuration.
+
+        Returns
+        -------
+        Learner
+            The networks of all configurations.
+        """
         if self.module is None:
             raise AlgorithmError(
                 "this TorchModel was read from a file, which holds neither module nor optimiser: set "
@@ -213,7 +254,13 @@ class TorchModel(Model):
     # -- files ---------------------------------------------------------------------------------------
 
     def plain(self) -> dict[str, Any]:
-        """The settings that are numbers and words; module, optimiser and schedule are the user's code."""
+        """The settings that are numbers and words; module, optimiser and schedule are the user's code.
+
+        Returns
+        -------
+        dict
+            Settings that JSON can hold.
+        """
         found = {name: getattr(self, name) for name in PLAIN}
         found["device"] = None if self.device is None else str(self.device)
         found["amp"] = str(self.amp).removeprefix("torch.") if isinstance(self.amp, torch.dtype) else self.amp
@@ -222,7 +269,18 @@ class TorchModel(Model):
 
     @classmethod
     def read(cls, settings: dict[str, Any]) -> TorchModel:
-        """Make a model of settings from a file; it decides, but cannot be trained before it has a module."""
+        """Make a model of settings from a file; it decides, but cannot be trained before it has a module.
+
+        Parameters
+        ----------
+        settings
+            What `plain` returned.
+
+        Returns
+        -------
+        TorchModel
+            A model without a module.
+        """
         PLAIN_RULE.check(settings, "the settings of the network")
         amp = settings["amp"]
         return cls(None, **{**settings, "amp": getattr(torch, amp) if isinstance(amp, str) else amp})

@@ -40,11 +40,11 @@ class Strata:
         """Cut the rows that are trained on: a cell is rare where fewer than ``least`` of its rows are expected."""
         rows = np.flatnonzero(cells.weights > 0)
         size = min(batch_size, len(rows))
-        counts = np.bincount(cells.of[rows], minlength=len(cells))
+        counts = np.bincount(cells.index[rows], minlength=len(cells))
         expected = counts * size / max(len(rows), 1)
         chosen = (counts > 0) & (expected < least) & (size < len(rows))
-        rare = rows[chosen[cells.of[rows]]]
-        common = rows[~chosen[cells.of[rows]]]
+        rare = rows[chosen[cells.index[rows]]]
+        common = rows[~chosen[cells.index[rows]]]
         own = len(rare) * size / max(len(rows), 1)
         wanted = min(least * int(chosen.sum()), math.floor(LARGEST_SHARE * size))
         count = min(max(wanted, round(own)), len(rare)) if len(rare) else 0
@@ -172,7 +172,20 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
 
     @classmethod
     def of_cells(cls, cells: Cells, batch_size: int, least: int = 4, seed: int = 0) -> StratifiedSampler:
-        """A sampler of the rows that have a weight."""
+        """A sampler of the rows that have a weight.
+
+        Parameters
+        ----------
+        cells
+            The cells of the rows, with their weights.
+        batch_size, least, seed
+            As in `StratifiedSampler`.
+
+        Returns
+        -------
+        StratifiedSampler
+            The sampler.
+        """
         check_size(batch_size, "batch_size")
         sampler = cls.__new__(cls)
         cls._begin(sampler, cells, batch_size, least, seed)
@@ -180,7 +193,7 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
 
     def _begin(self, cells: Cells, batch_size: int, least: int, seed: int) -> None:
         self.strata = Strata.of(cells, batch_size, least)
-        self.weights = self.strata.factors(len(cells.of))
+        self.weights = self.strata.factors(len(cells.index))
         self.stream = Batches(self.strata, stream("batches", seed))
 
     def __len__(self) -> int:
@@ -193,11 +206,23 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
             yield self.stream.take().tolist()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the sampler is. A loader's workers fetch ahead: save at the end of an epoch."""
+        """Where the sampler is. A loader's workers fetch ahead: save at the end of an epoch.
+
+        Returns
+        -------
+        dict
+            For `load_state_dict`.
+        """
         return self.stream.state()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where the state was taken."""
+        """Go on where the state was taken.
+
+        Parameters
+        ----------
+        state
+            What `state_dict` returned.
+        """
         self.stream.resume(state)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .._core.peers import Peers, peers
+from .._core.peers import ALONE, Peers
 from ..data.cells import Cells
 from .network import Network
 
@@ -23,11 +23,11 @@ Index = NDArray[np.int64]
 
 def of_all_rows(cells: Cells) -> Cells:
     """The same cells with the rows of all processes, those of process 0 first."""
-    shared = peers()
+    shared = cells.shared
     if shared.size == 1:
         return cells
-    of, weights = zip(*shared.gather((cells.of, cells.weights)), strict=True)
-    return replace(cells, of=np.concatenate(of), weights=np.concatenate(weights))
+    of, weights = zip(*shared.gather((cells.index, cells.weights)), strict=True)
+    return replace(cells, index=np.concatenate(of), weights=np.concatenate(weights), shared=ALONE)
 
 
 class ProcessShare:

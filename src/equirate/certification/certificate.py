@@ -1,0 +1,97 @@
+"""The certificate of a classifier with a confidence level.
+
+In: the result of a method (`folds` or `holdout`). Out: a `Certification`, with the reasons where nothing passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.cells import Cells
+from ..data.examples import Examples
+from ..game.status import MIXTURE, SERVED, Status
+from ..judge.certification import Certification
+from ..judge.certify import Certificates
+from ..judge.evaluation import ConstraintValue, Evaluation
+from ..judge.power import ConstraintPower, assumed_predictions, powers
+from ..language.expressions import Constraint
+from ..problem.problem import Problem
+from ..training.training import Training
+from .methods import MethodResult
+
+Array = NDArray[np.float64]
+
+NO_MARGIN = (
+    "no margin that was tried makes every constraint pass its test: on rows that it has not seen the classifier keeps "
+    "them less well than on its own, or the constraints leave no room; give more data, or loosen them"
+)
+
+
+def certification_of(status: Status, certification: Certification | None) -> Certification | None:
+    """The certificate of one output: an output that was not tested itself has none, and says why."""
+    if certification is None or status.certified or not certification.certified:
+        return certification
+    reasons = tuple(line for line in status.advice if line.startswith("not certified"))
+    return replace(certification, certified=False, reasons=reasons)
+
+
+def certify_result(training: Training, found: MethodResult) -> tuple[Certification, Evaluation]:
+    """The certificate of a method's result, and the numbers of the test.
+
+    They are those of the mixture that passed or, where none did, of the one without a margin.
+    """
+    constraint_test, passed = found.constraint_test, found.passed
+    plain = _evaluated(training, found, found.without)
+    evaluation = plain if passed is None else _evaluated(training, found, passed.probability)
+    examples = constraint_test.sample.examples.take(found.rows)
+    cells = constraint_test.cells.only(found.rows)
+    power = foretold(training.problem, examples, cells, constraint_test.confidence)
+    reasons: tuple[str, ...] = ()
+    if passed is None:
+        short = tuple(str(part) for part in power if part.needs_more)
+        reasons = (*found.reasons, *short) or (NO_MARGIN,)
+    certification = Certification(
+        method=training.settings.confidence_method,
+        confidence=constraint_test.confidence,
+        certified=passed is not None,
+        margin=0.0 if passed is None else passed.share,
+        examples=len(found.rows),
+        objective=float("nan") if passed is None else evaluation.objective,
+        plain_objective=plain.objective,
+        constraints=evaluation.constraints if passed is None else _bounded(evaluation, passed.certificates),
+        power=tuple(map(str, power)),
+        reasons=reasons,
+        speaks_of=MIXTURE if training.draws is None else SERVED,
+    )
+    return certification, evaluation
+
+
+def foretold(problem: Problem, examples: Examples, cells: Cells, confidence: float) -> tuple[ConstraintPower, ...]:
+    """What can be certified at all with so many examples, without any classifier: the reasons where that is too few."""
+    assumed, words = assumed_predictions(examples, None)
+    constraints = _written(problem)
+    found = powers(
+        constraints, examples, assumed, drawn=True, assumed=words, confidence=confidence, counts=False, cells=cells
+    )
+    return found.constraints
+
+
+def _written(problem: Problem) -> list[Constraint]:
+    return [c for c in problem.constraints if isinstance(c, Constraint)]
+
+
+def _evaluated(training: Training, found: MethodResult, probability: Array) -> Evaluation:
+    """What decisions on the rows of the test achieve."""
+    examples, test = training.sample.examples.take(found.rows), found.constraint_test
+    return Evaluation.of(training.problem, examples, probability, test.confidence, test.cells.take(found.rows))
+
+
+def _bounded(evaluation: Evaluation, certificates: Certificates) -> tuple[ConstraintValue, ...]:
+    """The constraints with the bounds of the test that was passed."""
+    return tuple(
+        replace(row, low=one.low, high=one.high, verdict=one.verdict)
+        for row, one in zip(evaluation.constraints, certificates, strict=True)
+    )

@@ -1,0 +1,158 @@
+"""The test of a problem's constraints on some rows, and how far its bounds reach.
+
+In: a problem, a sample with its cells, a confidence level and a method. Out: `ConstraintTest`, which certifies
+predictions on some of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from ..data.cells import Cells
+from ..data.sample import Sample
+from ..judge.certify import Certificates, certify, opposed
+from ..judge.estimates import CellSample as Judged
+from ..judge.exact import Decisions
+from ..language.clearing import cleared
+from ..language.expressions import Constraint, Expression
+from ..language.measuring import measurer
+from ..problem.problem import Problem
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+_STEP = 1e-4  # of differences
+
+
+@dataclass(frozen=True, eq=False)
+class Residual:
+    """A part of a constraint as the mixture programme has it: a bound on one ratio is multiplied through."""
+
+    expr: Expression
+
+    @classmethod
+    def of(cls, part: Constraint) -> Residual:
+        """Clear the ratio, where there is one alone."""
+        found = cleared(part.residual)
+        return cls(part.residual if found is None else found[0])
+
+    @cached_property
+    def rates(self) -> list[Any]:
+        """The rates in it, each once."""
+        return list({rate.key: rate for rate in self.expr.rates()}.values())
+
+    def gradient(self, point: Array) -> Array:
+        """Slopes with respect to the rates, by differences that stay between 0 and 1."""
+        k, index = len(point), {rate.key: j for j, rate in enumerate(self.rates)}
+        ends = np.clip(point[:, None] + _STEP * np.concatenate([np.eye(k), -np.eye(k)], axis=1), 0.0, 1.0)
+        with np.errstate(all="ignore"):
+            found = np.asarray(self.expr.value(lambda part: ends[index[part.key]]), dtype=float)
+        up, down = np.split(np.broadcast_to(found, (2 * k,)), 2)
+        width = np.array([ends[j, j] - ends[j, k + j] for j in range(k)])
+        return np.asarray(np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintTest:
+    """A test of all constraints at a confidence level."""
+
+    problem: Problem
+    sample: Sample
+    cells: Cells
+    confidence: float
+    method: str
+    seed: int
+
+    @cached_property
+    def parts(self) -> list[Constraint]:
+        """The constraints with ``abs`` and ``max`` taken apart."""
+        return split(self.problem)
+
+    @cached_property
+    def residuals(self) -> list[Residual]:
+        """The same as the programme has them."""
+        return list(map(Residual.of, self.parts))
+
+    @property
+    def z(self) -> float:
+        """Quantile of the confidence level."""
+        return float(ndtri(self.confidence))
+
+    def certify(self, rows: Rows, probability: Array) -> Certificates:
+        """Test the constraints as they were written on some rows."""
+        examples = self.sample.examples.take(rows)
+        cells = self.cells.only(rows)
+        written = [c for c in self.problem.constraints if isinstance(c, Constraint)]
+        correction = None if self.method == "exact" else "holm"
+        return certify(
+            written,
+            examples,
+            probability,
+            self.confidence,
+            method=self.method,
+            correction=correction,
+            seed=self.seed,
+            cells=cells,
+        )
+
+    def values(self, rows: Rows, probability: Array) -> Array:
+        """Value of each residual on some rows."""
+        measure = measurer(self.sample.examples.take(rows), probability)
+        return np.array([float(residual.expr.value(measure)) for residual in self.residuals])
+
+    def beyond(self, rows: Rows, probability: Array, size: int) -> Array:
+        """What the bound of each residual reaches beyond z standard errors, in a test of ``size`` rows."""
+        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
+        rates = [rate for residual in self.residuals for rate in residual.rates]
+        judged = Judged.of(rates, examples, probability, cells=cells)
+        exact = None
+        if self.method == "exact":
+            exact = Decisions.of(rates, examples, probability, self.seed, cells).estimate
+        found = []
+        for residual in self.residuals:
+            plain = judged.estimate(residual.expr)
+            one = plain if exact is None else exact(residual.expr)
+            reach = one.upper(self.confidence) - one.value
+            found.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
+        return np.asarray(np.array(found) * np.sqrt(self.count(rows) / size))
+
+    def count(self, rows: NDArray[Any]) -> int:
+        """Number of some of the rows, over all processes."""
+        return int(self.cells.shared.total(len(rows)))
+
+    def wider(self, rows: Rows, probability: Array) -> Array:
+        """How many times wider clusters make the standard error of each residual; at least 1."""
+        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
+        if examples.clusters is None:
+            return np.ones(len(self.residuals))
+        rates = [rate for residual in self.residuals for rate in residual.rates]
+        together = Judged.of(rates, examples, probability, cells=cells)
+        alone = Judged.of(rates, replace(examples, clusters=None), probability, cells=cells)
+        errors = [[judged.estimate(r.expr).error for r in self.residuals] for judged in (together, alone)]
+        with np.errstate(all="ignore"):
+            ratio = np.array(errors[0]) / np.array(errors[1])
+        return np.asarray(np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0))
+
+    def reach(self, rows: Rows, probability: Array, size: int) -> Array:
+        """How far the bound of each part reaches in a test of ``size`` rows, within what both sides of a gap leave."""
+        examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
+        judged = Judged.of([rate for part in self.parts for rate in part.rates()], examples, probability, cells=cells)
+        one = [judged.estimate(part.residual) for part in self.parts]
+        smaller = np.sqrt(self.count(rows) / size)
+        found = np.array([each.upper(self.confidence) - each.value for each in one]) * smaller
+        found = np.where(np.isfinite(found), found, 0.0)
+        for j in range(len(one) - 1):
+            if opposed(self.parts[j].residual, self.parts[j + 1].residual):
+                room = -(one[j].value + one[j + 1].value) / 2
+                found[j : j + 2] = np.minimum(found[j : j + 2], 0.9 * room)
+        return found
+
+
+def split(problem: Problem) -> list[Constraint]:
+    """The constraints with ``abs`` and ``max`` taken apart."""
+    return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]

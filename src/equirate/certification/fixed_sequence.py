@@ -1,0 +1,97 @@
+"""Fixed-sequence testing: candidates with ever smaller margins, tested in a fixed order until one fails.
+
+In: a `ConstraintTest`, and the `FoldMixtures` whose mixtures decide on the rows of the test: one for each fold, or a
+single one. Out: the last candidate that passed (`Passed`), and the uniform mixture of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..game.classifiers import Classifier
+from ..judge.certify import Certificates
+from ..models.side_by_side import concatenate_members
+from ..problem.problem import Problem
+from .constraint_test import ConstraintTest
+from .margins import FoldMixtures
+
+Array = NDArray[np.float64]
+
+SHARES = (1.4, 1.2, 1.1, 0.9, 0.7, 0.45, 0.2, 0.0)
+"""Shares of the margin that is expected to pass, the widest margin first."""
+WIDER_SHARES = (2.5, 1.9, 1.6)
+"""Shares that are tested before `SHARES` on a test part, where one candidate teaches the next nothing."""
+UNTESTED_SHARES = (1.0, 1.2)
+"""Shares of candidates that are not tested: they measure how much larger violations are on rows not seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Passed:
+    """The last candidate of the sequence that passed the test."""
+
+    share: float
+    mixtures: list[Array]
+    probability: Array
+    certificates: Certificates
+
+
+def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures]) -> Passed | None:
+    """Test candidates with ever smaller margins; the first failure ends the sequence. None if the first one fails.
+
+    With folds, each candidate also measures by how much violations are larger on rows that were not seen, and the next
+    margin is widened by that; for the first one, candidates that are not tested measure it. On a test part of its own
+    the candidates are fixed beforehand.
+    """
+    rows = np.concatenate([part.test for part in parts])
+    passed: Passed | None = None
+    excess = np.zeros(len(constraint_test.parts))
+
+    def excess_violation(mixtures: Sequence[Array], probability: Array) -> Array:
+        kept = np.mean([part.values(mixture) for part, mixture in zip(parts, mixtures, strict=True)], axis=0)
+        return np.asarray(np.maximum(constraint_test.values(rows, probability) - kept, 0.0))
+
+    for share in UNTESTED_SHARES if len(parts) > 1 else ():
+        first = _mixtures(parts, share, excess) or [part.plain for part in parts]
+        excess = np.maximum(excess, excess_violation(first, out_of_fold_probability(parts, first)))
+    for share in SHARES if len(parts) > 1 else (*WIDER_SHARES, *SHARES):
+        mixtures = _mixtures(parts, share, excess)
+        if mixtures is None:  # no mixture keeps so wide a margin; this is known without the test
+            continue
+        probability = out_of_fold_probability(parts, mixtures)
+        certificates = constraint_test.certify(rows, probability)
+        if certificates.verdict != "pass":
+            break
+        passed = Passed(share, mixtures, probability, certificates)
+        if len(parts) > 1:
+            excess = excess_violation(mixtures, probability)
+    return passed
+
+
+def _mixtures(parts: Sequence[FoldMixtures], share: float, excess: Array) -> list[Array] | None:
+    """The mixture of each part with a margin; None where some part has none."""
+    found = []
+    for part in parts:
+        mixture = part.mixture(share, excess)
+        if mixture is None:
+            return None
+        found.append(mixture)
+    return found
+
+
+def out_of_fold_probability(parts: Sequence[FoldMixtures], mixtures: Sequence[Array]) -> Array:
+    """Probability of predicting 1 on the rows of every part's test, by its own mixture."""
+    return np.concatenate([part.probability(mixture) for part, mixture in zip(parts, mixtures, strict=True)])
+
+
+def uniform_mixture(
+    parts: Sequence[FoldMixtures], mixtures: Sequence[Array], problem: Problem, origin: str
+) -> Classifier:
+    """The uniform mixture of the parts' mixtures."""
+    kept = [np.flatnonzero(mixture) for mixture in mixtures]
+    members = concatenate_members([part.members.take(rows.tolist()) for part, rows in zip(parts, kept, strict=True)])
+    weights = np.concatenate([mixture[rows] for mixture, rows in zip(mixtures, kept, strict=True)]) / len(parts)
+    return Classifier(members, weights / weights.sum(), problem, origin)

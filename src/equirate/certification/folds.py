@@ -1,0 +1,175 @@
+"""Cross-fitting: mixtures trained without each fold, tested on all rows together (``confidence_method="cross"``).
+
+In: a `Training` that was solved, and its plain solution. Out: a `MethodResult`. `outcome` calls this; `methods`
+describes the methods.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.splits import measurable, split_by_cell
+from ..game.algorithms import column_generation
+from ..game.classifiers import Classifier
+from ..game.infeasible import loosened
+from ..game.linear_engine import LinearEngine
+from ..game.solution import Solution
+from ..models.linear import FittedLinear
+from ..problem.canonical import canonicalize
+from ..problem.table import make_table
+from ..training.training import Training
+from .constraint_test import ConstraintTest
+from .fixed_sequence import out_of_fold_probability, run_sequence, uniform_mixture
+from .margins import FoldMixtures
+from .methods import MOST, TIGHT, TOO_FEW, MethodResult, constraint_test_of, feasible_margins
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+K = 5
+"""Number of folds."""
+
+
+def cross_fit(training: Training, chooser: Solution, seconds: float = 0.0) -> MethodResult:
+    """Train without each fold, and test mixtures of the folds in a fixed sequence.
+
+    ``chooser`` is the plain solution, judged where its mixture was chosen; ``seconds`` is how long it took.
+    """
+    constraint_test = constraint_test_of(training, "approximate")
+    plain, all_rows = chooser.polish(), np.arange(len(constraint_test.sample))
+    size, some_rows = constraint_test.count(all_rows), _some_rows(constraint_test, plain)
+    of = _folds(training)
+    if of is None:
+        sample = constraint_test.sample
+        decided = plain.expected(sample.X, attributes=sample.examples.columns)
+        return MethodResult(constraint_test, all_rows, decided, reasons=(TOO_FEW,))
+    beyond, tight = constraint_test.beyond(*some_rows, size), TIGHT * constraint_test.reach(*some_rows, size)
+    parts = _parts(training, constraint_test, of, beyond, tight, seconds)
+    rows = np.concatenate([part.test for part in parts])
+    without, passed = (
+        out_of_fold_probability(parts, [part.plain for part in parts]),
+        run_sequence(constraint_test, parts),
+    )
+    mixture = None if passed is None else uniform_mixture(parts, passed.mixtures, training.problem, "cross-fitted")
+    return MethodResult(constraint_test, rows, without, passed, mixture)
+
+
+def _folds(training: Training) -> NDArray[np.int8] | None:
+    """Fold of each row, stratified by cell; None where a part without one could not measure every rate.
+
+    Rows are dealt out in the order in which they were given, whichever process has them.
+    """
+    cells, moved = training.cells, training.moved
+    of = np.empty(len(training.sample), dtype=np.int8)
+    as_given = cells if moved is None else cells.take(np.argsort(moved))
+    for k, rows in enumerate(split_by_cell(as_given, [1 / K] * K, training.seed)):
+        of[rows] = k
+    of = of if moved is None else of[moved]
+    rates = training.problem.rates()
+    enough = all(measurable(rates, training.cells.take(np.flatnonzero(of != k))) for k in range(K))
+    return of if enough else None
+
+
+def _some_rows(constraint_test: ConstraintTest, plain: Classifier) -> tuple[Rows, Array]:
+    """Rows, not too many, and what the plain classifier decides there."""
+    size = len(constraint_test.sample)
+    rows = np.arange(size)[:: max(size // MOST, 1)]
+    sample = constraint_test.sample.take(rows)
+    return rows, plain.expected(sample.X, attributes=sample.examples.columns)
+
+
+def _parts(
+    training: Training,
+    constraint_test: ConstraintTest,
+    of: NDArray[np.int8],
+    beyond: Array,
+    tight: Array,
+    seconds: float,
+) -> list[FoldMixtures]:
+    """Train without each fold, and gather the columns."""
+    rows = np.arange(len(of))
+    trusted = training.settings.trusted(constraint_test.count(of[len(of) // K :]), training.width)
+    size = constraint_test.count(of)
+    solve = _linear_folds if training.linear else _other_folds
+    return [
+        FoldMixtures(constraint_test, one, inside=rows[of != k], test=rows[of == k], size=size, beyond=beyond)
+        for k, one in enumerate(solve(training, of, tight, trusted, seconds))
+    ]
+
+
+def _linear_folds(
+    training: Training, of: NDArray[np.int8], tight: Array, trusted: bool, seconds: float
+) -> list[Solution]:
+    """Columns of a linear model without each fold: for the constraints as written, and for tighter ones.
+
+    All folds share the passes. Where the model's own rates are not trusted, the fold after the one that is left out
+    measures, and is not trained on either.
+    """
+    problem, cells = training.problem, training.cells
+    engine = LinearEngine.of(training.sample, cells, of, K, training.model())
+    table = make_table(canonicalize(problem), training.sample.examples, cells)
+    tighter = make_table(
+        canonicalize(loosened(problem, -feasible_margins(problem, tight))), training.sample.examples, cells
+    )
+    engine.choose_ridge(np.ones(len(engine.rows.cells)))
+    views, rows = [], set(range(K))
+    for k in range(K):
+        apart = (k + 1) % K
+        views.append(engine.view(sorted(rows - {k})) if trusted else engine.view(sorted(rows - {k, apart}), [apart]))
+    as_written = [engine.begin(view, table) for view in views]
+    engine.run(list(zip(as_written, views, strict=True)))
+    with_margin = [engine.go_on(one, view, tighter) for one, view in zip(as_written, views, strict=True)]
+    engine.run(list(zip(with_margin, views, strict=True)))
+    learner = FittedLinear(training.width, training.sample.names)
+    found = []
+    for both in zip(as_written, with_margin, strict=True):
+        first, second = (each.columns() for each in both)
+        W = np.concatenate([engine.weights(each, range(len(each.places))) for each in both], axis=1)
+        handle = np.stack([np.zeros(W.shape[1], dtype=np.intp), np.arange(W.shape[1])], axis=1)
+        columns = replace(first.join(second), handle=handle)
+        found.append(Solution(problem, column_generation, table, columns, learner, (W,), training.settings.tolerance))
+    return found
+
+
+def _other_folds(
+    training: Training, of: NDArray[np.int8], tight: Array, trusted: bool, seconds: float
+) -> list[Solution]:
+    """Columns of any other model without each fold, one after the other, for tighter constraints."""
+    found, report = [], _FoldProgress(training, seconds)
+    for k in range(K):
+        report.before(k)
+        apart = of == (k + 1) % K
+        train = np.flatnonzero((of != k) & (trusted | ~apart))
+        one = training.solve(train, [-feasible_margins(training.problem, tight)])
+        if not trusted:
+            choose = np.flatnonzero(apart)
+            one = one.on_sample(training.sample.take(choose), training.cells.only(choose))
+        found.append(one)
+    report.end()
+    return found
+
+
+class _FoldProgress:
+    """Says beforehand how many trainings there are to come and, while they run, about how long they will take."""
+
+    def __init__(self, training: Training, seconds: float) -> None:
+        self.shown, self.each, self.began = bool(training.settings.verbose), seconds, time.monotonic()
+
+    def before(self, k: int) -> None:
+        """Say which training begins."""
+        if k:
+            self.each = (time.monotonic() - self.began) / k
+        if self.shown:
+            left = f"about {(K - k) * self.each:.0f} s to go"
+            text = f"confidence: training {k + 1} of {K}, each without one fold ({left})"
+            print(f"\r{text:<90}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """End the line."""
+        if self.shown:
+            print(file=sys.stderr)

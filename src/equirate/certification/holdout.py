@@ -1,0 +1,133 @@
+"""A test on rows that are kept for it: ``confidence_method="holdout"``, and cross-fitting where rows repeat.
+
+In: a `Training` with a test part, and its plain solution. Out: a `MethodResult`. `outcome` calls this; `methods`
+describes the methods.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateError
+from ..data.cells import Cells
+from ..data.examples import Examples
+from ..data.labels import one_hot
+from ..game.classifiers import Classifier
+from ..game.solution import Solution
+from ..judge.exact import Decisions
+from ..language.expressions import Constraint
+from ..problem.problem import Problem
+from ..selection.salts import Served, best_salt
+from ..training.training import Training
+from .fixed_sequence import run_sequence, uniform_mixture
+from .margins import MARGIN_TOLERANCE, FoldMixtures
+from .methods import MOST, TIGHT, TOO_FEW, MethodResult, constraint_test_of, feasible_margins
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_TIGHTER = 3
+"""Mixtures that are tried for each share where rows repeat, each with a margin for what the best salt missed."""
+
+
+def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
+    """Refuse, before training, what the strict method has no exact bounds for."""
+    if examples.shared.size > 1:
+        raise EquirateError(
+            'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
+        )
+    constraints = [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]
+    try:
+        Decisions.check(examples, examples.clusters)
+        many = len(examples.classes) > 2
+        decided = one_hot(np.zeros_like(examples.labels), len(examples.classes)) if many else np.zeros(len(examples))
+        for part in constraints:
+            Decisions.of(list(part.rates()), examples, decided, 0, cells).estimate(part.residual).upper(0.9)
+    except EquirateError as error:
+        raise EquirateError(
+            f'confidence_method="holdout" tests by exact counts, and that cannot be had here ({error}); '
+            'use confidence_method="cross"'
+        ) from None
+
+
+def hold_out(training: Training, chooser: Solution, method: str = "exact") -> MethodResult:
+    """Walk on the rows that were kept for the test; where rows repeat, with the decisions that are served."""
+    test, constraint_test, plain = training.parts.test, constraint_test_of(training, method), chooser.polish()
+    if test is None:  # too few rows to keep some for a test
+        sample = training.sample
+        decided = plain.expected(sample.X, attributes=sample.examples.columns)
+        return MethodResult(constraint_test, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
+    rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
+    some_rows = inside[:: max(len(inside) // MOST, 1)]
+    there = training.sample.take(some_rows)
+    decided = plain.expected(there.X, attributes=there.examples.columns)
+    beyond = constraint_test.beyond(some_rows, decided, len(rows))
+    if training.linear:
+        tight = TIGHT * (constraint_test.reach(some_rows, decided, len(rows)) + beyond)
+        chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
+    if training.draws is None:
+        part = FoldMixtures(constraint_test, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
+    else:
+        part = ServedMixtures(
+            constraint_test, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond, training=training
+        )
+    without, passed = part.probability(part.plain), run_sequence(constraint_test, [part])
+    if passed is None:
+        return MethodResult(constraint_test, rows, without)
+    mixture = uniform_mixture([part], passed.mixtures, training.problem, "held out")
+    salt = part.salt_of(passed.mixtures[0]) if isinstance(part, ServedMixtures) else None
+    return MethodResult(constraint_test, rows, without, passed, mixture, salt=salt)
+
+
+class ServedMixtures(FoldMixtures):
+    """A part whose mixtures decide as they are served where rows repeat: each with the salt that suits it best.
+
+    Salts are chosen on the rows that mixtures are chosen on, never on those of the test.
+    """
+
+    def __init__(self, *arguments: Any, training: Training, **options: Any) -> None:
+        draws = training.draws
+        if draws is None:
+            raise TypeError("rows that do not repeat are served as the mixture")
+        super().__init__(*arguments, **options)
+        self.draws, self.sample = draws, training.sample
+        self.judged = training.judged_rows
+        self._salts: dict[bytes, int] = {}
+
+    def classifier(self, mu: Array) -> Classifier:
+        """The mixture as a classifier."""
+        support = np.flatnonzero(mu)
+        return Classifier(self.members.take(support.tolist()), mu[support], self.solution.problem)
+
+    def _served(self, mu: Array, margins: Array | float) -> Served:
+        sample, draws = self.sample.take(self.judged), self.draws.take(self.judged)
+        found = best_salt(self.solution, self.classifier(mu), sample, draws, margins)
+        self._salts[mu.tobytes()] = found.salt
+        return found
+
+    def salt_of(self, mu: Array) -> int:
+        """The salt that a mixture is served with."""
+        if mu.tobytes() not in self._salts:
+            self._served(mu, 0.0)
+        return self._salts[mu.tobytes()]
+
+    def mixture(self, share: float, more: Array | float = 0.0) -> Array | None:
+        """The best mixture with a share of the margin that some salt keeps; None where none does."""
+        for _ in range(_TIGHTER):
+            mu = super().mixture(share, more)
+            if mu is None:
+                return None
+            found = self._served(mu, self.margins(share).at(mu))
+            if found.violation <= MARGIN_TOLERANCE:
+                return mu
+            more = more + found.violation
+        return None
+
+    def probability(self, mu: Array, rows: Rows | None = None) -> Array:
+        """What is served on the rows of the test (or others), 0 or 1."""
+        rows = self.test if rows is None else rows
+        classifier, sample = self.classifier(mu), self.sample.take(rows)
+        return self.draws.take(rows).decisions(classifier, sample, self.salt_of(mu))

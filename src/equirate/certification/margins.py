@@ -1,0 +1,295 @@
+r"""Mixtures with a margin: the columns of one part of the data, and the standard errors of their mixtures.
+
+In: columns judged on rows that may be looked at, and the `ConstraintTest` that the mixture will have to pass. Out: for
+each share of the margin the best mixture :math:`\mu` with
+
+.. math:: \phi_j(\mu) + s\,\bigl(f_j + z\,SE_j(\mu)\bigr) \le 0,
+
+where z is the quantile of the confidence level and f what the test's bound reaches beyond z standard errors.
+
+The standard error is that of the test, by its size. A residual whose gradient with respect to the rates is g moves with
+example i by :math:`w_i (a_c p_i + e_c)`, a and e of its cell c (`judge.spread`), and :math:`p_i` is linear in the
+mixture; so all that is needed of the rows are, for each cell, the sums of :math:`w^2 d_t d_{t'}` over pairs of columns.
+They are gathered once; after that nothing costs anything per row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.cells import Cells
+from ..game.classifiers import Classifier
+from ..game.solution import Solution
+from ..judge.class_spread import class_columns
+from ..judge.spread import column
+from ..mixtures import Columns, Margins, Source, Weights, best_with_margins, shrink
+from ..models.side_by_side import concatenate_members
+from .constraint_test import ConstraintTest, Residual
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+COLUMNS = 100
+"""Columns that mixtures with margins are made of, at most."""
+ROWS = 20_000
+"""Rows that standard errors are gathered on, at most."""
+WORK = 2e8
+"""Constraints times cells times pairs of columns, at most."""
+_DIRECTIONS = 160
+_AGAIN = 4
+MARGIN_TOLERANCE = 1e-3
+"""By how much a mixture may miss its margin: the tolerance of the mixture programme."""
+_NEGLIGIBLE = 1e-4
+"""Total weight of the smallest members that are dropped from a mixture."""
+
+
+@dataclass(frozen=True, eq=False)
+class _OnCells:
+    """The rates of a residual: what each cell contributes, over the denominator, and what each column's are."""
+
+    slopes: Array
+    offsets: Array
+    inside: Array
+    rates: Array
+    """(rates, columns)"""
+
+    @classmethod
+    def of(cls, residual: Residual, cells: Cells, sums: Array) -> _OnCells:
+        slopes, offsets, inside = _columns(residual, cells)
+        return cls(slopes, offsets, inside, slopes.T @ sums + (offsets.T @ cells.totals)[:, None])
+
+
+def _columns(residual: Residual, cells: Cells) -> tuple[Array, Array, Array]:
+    """Slopes, offsets and 1 of the rates of a residual, over their denominators."""
+    if cells.n_classes > 2:
+        return class_columns(cells, residual.rates)
+    slopes, offsets, inside = np.stack([column(cells, rate) for rate in residual.rates], axis=-1)
+    return slopes, offsets, inside
+
+
+class FoldMixtures:
+    """The columns of one part of the data, of which mixtures with margins are made.
+
+    Parameters
+    ----------
+    trial
+        The test that the mixture has to pass.
+    solution
+        Columns, judged on the rows that the mixture is chosen on.
+    inside
+        Rows that may be looked at.
+    test, size
+        Rows that this part's mixture is tested on, and how many rows the whole test has.
+    beyond
+        What bounds reach beyond z standard errors.
+    """
+
+    def __init__(
+        self,
+        constraint_test: ConstraintTest,
+        solution: Solution,
+        *,
+        inside: Rows,
+        test: Rows,
+        size: int,
+        beyond: Array,
+    ) -> None:
+        self.constraint_test, self.test, self.beyond = constraint_test, test, beyond
+        self.solution, self.judge = solution, solution.judge
+        self.larger = constraint_test.count(inside) / size
+        picked = self._candidates(solution.columns)
+        self.columns, self.members = solution.columns.where(picked), solution.members(picked.tolist())
+        constants = self.members.constants()
+        if constants is not None and not solution.problem.losses():
+            self.members = concatenate_members([self.members, constants])
+            self.columns = self.columns.join(self._constant_columns())
+        self.near: list[Array] = []
+        self._known: dict[int, tuple[Array, Array]] = {}
+        self._gather(inside)
+        start = shrink(self.judge, self.columns).weights
+        plain = best_with_margins(self.judge, self.columns, start)
+        self.plain = self.last = _without_negligible(start if plain is None else plain.weights)
+        self.wider = np.ones(len(constraint_test.residuals))
+        if constraint_test.cells.clusters is not None:
+            self.wider = constraint_test.wider(inside, FoldMixtures.probability(self, self.plain, inside))
+
+    # -- columns ---------------------------------------------------------------------------------
+
+    def _constant_columns(self) -> Columns:
+        """The two classifiers that decide for nobody and for everybody, as columns."""
+        cells = self.judge.cells
+        sums = np.stack([np.zeros(len(cells)), cells.totals], axis=1)
+        return Columns.of(self.judge.rates(sums), Source.CONSTANT, np.zeros((2, 2), dtype=np.intp))
+
+    def _candidates(self, columns: Columns) -> NDArray[np.intp]:
+        """Columns of the best mixture without a margin and with fixed ones, and the best in many directions."""
+        judge, j = self.judge, self.judge.program.n_constraints
+        rows = judge.rows_from_rates(columns.rates, columns.losses)
+        usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
+        start = shrink(judge, columns).weights
+        found = [np.flatnonzero(start)]
+        for share in (0.0, 1.2):
+            polished = best_with_margins(judge, columns, start, shift=share * self._guess(), rounds=20, tolerance=1e-4)
+            found += [] if polished is None else [np.flatnonzero(polished.weights)]
+        values = rows[:, usable]
+        directions = np.random.default_rng(0).dirichlet(np.full(len(rows), 0.5), _DIRECTIONS)
+        directions /= np.ptp(values, axis=1) + 1e-12
+        found += [usable[np.argmin(values, axis=1)], usable[np.argmin(directions @ values, axis=1)]]
+        most = int(np.clip(np.sqrt(WORK / max(j * len(self.constraint_test.cells), 1)), 40, COLUMNS))
+        every = np.concatenate(found)
+        first = np.sort(np.unique(every, return_index=True)[1])[:most]
+        return np.asarray(np.sort(every[first]), dtype=np.intp)
+
+    def _guess(self) -> Array:
+        """Margins before any mixture is known: rates of one half."""
+        found = []
+        for residual in self.constraint_test.residuals:
+            gradient = residual.gradient(np.full(len(residual.rates), 0.5))
+            inside = _columns(residual, self.constraint_test.cells)[2]
+            sizes = (self.constraint_test.cells.totals @ inside**2) * 0.25
+            found.append(self.constraint_test.z * np.sqrt((gradient**2 * sizes).sum()))
+        return np.array(found) + self.beyond
+
+    # -- standard errors -------------------------------------------------------------------------
+
+    def _gather(self, inside: Rows) -> None:
+        """Sums over pairs of columns, cell by cell, and the columns' own rates on the rows inside."""
+        constraint_test = self.constraint_test
+        if len(inside) > ROWS:  # every so many: the rows are in no order that matters within a cell
+            order = inside[np.argsort(constraint_test.cells.index[inside], kind="stable")]
+            used = np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
+        else:
+            used = inside
+        self.larger *= constraint_test.count(used) / constraint_test.count(inside)
+        self.cells = constraint_test.cells.only(used)
+        X, examples = constraint_test.sample.take(used).X, constraint_test.sample.examples.take(used)
+        decided = self.members.decide(X, attributes=examples.columns)
+        if self.cells.n_classes > 2:
+            self.decided, self.sums = decided, self.cells.counts(decided)
+            return
+        order = np.argsort(self.cells.index, kind="stable")
+        ends = np.searchsorted(self.cells.index[order], np.arange(len(self.cells) + 1))
+        count = decided.shape[1]
+        self.pairs = np.zeros((len(self.cells), count, count))
+        self.singles, self.squares = np.zeros((len(self.cells), count)), np.zeros(len(self.cells))
+        self.sums = np.zeros((len(self.cells), count))
+        for c in range(len(self.cells)):
+            rows = order[ends[c] : ends[c + 1]]
+            if not len(rows):
+                continue
+            inside_c, weights = decided[rows].astype(np.float32), self.cells.weights[rows]
+            weighed = inside_c * (weights**2).astype(np.float32)[:, None]
+            self.pairs[c] = weighed.T @ inside_c
+            self.singles[c], self.squares[c] = weighed.sum(axis=0, dtype=float), (weights**2).sum()
+            self.sums[c] = weights @ inside_c
+        gathered = (self.pairs, self.singles, self.squares, self.sums)
+        self.pairs, self.singles, self.squares, self.sums = (self.cells.shared.total(part) for part in gathered)
+
+    def _gradient(self, columns: _OnCells, residual: Residual) -> Array:
+        return residual.gradient(np.clip(columns.rates @ self.last, 0.0, 1.0))
+
+    @cached_property
+    def _on_cells(self) -> list[_OnCells]:
+        return [_OnCells.of(residual, self.cells, self.sums) for residual in self.constraint_test.residuals]
+
+    def _form(self, columns: _OnCells, gradient: Array) -> Array:
+        """The squared standard error of a residual as a quadratic form of the mixture."""
+        a, b = columns.slopes @ gradient, columns.offsets @ gradient
+        e = b[:, None] - columns.inside @ (gradient[:, None] * columns.rates)
+        if self.cells.n_classes > 2:
+            return self._class_form(a, e)
+        both = (a[:, None] * self.singles).T @ e
+        pairs = np.tensordot(a**2, self.pairs, axes=1)
+        return np.asarray((pairs + both + both.T + (self.squares[:, None] * e).T @ e) * self.larger)
+
+    @cached_property
+    def _rows(self) -> Array:
+        """Signed rows of the columns, which values of a mixture are linear in."""
+        return self.judge.rows_from_rates(self.columns.rates, self.columns.losses)
+
+    def _class_form(self, a: Array, e: Array) -> Array:
+        """The same with more than two classes: ``a`` is by count, ``e`` by cell and column."""
+        cells = self.cells
+        by_answer = np.concatenate([np.zeros((1, len(cells))), a.reshape(-1, len(cells))])
+        moved = (by_answer[self.decided, cells.index[:, None]] + e[cells.index]) * cells.weights[:, None]
+        return np.asarray(cells.shared.total(moved.T @ moved) * self.larger)
+
+    def values(self, mu: Array) -> Array:
+        """Value of each residual at a mixture, on the rows that it is chosen on."""
+        found: Array = self._rows[self.judge.constraints] @ mu
+        bent = self.judge.nonlinear
+        if bent.any():
+            mixed = [(part @ mu)[:, None] for part in (self.columns.rates, self.columns.losses)]
+            found[bent] = self.solution.values(*mixed)[1][bent, 0]
+        return found
+
+    def margins(self, share: float, more: Array | float = 0.0) -> Margins:
+        """Margins at a share of what the test will reach; functions that bend have their slopes of the last mixture."""
+        forms: list[Array] = []
+        of: list[int] = []
+        before: tuple[list[Any], Array] | None = None
+        for j, (residual, columns) in enumerate(zip(self.constraint_test.residuals, self._on_cells, strict=True)):
+            gradient, keys = self._gradient(columns, residual), [rate.key for rate in residual.rates]
+            if before is None or before[0] != keys or not np.allclose(before[1], -gradient, rtol=1e-6, atol=1e-9):
+                known = self._known.get(j)
+                if known is None or not np.allclose(known[0], gradient, rtol=1e-6, atol=1e-9):
+                    known = self._known[j] = gradient, self._form(columns, gradient)
+                forms.append(known[1])
+            of.append(len(forms) - 1)  # the other side of an abs has the same form
+            before = keys, gradient
+        fixed = share * self.beyond + more
+        factor = share * self.constraint_test.z * self.wider
+        return Margins(np.stack(forms), np.array(of), fixed, factor, tuple(self.near))
+
+    # -- mixtures --------------------------------------------------------------------------------
+
+    def mixture(self, share: float, more: Array | float = 0.0) -> Array | None:
+        """The best mixture with a share of the margin (and ``more`` beside it); None where there is none.
+
+        Where functions bend, their standard errors are those of the last mixture; so it is asked for again until they
+        are its own.
+        """
+        before = self.last
+        for _ in range(_AGAIN if self.judge.nonlinear.any() else 1):
+            found = self._solved(self.margins(share, more))
+            if found is None or found.smallest_violation > MARGIN_TOLERANCE:
+                break
+            self.last = _without_negligible(found.weights)
+            if not self.judge.nonlinear.any() or self._keeps(self.margins(share, more).at(self.last)):
+                self.near.append(self.last)
+                return self.last
+        self.last = before
+        return None
+
+    def _solved(self, margins: Margins) -> Weights | None:
+        if not any(group.form.grid for group in self.judge.groups):
+            return best_with_margins(self.judge, self.columns, self.last, margins)
+        # Black boxes have no cuts: the margin is that of the last mixture.
+        return best_with_margins(self.judge, self.columns, self.last, shift=margins.at(self.last))
+
+    def _keeps(self, margins: Array) -> bool:
+        return bool((self.values(self.last) + margins <= MARGIN_TOLERANCE + 0.05 * margins).all())
+
+    def probability(self, mu: Array, rows: Rows | None = None) -> Array:
+        """Probability of predicting 1, or of each of several classes, on the rows of the test (or others)."""
+        rows = self.test if rows is None else rows
+        sample, support = self.constraint_test.sample.take(rows), np.flatnonzero(mu)
+        members = self.members.take(support.tolist())
+        if members.n_classes > 2:
+            return Classifier(members, mu[support]).expected(sample.X, attributes=sample.examples.columns)
+        decided = members.decide(sample.X, attributes=sample.examples.columns)
+        return np.asarray(decided @ mu[support])
+
+
+def _without_negligible(mu: Array) -> Array:
+    """Without the smallest weights, as long as they are negligible together."""
+    order = np.argsort(mu)
+    gone = order[np.cumsum(mu[order]) <= _NEGLIGIBLE]
+    kept = mu.copy()
+    kept[gone] = 0.0
+    return np.asarray(kept / kept.sum())

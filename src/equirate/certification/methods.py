@@ -1,0 +1,82 @@
+"""The methods by which constraints are certified, and what they have in common.
+
+In: a `Training` and its plain solution. Out: a `MethodResult`: the mixture that passed the test, or the reasons
+why none did. `folds` and `holdout` have the methods, `outcome` calls them.
+
+**cross** (the default). The rows are split into K folds, stratified by cell, and the model is trained without each of
+them. For ever smaller shares of the margin (`margins`), the best mixture of each fold decides on the rows of that fold,
+which it has not seen, and all rows together are tested. The first failure ends the sequence, and the last candidate
+that passed is deployed: the uniform mixture of the K mixtures, whose expected rates are what was tested. All rows
+train, and all rows test. The test is the approximate one (`judge.estimates`). There is no proof for finite samples;
+`docs/confidence.md` has measured coverage.
+
+**holdout**. Half of the rows are kept for the test alone. The candidates of the same sequence do not depend on these
+rows, and each is tested by exact binomial bounds on drawn decisions at the full level. So for any data, a broken
+constraint passes with a probability of at most 1 - confidence.
+
+**split** replaces cross where rows repeat (`selection.salts`). Equal rows are then decided alike, so a test of the
+folds' mixtures would not be one of their uniform mixture. Instead the decisions that `predict` returns, those of a
+mixture and its salt, are tested on half of the rows by the approximate test. The salt is chosen on the other half, so
+the decisions are a fixed function of the row for the rows of the test.
+
+That all constraints pass needs no correction: if one is broken, that one passes with a chance of at most 1 - confidence
+(an intersection-union test).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import InfeasibleError
+from ..game.classifiers import Classifier
+from ..game.infeasible import loosened
+from ..problem.problem import Problem
+from ..training.training import Training
+from .constraint_test import ConstraintTest
+from .fixed_sequence import Passed
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+METHODS = ("cross", "holdout")
+TIGHT = 1.2
+"""Factor of the margin that columns are also generated for: a little more than the test's bound reaches."""
+MOST = 20_000
+"""Rows, about, that the reach of the test's bounds is measured on."""
+TOO_FEW = "there are too few examples behind some rate to deal them out in folds"
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """The result of a method: the rows of the test, the decisions there without a margin, and what passed, if any."""
+
+    constraint_test: ConstraintTest
+    rows: Rows
+    without: Array
+    passed: Passed | None = None
+    mixture: Classifier | None = None
+    reasons: tuple[str, ...] = ()
+    salt: int | None = None
+    """The salt that was tested with the mixture, where rows repeat."""
+
+
+def feasible_margins(problem: Problem, tight: Array) -> Array:
+    """Margins, halved until the constraints with them do not contradict each other (both sides of an ``abs``)."""
+    while True:
+        try:
+            loosened(problem, -tight)
+        except InfeasibleError:
+            tight = tight / 2
+        else:
+            return tight
+
+
+def constraint_test_of(training: Training, method: str) -> ConstraintTest:
+    """The test of a fit with a confidence level, on all of its rows."""
+    level = training.settings.confidence
+    if level is None:
+        raise TypeError("a confidence level is needed")
+    return ConstraintTest(training.problem, training.sample, training.cells, level, method, training.seed or 0)

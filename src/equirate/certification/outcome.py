@@ -1,0 +1,173 @@
+"""The outcome of a fit with a confidence level.
+
+In: a `Training` and its plain solution. Out: the `Outcome` that passed its test, or the plain one with the
+reasons; each with a `Certification`. `RateClassifier.fit` and `RatePostprocessor.fit` call this.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from .._core.hashing import Hashes
+from .._core.interrupts import complete, may_end_early
+from ..data.sample import Sample
+from ..game.classifiers import Classifier
+from ..game.solution import Solution
+from ..game.status import Status
+from ..judge.certification import Certification
+from ..judge.certify import check_confidence
+from ..judge.evaluation import Evaluation
+from ..models.contract import Model
+from ..problem.problem import Problem
+from ..problem.table import problem_cells
+from ..selection.choice import Outcome, choose, outcome_of
+from ..training.settings import SPLIT, Settings
+from ..training.training import Training
+from .certificate import certify_result
+from .constraint_test import ConstraintTest
+from .folds import cross_fit
+from .holdout import hold_out, refuse_inexact
+
+INTERRUPTED = "not certified: fit was interrupted before the test of the constraints was complete"
+UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
+"""Said wherever a confidence was asked for that could not be had."""
+NOT_ALONE = 'not certified: the mixture (output="hashed") passed its test, the one classifier made of it did not'
+NOT_MIXTURE = (
+    "not certified: rows repeat, and what passed its test are the decisions that predict(X) returns with "
+    'output="hashed"; the mixture, which predict(X, key=...) draws from, was not tested'
+)
+ONE_ALONE = (
+    'not certified: confidence_method="cross" certifies the mixture (output="hashed"), and this is one classifier made '
+    'of it; confidence_method="holdout" tests the one classifier itself'
+)
+
+
+def certified_outcome(training: Training, chooser: Solution, seconds: float) -> Outcome:
+    """The outcome of a fit with a confidence level: what passed the test, or the plain one that says why not.
+
+    ``seconds`` is how long the plain solution took.
+    """
+    if not chooser.interrupted:
+        try:
+            with complete():
+                return _tested(training, chooser, seconds)
+        except KeyboardInterrupt:
+            if not may_end_early():
+                raise
+    return _interrupted(choose(training, chooser))
+
+
+def _interrupted(plain: Outcome) -> Outcome:
+    """The plain outcome of an interrupted fit: a test that is not complete certifies nothing."""
+    statuses = {
+        name: replace(status, interrupted=True, certified=False, advice=(*status.advice, INTERRUPTED))
+        for name, status in plain.statuses.items()
+    }
+    return replace(plain, statuses=statuses)
+
+
+def _tested(training: Training, chooser: Solution, seconds: float) -> Outcome:
+    method = training.settings.confidence_method
+    held_out = method in ("holdout", SPLIT)
+    test_method = "exact" if method == "holdout" else "approximate"
+    found = hold_out(training, chooser, test_method) if held_out else cross_fit(training, chooser, seconds)
+    certification, evaluation = certify_result(training, found)
+    if found.mixture is None:
+        return _uncertified(choose(training, chooser), certification)
+    outcome = outcome_of(training, chooser, found.mixture)
+    outputs = {**outcome.outputs, "plain": replace(chooser.polish(), problem=training.problem, notes={})}
+    tested = "stochastic" if found.salt is None else "served"
+    if found.salt is not None:
+        outputs["served"] = outcome.outputs["stochastic"]
+    status = _certified(outcome.statuses[tested], certification, evaluation, training.settings.tolerance)
+    single = outcome.statuses["deterministic"]
+    if len(outputs["stochastic"].members) == 1:
+        single = status  # the mixture is one classifier already
+    elif held_out and _passes(training, outputs["deterministic"], found.constraint_test):
+        single = replace(single, certified=True, certificate=certification.sentence)
+    else:
+        single = _without(single, NOT_ALONE if held_out else ONE_ALONE, certification)
+    statuses = {**outcome.statuses, "deterministic": single, tested: status}
+    if found.salt is not None:
+        statuses["stochastic"] = _without(outcome.statuses["stochastic"], NOT_MIXTURE, certification)
+    return Outcome(outputs, statuses, certification.margin, certification, found.salt)
+
+
+def _certified(status: Status, certification: Certification, evaluation: Evaluation, tolerance: float) -> Status:
+    """The status of the output that passed, with the numbers of the test."""
+    worst = max((c.violation for c in evaluation.constraints), default=0.0)
+    return replace(
+        status,
+        objective=evaluation.objective if np.isfinite(evaluation.objective) else status.objective,
+        violation=max(worst, 0.0),
+        feasible=worst <= tolerance,
+        bound=None,  # what was proven is about the columns of the plain solution
+        bound_over=None,
+        gap=None,
+        certified=True,
+        certificate=certification.sentence,
+    )
+
+
+def _uncertified(plain: Outcome, certification: Certification) -> Outcome:
+    """The plain outcome, with the reasons why nothing passed."""
+    advice = UNCERTIFIED.format(reasons="; ".join(certification.reasons))
+    statuses = {name: _without(status, advice, certification) for name, status in plain.statuses.items()}
+    return replace(plain, statuses=statuses, certification=certification)
+
+
+def _without(status: Status, advice: str, certification: Certification) -> Status:
+    """The status of an output without a certificate."""
+    sentence = certification.sentence if not certification.certified else ""
+    return replace(status, certified=False, advice=(*status.advice, advice), certificate=sentence)
+
+
+def _passes(training: Training, classifier: Classifier, constraint_test: ConstraintTest) -> bool:
+    """Whether one classifier passes the test that the mixture passed: the next in the fixed sequence."""
+    rows = np.arange(len(training.sample))[training.parts.test]
+    sample = constraint_test.sample.take(rows)
+    decided = classifier.expected(sample.X, attributes=sample.examples.columns)
+    return constraint_test.certify(rows, decided).verdict == "pass"
+
+
+def of_thresholds(
+    problem: Problem,
+    sample: Sample,
+    model: Model,
+    n_rounds: int,
+    level: float,
+    method: str,
+    seed: int | None,
+    hashes: Hashes | None = None,
+) -> Outcome:
+    """The outcome for thresholds on the scores of a sample; ``level`` and ``method`` are those of the confidence.
+
+    ``hashes`` are those that the rows draw by, for a hashed output.
+    """
+    check_confidence(level)
+    cells = problem_cells(problem, sample.examples)
+    if method == "holdout":
+        refuse_inexact(problem, sample.examples, cells)
+    settings = Settings(
+        algorithm="auto",
+        model=model,
+        groups=None,
+        n_rounds=n_rounds,
+        theta_step=None,
+        lambda_step=None,
+        validation=0.0,
+        two_sets=False,
+        confidence=level,
+        confidence_method=method,
+        scale=False,
+        tolerance=1e-3,
+        patience=None,
+        verbose=False,
+    )
+    training = Training.of(settings, problem, sample, cells, seed, hashes)
+    began = time.monotonic()
+    _, chooser = training.play()
+    return certified_outcome(training, chooser, time.monotonic() - began)

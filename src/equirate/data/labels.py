@@ -1,0 +1,170 @@
+"""Labels of any number of classes: their values in order, and arrays of them as codes 0, 1, 2 ...
+
+In: numpy arrays of labels or of probabilities, and the classes by value. Out: codes and probabilities, checked.
+`examples` calls this at the border; past it classes are codes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError, EquirateWarning
+from .._core.peers import peers
+
+Array = NDArray[np.float64]
+Classes = tuple[Any, ...]
+"""The classes by value, in the order of their codes."""
+
+BINARY: Classes = (0, 1)
+"""The classes of labels that are 0 and 1 already."""
+MANY = 100
+"""Classes from which on a warning says what they take."""
+MOST = 1000
+"""Classes at most: with more, labels are a quantity or an identifier."""
+_ROUNDED = 1e-6  # how far the probabilities of a row may be from 1 together, by rounding in single precision
+_SHOWN = 5
+
+
+def plain(value: Any) -> Any:
+    """A label as a Python value."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Some values for a message.
+
+    Examples
+    --------
+    >>> listed("abcdefgh")
+    "'a', 'b', 'c', 'd', 'e' and 3 more"
+    """
+    shown = [repr(plain(value)) for value in values]
+    more = f" and {len(shown) - _SHOWN:,} more" if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more
+
+
+def classes_of(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> Classes:
+    """The distinct labels of an array on all processes, in order; refuses text beside numbers.
+
+    Examples
+    --------
+    >>> classes_of(np.array(["b", "a", "b"]), "y"), classes_of(np.array([2.0, 0.0]), "y", more=[1])
+    (('a', 'b'), (0.0, 1, 2.0))
+    """
+    here = refuse_mixed(array, name, more)
+    found = set().union(*peers().gather(here))
+    _refuse_mixed(found, name)
+    return tuple(sorted(found))
+
+
+def refuse_mixed(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> set[Any]:
+    """The distinct labels of an array here; refuses text beside numbers, and what is neither."""
+    found = {*map(plain, array.tolist() if array.dtype == object else np.unique(array)), *map(plain, more)}
+    _refuse_mixed(found, name)
+    return found
+
+
+def _refuse_mixed(found: set[Any], name: str) -> None:
+    text = [value for value in found if isinstance(value, str)]
+    other = [value for value in found if not isinstance(value, str)]
+    odd = [value for value in other if not isinstance(value, (bool, int, float))]
+    if odd:
+        raise DataError(f"{name} must hold text, whole numbers or booleans; got {odd[0]!r}")
+    if text and other:
+        raise DataError(
+            f"{name} holds labels of mixed types, such as {sorted(text)[0]!r} (text) and {other[0]!r} (a number): "
+            "convert them to one type, for example with astype(str)"
+        )
+
+
+def check_number(count: int, rows: int, name: str = "y") -> None:
+    """Refuse more classes than make sense, and warn of many."""
+    if count > MOST:
+        raise DataError(
+            f"{name} has {count:,} different values, more than {MOST:,} classes: labels that are a quantity or an "
+            "identifier are no classes; put them into fewer"
+        )
+    if count > MANY:
+        size = 8 * count * rows / 1e9
+        warnings.warn(
+            f"{name} has {count:,} classes: probabilities of {rows:,} rows take {size:.2g} GB, and every pass compares "
+            f"{count:,} classes one by one; join rare classes where that is too slow",
+            EquirateWarning,
+            stacklevel=3,
+        )
+
+
+def code_of(label: Any, classes: Classes, what: str) -> int:
+    """The code of one class by value; ``what`` names it."""
+    for code, value in enumerate(classes):
+        if value == label and isinstance(value, str) == isinstance(label, str):
+            return code
+    alike = [value for value in classes if str(value) == str(label)]
+    hint = f"; did you mean {alike[0]!r}?" if alike else ""
+    raise DataError(f"{what}: y has no class {label!r}; its classes are {listed(classes)}{hint}")
+
+
+def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
+    """Labels as codes, in the smallest whole numbers; refuses values that are no class.
+
+    Examples
+    --------
+    >>> codes_of(np.array(["b", "a"]), ("a", "b", "c"), "y").tolist()
+    [1, 0]
+    """
+    number = {(isinstance(value, str), value): code for code, value in enumerate(classes)}
+    dtype = np.int8 if len(classes) <= 127 else np.int16
+    if array.dtype == object:
+        values = list(dict.fromkeys(array.tolist()))
+        place = {value: k for k, value in enumerate(values)}
+        inverse = np.fromiter((place[value] for value in array.tolist()), np.intp, len(array))
+    else:
+        found, inverse = np.unique(array, return_inverse=True)
+        values = found.tolist()
+    keys = [(isinstance(value, str), plain(value)) for value in values]
+    unknown = [value for value, key in zip(values, keys, strict=True) if key not in number]
+    if unknown:
+        raise DataError(f"{name} has values that are no class: {listed(unknown)}; the classes are {listed(classes)}")
+    codes: NDArray[Any] = np.array([number[key] for key in keys], dtype=dtype)[inverse.reshape(-1)]
+    return codes
+
+
+def class_probabilities(array: NDArray[Any], classes: Classes, length: int) -> Array:
+    """Predictions as probabilities (examples, classes): from labels, or from probabilities in the order of classes."""
+    if len(array) != length:
+        raise DataError(f"y_pred has {len(array)} values, but y has {length}: they must describe the same examples")
+    count = len(classes)
+    if array.ndim == 1:
+        return one_hot(codes_of(array, classes, "y_pred"), count)
+    if array.ndim != 2 or array.shape[1] != count:
+        raise DataError(
+            f"y_pred must hold predicted labels, or probabilities of shape ({length:,}, {count}) for the classes "
+            f"{listed(classes)}; got shape {array.shape}. Give all classes with classes=[...] where y lacks some"
+        )
+    numbers = np.asarray(array, dtype=float)
+    if not np.isfinite(numbers).all():
+        raise DataError("y_pred has missing or infinite probabilities")
+    if numbers.min(initial=0.0) < -_ROUNDED or np.abs(numbers.sum(axis=1) - 1).max(initial=0.0) > _ROUNDED:
+        raise DataError("y_pred must hold probabilities: every row at least 0, and together 1")
+    numbers = np.clip(numbers, 0.0, 1.0)
+    return np.asarray(numbers / numbers.sum(axis=1, keepdims=True), dtype=float)
+
+
+def one_hot(codes: NDArray[Any], count: int) -> Array:
+    """Certain predictions as probabilities (examples, classes)."""
+    found = np.zeros((len(codes), count))
+    found[np.arange(len(codes)), codes] = 1.0
+    return found
+
+
+def in_order(probabilities: Array, given: Sequence[Any], classes: Classes) -> Array:
+    """Columns of probabilities in the order of ``classes``; classes that another model does not know have none."""
+    found = np.zeros((len(probabilities), len(classes)))
+    for k, value in enumerate(given):
+        found[:, code_of(plain(value), classes, "the classifier's classes_")] = probabilities[:, k]
+    return found

@@ -1,0 +1,347 @@
+"""`RateEstimator`: what `RateClassifier` and `RatePostprocessor` share.
+
+In: a fitted estimator, and data as users have them. Out: numbers, certificates, reports and explanations of what the
+classifier that predicts achieves for its problem, and files.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.choices import CertificateMethod, Correction
+from .._core.errors import DataError
+from .._core.peers import ALONE, all_processes
+from ..data.examples import to_numpy
+from ..data.sample import Sample
+from ..explanations import Explanations
+from ..judge.certify import Certificates, certify
+from ..judge.evaluation import Evaluation
+from ..judge.spread import clusters_of
+from ..language.expressions import Constraint
+from ..problem.problem import Problem
+from ..reports.report import Report
+from ..storage import container
+from . import explaining, exporting, reporting
+from .fitted import FittedEstimator
+from .inputs import compare_indexes
+
+Array = NDArray[np.float64]
+
+
+class RateEstimator(FittedEstimator):
+    """A classifier for a problem, with everything by which it is judged."""
+
+    __metadata_request__score = {"sensitive_features": False}  # noqa: RUF012  # only thresholds for groups need them
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # as scikit-learn names it
+        """The parameters and, of a fitted estimator, what was reached."""
+        written = str(super().__repr__(N_CHAR_MAX))
+        status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
+        return written if status is None else "\n  # ".join([written, *status.summary()])
+
+    def _judged(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        clusters: Any = None,
+        features: Any = None,
+    ) -> Sample:
+        """Features and examples to judge on; ``features`` are X as this classifier takes them, where they differ."""
+        compare_indexes(X, y, sensitive_features, sample_weight)
+        features = self._features(X if features is None else features)
+        asked = Problem(self.objective, self.constraints)
+        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared)))
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def decision_probability(self, X: Any, *, sensitive_features: Any = None) -> Array:
+        """Return the probability with which each row is decided for the positive label, as `evaluate` counts it.
+
+        For a mixture that is its probability of predicting that label. Where rows repeat and ``output="hashed"``, equal
+        rows are decided alike, and it is 1 or 0: the decision that `predict` returns. With more than two classes, a
+        column for each of ``classes_``.
+
+        Parameters
+        ----------
+        X
+            Features.
+        sensitive_features
+            Attributes, where ``groups`` are looked up.
+
+        Returns
+        -------
+        numpy.ndarray
+            One probability per row; with more than two classes, a column for each.
+        """
+        check_is_fitted(self, "classifier_")
+        attributes = self._attributes(X, sensitive_features)
+        return self._served(self._features(X), attributes, ALONE)
+
+    def evaluate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+        clusters: Any = None,
+    ) -> Evaluation:
+        """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
+
+        Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
+        `to_frame` a data frame. `report` is the same for a person.
+
+        Parameters
+        ----------
+        X, y
+            Data to judge on, preferably not the training data.
+        sensitive_features
+            Attributes that slices and baselines of the problem refer to.
+        sample_weight
+            Non-negative weights.
+        confidence
+            Level of the intervals.
+        clusters
+            As in `equirate.certify`.
+
+        Returns
+        -------
+        Evaluation
+            The achieved values.
+        """
+        check_is_fitted(self, "classifier_")
+        with all_processes():
+            sample = self._judged(X, y, sensitive_features, sample_weight, clusters)
+            predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
+            return Evaluation.of(self.problem_, sample.examples, predictions, confidence)
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the accuracy of `predict`, as scikit-learn's classifiers do; `equirate.scorer` scores by a problem.
+
+        Parameters
+        ----------
+        X, y
+            Data to judge on.
+        sensitive_features
+            Attributes, where `predict` needs them.
+        sample_weight
+            Non-negative weights.
+
+        Returns
+        -------
+        float
+            The share of rows, by weight, that are predicted correctly.
+        """
+        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        return float(accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
+
+    def certify(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+        method: CertificateMethod = "approximate",
+        clusters: Any = None,
+        correction: Correction | None = None,
+    ) -> Certificates:
+        """Judge every constraint on held-out data: estimate, interval, and pass, fail or cannot tell.
+
+        Where rows repeat, the decisions that a hashed output returns are judged. Else the approximate method judges the
+        mixture's expected rates, the exact one decisions that are drawn from it, once, with ``random_state``.
+
+        Parameters
+        ----------
+        X, y
+            Data that nothing was trained or chosen on.
+        sensitive_features
+            Attributes that slices and baselines of the problem refer to.
+        sample_weight
+            Non-negative weights.
+        confidence
+            Confidence of the verdicts.
+        method, clusters, correction
+            As in `equirate.certify`.
+
+        Returns
+        -------
+        Certificates
+            One for each constraint, and a verdict on all of them.
+        """
+        check_is_fitted(self, "classifier_")
+        with all_processes():
+            sample = self._judged(X, y, sensitive_features, sample_weight)
+            constraints = [c for c in self.problem_.constraints if isinstance(c, Constraint)]
+            predictions = self._served(sample.X, sample.examples.columns, sample.examples.shared)
+            return certify(
+                constraints,
+                sample.examples,
+                predictions,
+                confidence,
+                method=method,
+                clusters=clusters,
+                correction=correction,
+                seed=self._draw_seed,
+            )
+
+    def report(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+        baseline: Any = None,
+        frontier: Any = None,
+        clusters: Any = None,
+        features: Any = None,
+    ) -> Report:
+        """Return the same for a person: asked, and achieved on the training data and the data given.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            Data to judge on, preferably such as nothing was trained or chosen on.
+        confidence
+            Level of the intervals and verdicts on these data.
+        baseline
+            What to set beside it, so that the price of the constraints is seen: a fitted classifier (fairlearn's
+            randomised ones count by their expected decisions), its predictions on X, or a dict with one of these under
+            a name of its own. By default what the estimator has kept: the best classifier of the same training
+            whatever the constraints, or the classifier whose thresholds were moved.
+        frontier
+            What `RateClassifier.frontier` returned: its points are then measured on X too.
+        clusters
+            As in `equirate.certify`.
+        features
+            X as this classifier takes it, where the steps of a pipeline transform it first; attributes and a baseline's
+            predictions are then still those of X.
+
+        Returns
+        -------
+        Report
+            Prints as text; ``to_html``, ``to_card`` and ``to_dict`` give other forms.
+        """
+        check_is_fitted(self, "classifier_")
+        if X is None:
+            for name, given in (("y", y), ("baseline", baseline), ("frontier", frontier)):
+                if given is not None:
+                    raise DataError(f"report needs X with {name}")
+            return reporting.of_training(self)
+        if y is None:
+            raise DataError("report needs y with X")
+        sample = self._judged(X, y, sensitive_features, sample_weight, clusters, features)
+        columns = sample.examples.columns
+        judged = reporting.Judged(
+            sample,
+            self._served(sample.X, columns, sample.examples.shared),
+            self._repeat(sample.X, sample.examples.shared),
+        )
+        if baseline is None:
+            beside = self._unconstrained(sample.X, columns)
+        elif self._many:
+            values, count = self.class_values_, len(sample)
+            name, theirs = reporting.class_baseline_of(baseline, X, sensitive_features, values, count)
+            beside = (name, "", theirs)
+        else:
+            labels, count = (self.classes_, self.pos_label_), len(sample)
+            name, theirs = reporting.baseline_of(baseline, X, sensitive_features, *labels, count)
+            beside = (name, "", theirs)
+        return reporting.of_data(self, judged, confidence, beside, frontier)
+
+    def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
+        """A baseline to set beside it: its name, what it is, and its predictions; None where there is none."""
+        return None
+
+    def explain(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> Explanations:
+        """Say for each row why it is decided as it is.
+
+        That is: the probability of each label, what each member decides and with which weight, how much was chance,
+        what each feature adds to the score that decides, and whether the constraints changed the decision.
+        Contributions are exact: they add up to the score, which is above 0 where the positive label is predicted. For
+        linear members they are features times weights, in the units given; for trees they are path contributions; for
+        plug-in rules they are about the log-odds of the label. Other members tell none.
+
+        Parameters
+        ----------
+        X
+            Features, as in `predict`.
+        key
+            As in `predict`, for a hashed output.
+        sensitive_features
+            Attributes, where they are looked up.
+
+        Returns
+        -------
+        Explanations
+            A sequence with an object for each row, which prints as a sentence; ``to_frame()`` has all rows.
+
+        Examples
+        --------
+        >>> import numpy as np, equirate as eq
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 2))
+        >>> y = (X[:, 0] + rng.normal(size=500) > 0.8).astype(int)
+        >>> clf = eq.RateClassifier(eq.maximize(eq.f1()), n_rounds=50, random_state=0, output="deterministic")
+        >>> first = clf.fit(X, y).explain(X)[0]
+        >>> bool(np.isclose(first.base + sum(reason.contribution for reason in first.reasons), first.score))
+        True
+        """
+        check_is_fitted(self, "classifier_")
+        attributes, features = self._attributes(X, sensitive_features), self._features(X)
+        classifier = self.classifier_ if key is None else self.mixture_
+        hashed = getattr(self, "output", "") == "hashed" and not classifier.is_deterministic
+        draws = self._uniform(features, key) if hashed else None
+        free = self._unconstrained(features, attributes)
+        return explaining.explained(self, classifier, X, features, attributes, draws, free)
+
+    def to_onnx(self, path: str | os.PathLike[str], X: Any = None) -> None:
+        """Write an ONNX model that decides as Python does, for services that are not Python. Needs ``equirate[onnx]``.
+
+        Its outputs are ``pmf``, the probability of predicting each class; ``members``, what each member decides; and
+        ``label``, where the output is a single classifier. The decisions are compared with Python's before anything is
+        written, on generated rows and on ``X``; a model that decides one of them otherwise is refused, and so is what
+        cannot be exported: networks, lists of classifiers and whatever looks attributes up.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        X
+            Further rows to compare on.
+        """
+        check_is_fitted(self, "classifier_")
+        export = self._export()
+        export.write(path, None if X is None else exporting.inputs_of(export, X))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to one file without pickle; `equirate.load` opens it again, on any machine, executing nothing.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        """
+        check_is_fitted(self, "classifier_")
+        container.write(path, *self._plain())

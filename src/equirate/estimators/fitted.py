@@ -1,0 +1,154 @@
+"""What a fitted estimator holds: its outputs, how the hashed one draws, and its state for pickle and skops.
+
+In: the outputs that `fit` has kept. Out: the classifier that predicts, its status, and decisions row by row.
+`FittedEstimator` is the second part of `RateEstimator`.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._core.errors import FileError
+from .._core.hashing import Hashes
+from .._core.peers import Peers
+from ..data.labels import one_hot
+from ..export.model import Export
+from ..game.classifiers import Classifier
+from ..game.status import Status
+from ..judge.evaluation import Evaluation
+from ..problem.problem import Problem
+from ..selection.choice import FittedOutput
+from ..storage import state
+from ..training.draws import hashes_of, rows_repeat
+from .inputs import InputChecks
+from .keys import warn_few_keys
+
+Array = NDArray[np.float64]
+
+
+class FittedEstimator(InputChecks):
+    """An estimator with outputs, one of which predicts.
+
+    A subclass says which (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`), and how
+    it is saved (`_plain`, `_read`) and exported (`_export`).
+    """
+
+    problem_: Problem
+    notes_: Sequence[str]
+    salt_: int
+    outputs_: Mapping[str, FittedOutput]
+
+    @property
+    def _output_name(self) -> str:
+        """Name of the output that predicts."""
+        return "stochastic"
+
+    @property
+    def _output(self) -> FittedOutput:
+        if "outputs_" not in self.__dict__:  # asked for several times a prediction: scikit-learn's check takes longer
+            check_is_fitted(self, "outputs_")
+        return self.outputs_[self._output_name]
+
+    @property
+    def classifier_(self) -> Classifier:
+        """The mixture, or the single classifier, that predicts."""
+        return self._output.classifier
+
+    @property
+    def mixture_(self) -> Classifier:
+        """The mixture that keys draw from."""
+        raise NotImplementedError
+
+    @property
+    def status_(self) -> Status:
+        """What was reached on the data that the output was chosen on."""
+        status = self._output.status
+        if status is None:
+            raise AttributeError(f"the output {self._output_name!r} has no status")
+        return replace(status, positive_label=self._default_label())
+
+    @property
+    def parts_(self) -> dict[str, Evaluation]:
+        """What the output achieves on the parts of the training data."""
+        return dict(self._output.evaluations)
+
+    def _uniform(self, X: Any, key: Any = None) -> Array:
+        """A number in [0, 1) for each row, by which the hashed output draws: a hash of the row or of its key."""
+        raise NotImplementedError
+
+    def _hashed(self, X: Any, key: Any = None, attributes: Any = None) -> NDArray[np.int_]:
+        """Decisions, 0 and 1: the hash of each row draws a member, or the hash of its key."""
+        classifier = self.classifier_ if key is None else self.mixture_
+        decided = classifier.members.decide(X, attributes=attributes)
+        if classifier.is_deterministic:
+            return decided[:, 0].astype(int)
+        warn_few_keys(key)
+        return classifier.pick(decided, self._uniform(X, key))
+
+    def _row_hashes(self, X: Any) -> Hashes | None:
+        """The hashes of rows by which the hashed output draws, before the salt; None where rows have none."""
+        return hashes_of(X)
+
+    def _repeat(self, X: Any, shared: Peers) -> bool:
+        """Whether rows repeat, in training or here, so that the hashed output is judged by its decisions."""
+        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic or shared.size > 1:
+            return False
+        if getattr(self, "repeats_", False):
+            return True
+        hashes = self._row_hashes(X)
+        return hashes is not None and rows_repeat(hashes)
+
+    def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
+        """Decisions where rows repeat, else the mixture's probabilities: what is judged."""
+        if self._repeat(X, shared):
+            decided = self._hashed(X, None, attributes)
+            return one_hot(decided, len(self.classes_)) if self._many else decided.astype(float)
+        return self.classifier_.expected(X, attributes=attributes)
+
+    def _attributes(self, X: Any, sensitive_features: Any) -> Any:
+        """Attributes to predict with, where they are looked up."""
+        raise NotImplementedError
+
+    def _features(self, X: Any) -> Any:
+        """New features, checked where the classifier itself does not do that."""
+        return X
+
+    def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything to save, as JSON-ready data and arrays."""
+        raise NotImplementedError
+
+    def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """A fitted estimator of the same class, from what `_plain` gave."""
+        raise NotImplementedError
+
+    def _export(self) -> Export:
+        """What an ONNX model is made of."""
+        raise NotImplementedError
+
+    def __getstate__(self) -> Any:
+        """What skops keeps: of a fitted estimator the content of a file."""
+        return state.as_file(*self._plain()) if hasattr(self, "problem_") else super().__getstate__()
+
+    def __setstate__(self, given: Any) -> None:
+        if not state.is_file(given):
+            super().__setstate__(given)
+            return
+        manifest, arrays = state.from_file(given)
+        if manifest.get("kind") != type(self).__name__:
+            raise FileError(f"the state is that of a {manifest.get('kind')}, not of a {type(self).__name__}")
+        self.__dict__.update(self._read(manifest, arrays).__dict__)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """What pickle and ``copy`` keep: everything, also what no file holds."""
+        return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a classifier; what an interrupted fit has left beside it does not count."""
+        return hasattr(self, "classifier_")

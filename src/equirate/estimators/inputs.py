@@ -1,0 +1,280 @@
+"""What estimators are given: parameters, labels, attributes and weights, checked as they come in.
+
+In: parameters and data as users have them. Out: labels encoded as 0 and 1 with their attributes and weights
+(`Examples`), or an error that names what is wrong. `InputChecks` is the first part of `RateEstimator`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import type_of_target
+
+from .._core.choices import Missing
+from .._core.errors import DataError, EquirateError
+from .._core.peers import Peers
+from .._core.seeds import seed_of
+from ..data.alignment import check_indexes
+from ..data.examples import Examples, empty_message, fill_missing, to_numpy
+from ..data.labels import Classes, check_number, codes_of, plain, refuse_mixed
+from ..data.slices import Attribute
+from ..language.expressions import Constraint
+from ..language.parity import attributes_in
+from ..problem.problem import Objective, Problem, flat_constraints
+from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .reporting import shown_label
+from .scores import refuse_unknown
+
+Array = NDArray[np.float64]
+MISSING = ("refuse", "group")
+ONLY_BINARY = "(Only binary classification is supported. The type of the target is multiclass.)"
+"""What scikit-learn's checks want to read where there are more than two classes and that cannot be."""
+_THREE = (0, 1, 2)
+_LOOKED_AT = 50  # constraints that are looked at to tell whether they take more than two classes
+
+
+class InputChecks(ClassifierMixin, BaseEstimator):
+    """An estimator with a problem, whose parameters, labels and attributes are checked.
+
+    A subclass has the parameters below and, when fitted, ``classes_``.
+    """
+
+    objective: Objective
+    constraints: Any
+    pos_label: Any
+    missing: Missing
+    random_state: Any
+    classes_: NDArray[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = _without_self(cls.__init__)  # `__new__` would hide it
+
+    def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
+        """Refuse parameters of other classifiers, and say what to use instead."""
+        refuse_unknown(cls, parameters)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, as in scikit-learn; refuses those of other classifiers, and says what to use instead.
+
+        Parameters
+        ----------
+        **parameters
+            Parameters of the constructor, or of an estimator inside (``name__parameter``), by name.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+        """
+        refuse_unknown(type(self), parameters)
+        super().set_params(**parameters)
+        return self
+
+    def _check_parameters(self, shared: Peers) -> None:
+        """Refuse parameters that make no sense, and take a seed from ``random_state``: one for all processes."""
+        if not isinstance(self.objective, Objective):
+            raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
+        one_of(self, "missing", MISSING)
+        seed = seed_of(self.random_state, type(self).__name__)
+        if shared.size > 1:
+            seed = shared.first(secrets.randbelow(2**31) if seed is None else seed)
+        self.seed_ = seed
+
+    @property
+    def _draw_seed(self) -> int:
+        """Seed of stochastic predictions; from a generator, the number that `fit` drew."""
+        drawn = isinstance(self.random_state, (np.random.RandomState, np.random.Generator))
+        return seed_of(getattr(self, "seed_", None) if drawn else self.random_state, type(self).__name__) or 0
+
+    @property
+    def _many(self) -> bool:
+        """Whether there are more than two classes."""
+        return len(self.classes_) > 2
+
+    @property
+    def class_values_(self) -> Classes:
+        """The classes by value, in the order of their codes: of two, the positive one is the second."""
+        found = self.classes_ if self._many else (self._neg_label, self.pos_label_)
+        return tuple(map(plain, found))
+
+    @property
+    def pos_label_(self) -> Any:
+        """The label that is called positive: ``pos_label``, or the larger one."""
+        if self._many:
+            raise AttributeError(f"there are {len(self.classes_)} classes, of which none is the positive one")
+        if self.pos_label is None:
+            return self.classes_[1]
+        if self.pos_label not in self.classes_:
+            raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
+        return self.pos_label
+
+    @property
+    def _neg_label(self) -> Any:
+        return self.classes_[0] if self.classes_[1] == self.pos_label_ else self.classes_[1]
+
+    def _default_label(self) -> str:
+        """The positive label, where labels are text and ``pos_label`` was not given; else empty."""
+        if self._many:
+            return ""
+        text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
+        return shown_label(self.pos_label_) if text and self.pos_label is None else ""
+
+    def _labels(self, y: ArrayLike) -> NDArray[Any]:
+        """Encode labels as 0 and 1, or as codes of more classes; refuse those that are not in ``classes_``."""
+        labels = to_numpy(y)
+        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        if self._many:
+            unknown = labels[~np.isin(labels.astype(object), self.classes_.astype(object))]
+            if not unknown.size:
+                return codes_of(labels, self.class_values_, "y")
+        else:
+            positive = labels == self.pos_label_
+            unknown = labels[~(positive | (labels == self._neg_label))]
+        if unknown.size:
+            found = sorted({str(label) for label in unknown.tolist()})
+            raise DataError(
+                f"y holds labels that were not in training: {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}; "
+                f"the labels that the estimator was trained on are {self.classes_.tolist()}"
+            )
+        return np.asarray(positive, dtype=np.int8)
+
+    def _decode(self, decided: NDArray[np.int_]) -> NDArray[Any]:
+        """Decode decisions, 0 and 1 or codes, to labels."""
+        if self._many:
+            return np.asarray(self.classes_)[decided]
+        return np.where(decided == 1, np.array([self.pos_label_]), np.array([self._neg_label]))
+
+    def _by_class(self, p: Array) -> Array:
+        """Probabilities of the positive class, or of all, as a column for each of ``classes_``."""
+        if self._many:
+            return p
+        return np.stack([p, 1 - p] if self.classes_[0] == self.pos_label_ else [1 - p, p], axis=1)
+
+    def _problem_takes_classes(self) -> bool:
+        """Whether objective and constraints take any number of classes; of many, the first are looked at."""
+        try:
+            self.objective.expr.for_classes(_THREE)
+            for constraint in itertools.islice(flat_constraints(self.constraints), _LOOKED_AT):
+                if isinstance(constraint, Constraint):
+                    constraint.in_classes(_THREE)
+        except (AttributeError, TypeError, EquirateError):
+            return False
+        return True
+
+    def _expanded(self, asked: Problem, examples: Examples) -> Problem:
+        """The problem written out for the groups and the classes in the data."""
+        try:
+            return asked.expanded(examples)
+        except DataError as error:
+            # A label that is not in y is no sign of a problem for two classes.
+            if not self._many or self._problem_takes_classes() or "y has no class" in str(error):
+                raise
+            raise DataError(f"{error} {ONLY_BINARY}") from None
+
+    def _looked_up(self) -> tuple[str, ...]:
+        """Names of the attributes that predicting looks up."""
+        groups = getattr(self, "groups", None)
+        parts = () if groups is None else attributes_in(groups)
+        return tuple(sorted({name for part in parts for name in _names_in(part)}))
+
+    def _examples(
+        self,
+        problem: Problem,
+        labels: NDArray[Any],
+        X: Any,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None,
+    ) -> Examples:
+        """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
+        sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
+        refuse_whole(sensitive_features, len(labels))
+        codes = tuple(range(len(self.classes_))) if self._many else None
+        examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True, classes=codes)
+        examples = replace(examples, classes=self.class_values_)
+        refuse_unrouted(problem, examples)
+        columns = dict(examples.columns) if self.missing == "refuse" else fill_missing(examples.columns)
+        return examples.with_columns(read_like_labels(columns, problem.baselines(), self.class_values_))
+
+
+def _without_self(function: Any) -> inspect.Signature:
+    found = inspect.signature(function)
+    return found.replace(parameters=list(found.parameters.values())[1:])
+
+
+def _names_in(part: Any) -> Iterable[str]:
+    """Names of the attributes in an attribute or a slice; none in anything else, which is refused elsewhere."""
+    return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
+
+
+def read_like_labels(
+    columns: dict[str, NDArray[Any]], names: Iterable[str], classes: Classes
+) -> dict[str, NDArray[Any]]:
+    """Columns with the predictions of other models as 0 and 1 (of more classes, by value), where they are labels."""
+    read = dict(columns)
+    for name in names:
+        column = columns.get(name)
+        if column is None or not set(np.unique(column.astype(str))) <= set(map(str, classes)):
+            continue
+        if len(classes) == 2:
+            read[name] = (column.astype(str) == str(classes[1])).astype(np.int8)
+        else:
+            value = {str(each): each for each in classes}
+            read[name] = np.array([value[text] for text in column.astype(str).tolist()])
+    return read
+
+
+def two_values(classes: NDArray[Any], positive: Any) -> Classes:
+    """Two classes by value, the positive one second; what is no other class is the opposite of the positive one."""
+    others = [value for value in map(plain, classes) if value != positive]
+    return (others[0] if others else f"not {positive!r}", plain(positive))
+
+
+def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
+    """Refuse a parameter that is not one of some words."""
+    value = getattr(estimator, name)
+    if value not in allowed:
+        raise EquirateError(
+            f"The {name!r} parameter of {type(estimator).__name__} must be one of {', '.join(map(repr, allowed))}. "
+            f"Got {value!r} instead."
+        )
+
+
+def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray[Any]:
+    """The labels in y, sorted; refuses fewer than two, and what are no classes."""
+    refuse_mixed(np.asarray(y), "y")
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    classes: NDArray[Any] = np.unique(np.concatenate(shared.gather(np.unique(y))))
+    if kind not in ("binary", "multiclass"):
+        raise DataError(f"Only classification is supported, one class for each example. The type of y is {kind}.")
+    if not len(classes):
+        raise DataError("y is empty")
+    if len(classes) < 2:
+        raise DataError(f"y has one class only ({classes[0]!r}): a classifier needs examples of both labels")
+    check_number(len(classes), len(y))
+    if len(classes) > 2 and pos_label is not None:
+        raise DataError(f"pos_label is for two classes, and y has {len(classes)}: name classes with label= in rates")
+    return classes
+
+
+def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+    """Compare the indexes of what an estimator was given, under the names that its methods give it."""
+    given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    check_indexes(given, stacklevel=5)
+
+
+def refuse_empty(problem: Problem, examples: Examples) -> None:
+    """Refuse rates without any examples to measure them on."""
+    for rate in problem.rates():
+        if not examples.has(rate.kind, rate.slice, rate.codes):
+            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))

@@ -1,0 +1,179 @@
+"""The status of a solution: what its best mixture reaches, what is proven, the players' regrets, and what to try.
+
+In: a `Solution`. Out: its `Status`. `Solution.status` calls this once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mixtures import Columns, Search, Source, best
+from .infeasible import Conflict, conflict_of
+from .record import Record
+from .status import COLUMNS, EVERYTHING, MIXTURE, Status
+
+if TYPE_CHECKING:
+    from .classifiers import Classifier
+    from .solution import Solution
+
+Array = NDArray[np.float64]
+PROGRAMMES = 600
+"""Linear programmes that polishing takes at most without a time limit: up to about two seconds."""
+
+
+def status_of_solution(solution: Solution) -> Status:
+    """What was reached on the judging data, and what to try if that is not good."""
+    best = solution.polish()
+    objective, violation = solution.value_of(best)
+    feasible = violation <= solution.tolerance
+    bound, over = _bound(solution, best) if feasible else (None, None)
+    conflict = None if feasible else conflict_of(solution)
+    record = None if solution.play is None else solution.play.record
+    return Status(
+        objective=objective,
+        violation=max(violation, 0.0),
+        feasible=feasible,
+        tolerance=solution.tolerance,
+        smallest_violation=float(best.notes["smallest_violation"]),
+        bound=bound,
+        bound_over=over,
+        gap=None if bound is None else solution.sign * (objective - bound),
+        lambda_regret=_lambda_regret(solution),
+        theta_regret=_theta_regret(solution),
+        rounds=solution.rounds,
+        interrupted=solution.interrupted,
+        diverged=() if record is None else tuple(sorted(record.diverged)),
+        left_domain=() if record is None else tuple(sorted(record.left_domain)),
+        advice=tuple(_advice(solution, feasible, best, conflict)),
+        conflict=() if conflict is None else tuple(map(repr, conflict.constraints)),
+        smallest_tolerance=None if conflict is None else conflict.tolerance,
+        conflict_over=None if conflict is None else conflict.over,
+        speaks_of="" if best.is_deterministic else MIXTURE,
+    )
+
+
+def _bound(solution: Solution, best: Classifier) -> tuple[float | None, str | None]:
+    """What is proven, in the user's own sense, and over what: all classifiers of the model if that is known."""
+    proven = [bound for bound in (dual_bound(solution), list_bound(solution)) if bound is not None]
+    if proven:
+        reached = solution.sign * solution.value_of(best)[0]
+        return solution.sign * min(max(proven), reached), EVERYTHING
+    bound = best.notes["bound"]
+    return bound, None if bound is None else COLUMNS
+
+
+def dual_bound(solution: Solution) -> float | None:
+    """Best dual value: a bound where slack and model both answer best."""
+    if not solution.exact or not solution.judged_where_trained:
+        return None
+    if solution.play is None:
+        return None if solution.course is None else solution.course.bound
+    program = solution.play.table.program
+    convex = not program.has_ratios and not any(atom.form.grid for atom in program.atoms)
+    if not (convex and solution.algorithm.bounds_optimum):
+        return None
+    bound = float(np.nanmax(solution.play.record.dual_bound))
+    return bound if np.isfinite(bound) else None
+
+
+def list_bound(solution: Solution) -> float | None:
+    """What no mixture of the whole list, recorded or not, is below."""
+    if solution.problem.losses() or not (solution.exact and solution.judged_where_trained):
+        return None
+    every = solution.learner.every_sum()
+    if every is None:
+        return None
+    handle = np.zeros((every.shape[1], 2), dtype=np.intp)
+    columns = Columns.of(solution.judge.rates(every), Source.LISTED, handle)
+    return best(solution.judge, columns, Search(programmes=PROGRAMMES)).bound
+
+
+def _rounds_of(solution: Solution, configuration: int) -> int:
+    dropped = solution.record.diverged.get(configuration)  # before it played that round
+    return solution.record.played if dropped is None else dropped - 1
+
+
+def _lambda_regret(solution: Solution) -> float | None:
+    """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
+    player = solution.algorithm.multipliers
+    if solution.play is None or not player.has_regret:
+        return None
+    record = solution.play.record
+    c = solution.best_configuration()
+    top = record.residual_sum[1:, c].max(initial=0.0)
+    regret = record.residual_sum[0, c] + player.most * top - record.lagrangian_sum[c]
+    return _finite(regret / _rounds_of(solution, c))
+
+
+def _theta_regret(solution: Solution) -> float | None:
+    """How much better one fixed classifier would have done on average against the multipliers that were played."""
+    if solution.play is None:
+        return None
+    table, record, c = solution.play.table, solution.play.record, solution.best_configuration()
+    direct = len(table.program.rows) > table.program.n_multipliers
+    # Of these, parts of the Lagrangian are not summed up.
+    if direct or table.program.has_losses or solution.play.rules.levels is not None:
+        return None
+    average = record.multiplier_sum[:, c] / _rounds_of(solution, c)
+    every = solution.learner.every_sum()
+    if every is not None:
+        rows = table.rows(every)
+    else:
+        rates = record.columns(record.stacked("rates"), record.stacked("losses")).rates
+        rows = table.rows_constant[:, None] + table.rows_of_rates @ rates
+    return _finite(record.model_sum[c] / _rounds_of(solution, c) - (average @ rows).min())
+
+
+def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conflict | None) -> list[str]:
+    advice = []
+    if solution.interrupted:
+        play = solution.play
+        count = f"{solution.rounds} passes" if play is None else f"{solution.rounds} of {play.rules.n_rounds} rounds"
+        advice.append(f"interrupted after {count}: run on for a better result")
+    record = Record(0) if solution.play is None else solution.play.record
+    for c, t in sorted(record.diverged.items()):
+        setting = solution.configurations[c]
+        advice.append(f"configuration {c} ({describe(setting)}) diverged by round {t}: take smaller steps")
+    if record.left_domain:
+        c, t = min(record.left_domain.items(), key=lambda item: item[1])
+        advice.append(
+            f"surrogate rates left the domain of an atom (configuration {c}, round {t}): {solution.algorithm.name} "
+            "has no guarantee there; use surrogate (Algorithm 2), whose multipliers see the true rates, or "
+            "Linear(radius=...)"
+        )
+    if conflict is not None:
+        advice.append(conflict.advice)
+    elif not feasible:
+        advice.append(
+            "no mixture of the classifiers found meets the constraints: loosen them, or "
+            + ("give the model better features" if solution.play is None else "play more rounds")
+        )
+    elif (answer := _degenerate(solution, best)) is not None:
+        advice.append(
+            f"every rate is that of the classifier that says {answer} to everybody: check the constraints against "
+            "each other"
+        )
+    return advice
+
+
+def _degenerate(solution: Solution, best: Classifier) -> Any:
+    """The class (0 or 1) if the mixture's rates are those of the classifier that says so to everybody."""
+    mixed = solution.columns.where(best.chosen).rates @ best.weights
+    constant, classes = solution.judge.rates(solution.judge.cells.constants()), solution.judge.cells.classes
+    alike = (k for k in range(len(classes)) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9))
+    found = next(alike, None)
+    return found if found is None or len(classes) == 2 else repr(classes[found])
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def describe(setting: dict[str, Any]) -> str:
+    """Show a configuration's settings."""
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
+    )

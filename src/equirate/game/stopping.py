@@ -1,0 +1,117 @@
+"""Choosing among recorded iterates: for shifted constraints, with a margin that passes a test, or one alone.
+
+In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `fitting` calls this.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..game.loop import Moment
+from ..game.progress import ProgressLine
+from ..mixtures import PENALTY, Columns, Cut, best_priced, shrunk_cost, values
+
+Array = NDArray[np.float64]
+
+
+class Watch:
+    """What callbacks that end a play remember, to be paused and to go on."""
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the line that is shown."""
+        own: Any = self  # a dataclass
+        return {each.name: copy.copy(getattr(self, each.name)) for each in fields(own) if each.name != "line"}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        for name, value in state.items():
+            setattr(self, name, copy.copy(value))
+
+
+@dataclass(eq=False)
+class Plateau(Watch):
+    """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
+
+    Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
+    without an improvement of more than ``tolerance`` (objective and violation together) the play ends.
+    """
+
+    patience: int
+    tolerance: float
+    every: int = 10
+    line: ProgressLine | None = None
+    best: float = np.inf
+    stale: int = 0
+    seen: int = 0
+    cuts: list[Cut] = field(default_factory=list)
+
+    def __call__(self, moment: Moment) -> bool:
+        """Return True to end the play."""
+        self.seen += 1
+        check = not self.seen % self.every
+        mixed = mixture_so_far(moment, 0.1 * self.tolerance, self.cuts) if check else None
+        if self.line is not None:
+            if mixed is not None:
+                self.line.mixture = (self.line.sign * mixed[0], mixed[1])
+            self.line(moment)
+        if mixed is None:
+            return False
+        value = mixed[0] + PENALTY * mixed[1]
+        self.stale = 0 if value < self.best - self.tolerance else self.stale + 1
+        self.best = min(self.best, value)
+        return self.stale >= self.patience
+
+
+@dataclass(eq=False)
+class LevelPlateaus(Watch):
+    """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
+
+    Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
+    after ``patience`` checks without an improvement of more than ``tolerance`` its configurations retire. The play ends
+    with the last level.
+    """
+
+    patience: int
+    tolerance: float
+    every: int = 10
+    line: ProgressLine | None = None
+    seen: int = 0
+    best: dict[int, float] = field(default_factory=dict)
+    stale: dict[int, int] = field(default_factory=dict)
+
+    def __call__(self, moment: Moment) -> bool | NDArray[np.intp]:
+        """Return the configurations that are done."""
+        if self.line is not None:
+            self.line(moment)
+        self.seen += 1
+        if self.seen % self.every:
+            return False
+        assert moment.levels is not None  # the run is over levels
+        columns = _recorded(moment)
+        objective, violations = values(moment.table, columns.rates, columns.losses)
+        levels, of = np.unique(moment.levels, axis=1, return_inverse=True)
+        done = []
+        for k in np.unique(of[moment.active]):
+            value = shrunk_cost(objective, violations - levels[:, [k]])
+            better = value < self.best.get(k, np.inf) - self.tolerance
+            self.stale[k] = 0 if better else self.stale.get(k, 0) + 1
+            self.best[k] = min(self.best.get(k, np.inf), value)
+            if self.stale[k] >= self.patience:
+                done.append(k)
+        return moment.active[np.isin(of[moment.active], done)]
+
+
+def _recorded(moment: Moment) -> Columns:
+    """Every iterate recorded so far, as columns."""
+    record = moment.record
+    return record.columns(record.stacked("rates"), record.stacked("losses"))
+
+
+def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
+    """Objective (to minimise) and violation of the best mixture of all recorded iterates, as the multipliers see it."""
+    return best_priced(moment.table, _recorded(moment), tolerance, [] if cuts is None else cuts)

@@ -1,0 +1,65 @@
+"""Smaller boxes for several ratios: optimality-based bound tightening.
+
+In: a `MixtureProgramme` inside a box, with a limit that mixtures must be below to matter. Out: a box around all such
+mixtures, or None if there is none. `branching` calls this.
+
+The denominator and the value of every ratio are minimised and maximised over the relaxation, a linear programme for
+each end (Gleixner, Berthold, Müller and Weltge 2017). The relaxation over the smaller box is tighter, so another pass
+may gain more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .linear import FEASIBLE
+from .programme import Box, MixtureProgramme
+
+Array = NDArray[np.float64]
+
+_ROUNDING = 10 * FEASIBLE
+"""What is left beside the end that a programme found, which is exact up to its tolerance."""
+
+_NEAR = 1e-3
+"""The share of a side up to which a solution is near its end: a programme could hardly move that end."""
+
+
+def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Box | None:
+    """Tighten every side of a box once.
+
+    Parameters
+    ----------
+    columns
+        The programme with this box, the room and the cutoff.
+    box
+        The box of ratios.
+    over
+        Whether the search is over; sides that are left then stay as they are.
+
+    Returns
+    -------
+    Box or None
+        None if the programme has no solution.
+    """
+    others = np.array([[ratio.bottom for ratio in columns.ratios], columns.v + 1 + np.arange(len(columns.ratios))])
+    low, high = np.stack([box.d_lo, box.z_lo]), np.stack([box.d_hi, box.z_hi])
+    near = _NEAR * (high - low) + _ROUNDING
+    reached_low, reached_high = np.zeros(low.shape, dtype=bool), np.zeros(low.shape, dtype=bool)
+    for m in range(len(columns.ratios)):
+        for side in range(2):
+            for sign, ends, reached in ((1.0, low, reached_low), (-1.0, high, reached_high)):
+                if reached[side, m] or over():
+                    continue
+                columns.aim_at_other(int(others[side, m]), sign)
+                solved = columns.solve()
+                if solved is None:
+                    return None
+                end = sign * (solved[2] - _ROUNDING)
+                ends[side, m] = np.clip(end, low[side, m], high[side, m])
+                columns.programme.bound(int(others[side, m]), float(low[side, m]), float(high[side, m]))
+                reached_low |= solved[1][others] <= low + near
+                reached_high |= solved[1][others] >= high - near
+    return Box(low[0], high[0], low[1], high[1])

@@ -1,0 +1,399 @@
+r"""Plug-in rules for more than two classes: fit probabilities once, then an answer is a matrix product and a search.
+
+With the probability :math:`P(y, s \mid x)` of label and signature (`posterior`), the classifier that minimises costs
+:math:`k_{a, y, s}` of the answers a predicts the one with the smallest expected cost
+:math:`\sum_{y, s} P(y \mid x) P(s \mid x) k_{a, y, s}`. A constant added to all costs of an answer, its *offset*, gives
+a rule of the same kind: `class_offsets` searches the offsets whose decisions cost least on the rows themselves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import AlgorithmError, EquirateWarning
+from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
+from ..data.cells import Cells
+from ..data.examples import Examples
+from ..data.features import features
+from ..data.labels import MOST
+from ..data.sample import Sample
+from ..mixtures import Source
+from ..players.steps import StepRule
+from .capabilities import Capabilities
+from .class_offsets import cheapest_offsets, offset_grid
+from .contract import Choice, Learner, Model, Prepared
+from .cross_fitting import Trainer, fold_count, make_folds
+from .linear import Linear
+from .members import Members, Written
+from .messages import Family
+from .multinomial import Multinomial
+from .oracle import Oracle
+from .plug_in import MOST_SIGNATURES, PlugIn, fits_closely
+from .posterior import Posterior, Signatures, class_chances, takes_anything
+from .rows import Rows
+
+Array = NDArray[np.float64]
+ENOUGH = 50
+"""Rows for each feature and class from which on a linear model is judged on the rows that it was fitted to."""
+_AT_ONCE = 1 << 22  # expected costs that are held at once
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPlugIn(PlugIn):
+    """Plug-in rules on the probabilities of more than two classes; its settings are those of `PlugIn`."""
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Fit the probabilities, once."""
+        setting = self
+        if self.folds is None and not fits_closely(self.estimator):
+            setting = replace(self, folds=1)
+        posterior, handed = setting.estimate_classes(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
+        return ClassPlugInLearner(posterior, handed, rows)
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
+        """Fit the probabilities; the game then has them in the place of the features."""
+        weights = cells.n_classes * (sample.X.shape[1] if np.ndim(sample.X) == 2 else 1)
+        enough = not fits_closely(self.estimator) and int((cells.weights > 0).sum()) >= ENOUGH * weights
+        setting = replace(self, folds=1) if enough and self.folds is None else self
+        posterior, handed = setting.estimate_classes(sample, cells, seed)
+        given = GivenClasses(posterior.signatures, posterior.n_classes)
+        return Prepared(ClassHanding(given), handed, ClassServing(posterior))
+
+    def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[ClassPosterior, Array]:
+        """Classifiers for label and signature, and what they say of each row (rows, classes + signatures).
+
+        Rows that have no weight are not trained on.
+        """
+        for estimator in (self.estimator, self.group_estimator):
+            if estimator is not None and not hasattr(estimator, "predict_proba"):
+                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
+        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
+        signatures = Signatures.of(cells, None if self.group_aware else self.groups)
+        _, of = signatures.of_cells(cells)
+        if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
+            raise AlgorithmError(
+                f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
+                f"each (at most {MOST_SIGNATURES}): look them up with groups=, or take fewer"
+            )
+        K, rows = cells.n_classes, np.flatnonzero(cells.weights > 0)
+        rest = np.flatnonzero(cells.weights <= 0)
+        equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
+        weights = None if equal else cells.weights
+        if weights is not None:
+            self._refuse_unweighted()
+        labels = cells.labels[cells.index].astype(np.intp)
+        count = fold_count(len(rows), self.folds)
+        _warn_of_rare(np.bincount(labels[rows], minlength=K), cells, count)
+        trainer = Trainer.of(self.estimator, X, make_folds(cells, rows, count, seed), rest)
+        handed = np.zeros((len(sample), K + len(signatures)))
+        crossed = trainer.cross_fit(labels, weights, K)
+        handed[:, :K], label = crossed.chances, crossed.models[0]
+        if count > 1:
+            label, said = trainer.fit(labels, weights, K)
+            handed[rest, :K] = said
+        groups = None
+        if not signatures.all_known:
+            if self.group_estimator is not None:
+                trainer = trainer.for_groups(self.group_estimator)
+            crossed = trainer.cross_fit(of[cells.index], weights, len(signatures))
+            handed[:, K:], groups = crossed.chances, crossed.models[0]
+            if count > 1:
+                groups, said = trainer.fit(of[cells.index], weights, len(signatures))
+                handed[rest, K:] = said
+        handed[:, K:] = signatures.among(handed[:, K:], sample.examples)
+        return ClassPosterior(label, groups, signatures, int(X.shape[1]), K), handed
+
+
+def of_linear(model: Linear, n_classes: int) -> ClassPlugIn:
+    """Plug-in rules on multinomial logistic probabilities."""
+    if model.radius is not None or model.spread:
+        raise AlgorithmError(
+            f"the radius and the spread of Linear are those of a game of two classes, and y has {n_classes}"
+        )
+    return ClassPlugIn(Multinomial(1.0 + model.penalty, model.intercept))
+
+
+def of_plug_in(model: PlugIn, n_classes: int) -> ClassPlugIn:
+    """The same classifiers, for more than two classes."""
+    return ClassPlugIn(**{part.name: getattr(model, part.name) for part in fields(model)})
+
+
+def of_oracle(model: Oracle, n_classes: int) -> ClassPlugIn:
+    """Plug-in rules on the classifier's probabilities: it is fitted once, and not again for every cost."""
+    if not hasattr(model.estimator, "predict_proba"):
+        raise AlgorithmError(
+            f"y has {n_classes} classes, and {model.estimator!r} has no predict_proba: choose a classifier that has "
+            "one, or calibrate it with sklearn.calibration.CalibratedClassifierCV"
+        )
+    return ClassPlugIn(model.estimator, folds=model.folds)
+
+
+def as_it_is(model: Model, n_classes: int) -> Model:
+    """A model that takes any number of classes."""
+    return model
+
+
+def _warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
+    """Name classes with fewer rows than folds: some of the classifiers that judge them have not met them."""
+    rare = [f"{cells.classes[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < folds)]
+    if rare and folds > 1:
+        shown = ", ".join(rare[:5]) + (f" and {len(rare) - 5} more" if len(rare) > 5 else "")
+        warnings.warn(
+            f"classes with fewer rows than the {folds} folds that probabilities are estimated in: {shown}; their "
+            "probabilities are too small where a fold has none of them",
+            EquirateWarning,
+            stacklevel=2,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHanding(Model):
+    """The plug-in of a game that has probabilities in the place of features."""
+
+    posterior: GivenClasses
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Each row's probabilities were estimated without it."""
+        return Capabilities(out_of_sample=True)
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Nothing is left to be fitted."""
+        return ClassPlugInLearner(self.posterior, np.asarray(rows.X, dtype=float), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassServing:
+    """Gives members of a game on probabilities the classifiers that estimate them."""
+
+    posterior: ClassPosterior
+
+    def __call__(self, members: Any) -> Members:
+        """The same rules on features."""
+        return ClassPlugInMembers(self.posterior, members.rules)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenClasses:
+    """Probabilities of classes and signatures that are given in the place of features."""
+
+    signatures: Signatures
+    n_classes: int
+    needs_attributes = False
+
+    @property
+    def width(self) -> int:
+        """Probabilities of the classes, and those of the signatures."""
+        return self.n_classes + len(self.signatures)
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """As they are."""
+        return np.asarray(X, dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPosterior(Posterior):
+    """Classifiers for one of several labels and, where it is not known, for the signature."""
+
+    n_classes: int = 3
+
+    def __call__(self, X: Any, examples: Examples | None) -> Array:
+        """Probabilities of each class and of each signature; ``examples`` hold the attributes."""
+        learners = [each for each in (self.label, self.groups) if each is not None]
+        X = X if all(map(takes_anything, learners)) else features(X)
+        K = self.n_classes
+        result = np.zeros((int(X.shape[0]), K + len(self.signatures)))
+        result[:, :K] = class_chances(self.label, X, K)
+        if self.groups is not None:
+            result[:, K:] = class_chances(self.groups, X, len(self.signatures))
+        result[:, K:] = self.signatures.among(result[:, K:], examples)
+        return result
+
+    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The classifiers as numbers, what their signatures stand for, and how many classes there are."""
+        settings, arrays = super().plain()
+        return {**settings, "classes": self.n_classes}, arrays
+
+    @classmethod
+    def _more(cls, classes: int) -> dict[str, Any]:
+        return {"n_classes": classes}
+
+
+class ClassPlugInLearner(Learner):
+    """Rules as costs (label and signature, answers, rules), all of them bound to rows with known probabilities."""
+
+    def __init__(self, posterior: ClassPosterior | GivenClasses, handed: Array, rows: Rows) -> None:
+        self.posterior, self.handed, self.rows, self.size = posterior, handed, rows, len(posterior.signatures)
+        self.joint = joint(handed, posterior.n_classes)
+        self.places, _ = posterior.signatures.of_cells(rows.cells)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.posterior.n_classes
+
+    def families(self) -> list[Family]:
+        """Every class for everybody, the most probable class, and that with each class made more and less frequent."""
+        K = self.n_classes
+        constant = np.ones((self.joint.shape[1], K, K))
+        constant[:, np.arange(K), np.arange(K)] = 0.0
+        wrong = np.repeat(1.0 - np.eye(K), self.size, axis=0)[:, :, None]
+        grid = offset_grid(expected_costs(self.joint, wrong)[:, :, 0])
+        return [self._family(constant, Source.LISTED), self._family(wrong + grid[None], Source.LISTED)]
+
+    def respond(self, costs: Array) -> list[Family]:
+        """The rules with the smallest expected costs, and with offsets whose decisions cost least on the rows."""
+        rules = self._by_place(costs)
+        size = np.abs(rules).max(axis=(0, 1), keepdims=True)
+        rules = rules / np.where(size > 0, size, 1.0)
+        found = [rules]
+        cells = self.rows.trained
+        answers = self._by_answer(costs)
+        for m in range(costs.shape[1]):
+            expected = expected_costs(self.joint, rules[:, :, [m]])[:, :, 0]
+            price = answers[:, :, m][:, cells.index].T * cells.weights[:, None]
+            offsets = cheapest_offsets(expected, price)
+            found.append(rules[:, :, [m]] + offsets[None, :, None])
+        return [self._family(np.concatenate(found, axis=2), Source.PRICED)]
+
+    def _by_answer(self, costs: Array) -> Array:
+        """(answers, cells, responses), with answer 0 at 0."""
+        cells = len(self.rows.cells)
+        rest = costs.reshape(-1, cells, costs.shape[1])
+        return np.concatenate([np.zeros((1, cells, costs.shape[1])), rest])
+
+    def _by_place(self, costs: Array) -> Array:
+        """(label and signature, answers, responses); what is no cell costs nothing."""
+        answers = self._by_answer(costs)
+        spread = np.zeros((self.joint.shape[1], len(answers), costs.shape[1]))
+        spread[self.places] = answers.transpose(1, 0, 2)
+        return spread
+
+    def _family(self, rules: Array, source: Source) -> Family:
+        sums = self.rows.cells.partial_counts(decide(self.joint, rules))
+        return Family(self.rows.reduce(sums)[0], source, rules)
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Put the chosen rules side by side."""
+        return ClassPlugInMembers(self.posterior, np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
+
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
+        """On the rows of this learner, by their out-of-fold probabilities."""
+        if rows.X is not self.rows.X or isinstance(self.posterior, GivenClasses):
+            return super().measurer(rows)
+
+        def sums(members: Any) -> Array:
+            return rows.cells.counts(decide(self.joint, members.rules))
+
+        return sums
+
+
+def joint(handed: Array, n_classes: int) -> Array:
+    """Probabilities of label and signature together (rows, classes times signatures), label 0 first."""
+    labels, groups = handed[:, :n_classes], handed[:, n_classes:]
+    if groups.shape[1] == 1:
+        return np.ascontiguousarray(labels)
+    return np.asarray((labels[:, :, None] * groups[:, None, :]).reshape(len(handed), -1))
+
+
+def expected_costs(joint: Array, rules: Array) -> Array:
+    """Expected cost of each answer (rows, answers, rules)."""
+    found: Array = (joint @ rules.reshape(len(rules), -1)).reshape(len(joint), *rules.shape[1:])
+    return found
+
+
+def decide(joint: Array, rules: Array) -> NDArray[Any]:
+    """The answers with the smallest expected costs, as codes (rows, rules)."""
+    dtype = np.uint8 if rules.shape[1] <= 255 else np.uint16
+    found = np.zeros((len(joint), rules.shape[2]), dtype=dtype)
+    step = max(_AT_ONCE // max(rules[0].size, 1), 1)
+    for first in range(0, len(joint), step):
+        rows = slice(first, first + step)
+        found[rows] = expected_costs(joint[rows], rules).argmin(axis=1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPlugInMembers(Members):
+    """Plug-in rules, costs (label and signature, answers, rules)."""
+
+    posterior: ClassPosterior | GivenClasses
+    rules: Array
+    settings_rule = Fields(
+        {
+            "label": TEXT,
+            "groups": maybe(TEXT),
+            "slices": ListOf(maybe(TEXT), 1000),
+            "baselines": ListOf(TEXT, 1000),
+            "width": Whole(1, 10_000_000),
+            "classes": Whole(3, MOST),
+        },
+        {"label_single": FLAG, "groups_single": FLAG},
+    )
+    array_rules = {  # noqa: RUF012  # frozen like the class
+        **{"costs": ArrayOf("f", 3), "bits": ArrayOf("u", 2), "known": ArrayOf("u", 1), "shares": ArrayOf("f", 1)},
+    }
+    nested = "learner."
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the posterior
+        """Number of classes."""
+        return self.posterior.n_classes
+
+    @property
+    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the posterior
+        """Whether predicting needs attributes."""
+        return self.posterior.needs_attributes
+
+    @property
+    def width(self) -> int | None:
+        """Features of the classifiers."""
+        return self.posterior.width
+
+    def __len__(self) -> int:
+        """Count the rules."""
+        return int(self.rules.shape[2])
+
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
+        """Predict the class with the smallest expected cost, as a code."""
+        return decide(self._joint(X, attributes), self.rules)
+
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
+        """By how much the best answer costs less than the second best, at the mean costs of the rules."""
+        mean = expected_costs(self._joint(X, attributes), (self.rules @ weights)[:, :, None])[:, :, 0]
+        two = np.partition(mean, 1, axis=1)[:, :2]
+        return np.asarray(two[:, 1] - two[:, 0])
+
+    def _joint(self, X: Any, attributes: Any) -> Array:
+        examples = None
+        if self.needs_attributes and attributes is not None:
+            examples = Examples.of(np.zeros(X.shape[0]), attributes)
+        return joint(self.posterior(X, examples), self.n_classes)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some rules."""
+        return replace(self, rules=self.rules[:, :, list(indices)])
+
+    def concatenate(self, parts: Sequence[ClassPlugInMembers]) -> Members | None:
+        """All rules, where they are on the same probabilities."""
+        if not all(part.posterior.signatures is self.posterior.signatures for part in parts):
+            return None
+        return replace(self, rules=np.concatenate([part.rules for part in parts], axis=2))
+
+    def plain(self, width: int) -> Written:
+        """Write the classifiers of label and groups as numbers, and the costs."""
+        settings, arrays = self.posterior.plain()  # type: ignore[union-attr]  # served ones estimate by themselves
+        return Written("class_posterior", settings, {**arrays, "costs": self.rules})
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read them back."""
+        posterior = ClassPosterior.read(settings, arrays)
+        assert isinstance(posterior, ClassPosterior)
+        return cls(posterior, arrays["costs"])

@@ -1,0 +1,160 @@
+"""Rules on given probabilities of more than two classes, for everybody or group by group: thresholds of many classes.
+
+In: probabilities (rows, classes) in the place of features, by a scorer when predicting. Out: `ClassScores`, whose rules
+predict the class with the smallest expected cost. Costs are those of label and group; where the problem tells more
+apart than the groups do, they are means over the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError
+from ..data.examples import Examples
+from ..data.slices import EVERYBODY, Slice
+from ..players.steps import StepRule
+from .capabilities import Capabilities
+from .class_plug_in import ClassPlugInLearner, decide, expected_costs, joint
+from .contract import Choice, Learner, Model
+from .members import Members
+from .rows import Rows
+from .thresholds import membership
+
+Array = NDArray[np.float64]
+Probabilities = Callable[[Any], Array]
+"""Probabilities (rows, classes) of features, or of what takes their place."""
+
+
+def given_probabilities(X: Any) -> Array:
+    """Probabilities that are given in the place of features."""
+    return np.asarray(X, dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores(Model):
+    """Rules on given probabilities.
+
+    Parameters
+    ----------
+    n_classes
+        How many classes there are.
+    groups
+        Slices with rules of their own, which are looked up when predicting.
+    """
+
+    n_classes: int
+    groups: tuple[Slice, ...] = (EVERYBODY,)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The probabilities are those of rows that their classifier has not seen."""
+        return Capabilities(out_of_sample=True)
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Look the groups up."""
+        return ClassScoresLearner(self, rows)
+
+
+class ClassScoresLearner(ClassPlugInLearner):
+    """Rules as costs (label and group, answers, rules)."""
+
+    def __init__(self, setting: ClassScores, rows: Rows) -> None:
+        self.setting, self.rows, count = setting, rows, len(setting.groups)
+        self.size = count
+        cells = rows.cells
+        chances = np.asarray(rows.X, dtype=float)
+        group = membership(setting.groups, rows.sample.examples)
+        self.joint = joint(np.concatenate([chances, np.eye(count)[group]], axis=1), setting.n_classes)
+        place = cells.labels[cells.index].astype(np.intp) * count + group
+        weighed = np.zeros((self.joint.shape[1], len(cells)))
+        np.add.at(weighed, (place, cells.index), cells.weights)
+        self.mean = weighed / np.maximum(weighed.sum(axis=1, keepdims=True), 1e-300)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.setting.n_classes
+
+    def _by_place(self, costs: Array) -> Array:
+        """(label and group, answers, responses): mean costs of the cells there."""
+        answers = self._by_answer(costs)
+        return np.asarray(np.einsum("pc,acm->pam", self.mean, answers))
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Put the chosen rules side by side."""
+        rules = np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2)
+        return ClassScoreMembers(given_probabilities, self.setting.groups, rules)
+
+    def measurer(self, rows: Rows) -> Callable[[Members], Array]:
+        """As the members decide."""
+        return Learner.measurer(self, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScoreMembers(Members):
+    """Rules (label and group, answers, rules) on the probabilities of a scorer."""
+
+    probabilities: Probabilities
+    groups: tuple[Slice, ...]
+    rules: Array
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the rules
+        """Number of classes."""
+        return int(self.rules.shape[1])
+
+    @property
+    def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the groups
+        """Whether predicting needs attributes."""
+        return self.groups != (EVERYBODY,)
+
+    def with_scorer(self, scorer: Probabilities) -> ClassScoreMembers:
+        """The same rules on other probabilities."""
+        return replace(self, probabilities=scorer)
+
+    def __len__(self) -> int:
+        """Count the rules."""
+        return int(self.rules.shape[2])
+
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
+        """Predict the class with the smallest expected cost, as a code."""
+        return decide(self._joint(X, attributes), self.rules)
+
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
+        """By how much the best answer costs less than the second best, at the mean costs of the rules."""
+        mean = expected_costs(self._joint(X, attributes), (self.rules @ weights)[:, :, None])[:, :, 0]
+        two = np.partition(mean, 1, axis=1)[:, :2]
+        return np.asarray(two[:, 1] - two[:, 0])
+
+    def _joint(self, X: Any, attributes: Any) -> Array:
+        chances = self.probabilities(X)
+        if chances.ndim != 2 or chances.shape[1] != self.n_classes or not np.isfinite(chances).all():
+            raise DataError(
+                f"there must be finite probabilities of {self.n_classes} classes for each row; got {chances.shape}"
+            )
+        group = np.zeros(len(chances), dtype=np.intp)
+        if self.needs_attributes:
+            examples = Examples.of(np.zeros(len(chances)), attributes, fallback=X)
+            missing = sorted(set().union(*(part.attributes for part in self.groups)) - set(examples.columns))
+            if missing:
+                raise DataError(
+                    "this classifier has rules for each group: give attributes (sensitive_features) with "
+                    f"{', '.join(map(repr, missing))} when predicting"
+                )
+            group = membership(self.groups, examples)
+        return joint(np.concatenate([chances, np.eye(len(self.groups))[group]], axis=1), self.n_classes)
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some rules."""
+        return replace(self, rules=self.rules[:, :, list(indices)])
+
+    def concatenate(self, parts: Sequence[ClassScoreMembers]) -> Members | None:
+        """All rules, where they are on the same probabilities."""
+        if not all(part.probabilities is self.probabilities and part.groups == self.groups for part in parts):
+            return None
+        return replace(self, rules=np.concatenate([part.rules for part in parts], axis=2))

@@ -1,0 +1,104 @@
+"""The outputs of a fit: a mixture, one deterministic classifier and, where rows repeat, the decisions that are served.
+
+In: a `Training` and the `Solution` whose columns are chosen from. Out: `Outcome`, each output with a status of its own.
+The estimators' ``fit`` and `certification` call this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.interrupts import may_end_early
+from ..data.sample import Sample
+from ..game.classifiers import Classifier
+from ..game.solution import Solution, Status
+from ..judge.certification import Certification
+from ..judge.evaluation import Evaluation
+from ..mixtures import PENALTY, largest
+from ..training.training import Training
+from .comparison import better, measured, status_of
+from .derandomization import derandomised
+from .salts import chosen_to_serve
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is made of the recorded iterates: a mixture and a single classifier, their statuses, and the margin kept.
+
+    Where there are constraints, the outputs also hold ``"unconstrained"``: the iterate with the best objective,
+    whatever the constraints, to set beside the others in a report.
+    """
+
+    outputs: dict[str, Classifier]
+    statuses: dict[str, Status]
+    margin: float = 0.0
+    certification: Certification | None = None
+    salt: int | None = None
+    """That the output ``"served"`` draws by, where rows repeat and there is one."""
+
+
+@dataclass(frozen=True)
+class FittedOutput:
+    """One output of a fitted estimator: the classifier, its status, and what it achieves on the parts of the data.
+
+    Outputs that only stand beside the others, to compare with, have no status.
+    """
+
+    classifier: Classifier
+    status: Status | None
+    evaluations: Mapping[str, Evaluation]
+
+
+def choose(training: Training, chooser: Solution) -> Outcome:
+    """Make classifiers of the columns; after an interruption once more, so that what was found is kept.
+
+    A second interruption is raised.
+    """
+    try:
+        return outcome_of(training, chooser, chooser.polish())
+    except KeyboardInterrupt:
+        if not may_end_early():
+            raise
+    outcome = outcome_of(training, chooser, chooser.polish())
+    return replace(outcome, statuses={name: replace(one, interrupted=True) for name, one in outcome.statuses.items()})
+
+
+def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Outcome:
+    """A mixture with the single classifier made of it, and what was reached."""
+    rows = training.judged_rows
+    sample = training.sample.take(rows)
+    single = _single(training, chooser, mixture, sample)
+    made = {"stochastic": mixture, "deterministic": single}
+    statuses = {name: status_of(chooser, found, sample) for name, found in made.items()}
+    salt = None
+    if training.draws is not None:
+        alone = chooser.best_single() if training.settings.resolved_model.capabilities.thresholds else single
+        serving, statuses["served"] = chosen_to_serve(chooser, mixture, alone, sample, training.draws.take(rows))
+        made["served"], salt = serving.classifier, serving.salt
+    if training.problem.constraints:  # what is given up for the constraints
+        made["unconstrained"] = chooser.best_single(constrained=False)
+    outputs = {name: replace(found, problem=training.problem, notes={}) for name, found in made.items()}
+    return Outcome(outputs, statuses, salt=salt)
+
+
+def _single(training: Training, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
+    """The mixture made deterministic or, where that is better, the best single column."""
+
+    def cost(rates: Array) -> Array:
+        objective, violations = chooser.values(rates)
+        return np.asarray(objective + PENALTY * largest(violations))
+
+    single = chooser.best_single()
+    made = derandomised(mixture, chooser.judge, sample, cost)
+    if made is None or chooser.problem.losses():
+        return single
+    sign = chooser.sign
+    values = [measured(chooser, each, sample) for each in (single, made)]
+    (one, other) = ((sign * objective, violation) for objective, violation in values)
+    return single if better(one, other, training.settings.tolerance) else made

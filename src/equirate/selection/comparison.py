@@ -1,0 +1,53 @@
+"""What a classifier is worth on the rows that it was chosen on, and which of two is better.
+
+In: a `Solution`, a `Classifier` and the sample behind the solution's table. Out: numbers, and the `Status` of
+one output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..data.sample import Sample
+from ..game.classifiers import Classifier
+from ..game.solution import Solution, Status
+from ..game.status import MIXTURE
+
+
+def better(one: tuple[float, float], other: tuple[float, float], tolerance: float) -> bool:
+    """Whether one (minimised objective, violation) is better: fewer broken constraints first, then the objective."""
+    broken = [max(violation, tolerance) for _, violation in (one, other)]
+    return (broken[0], one[0]) < (broken[1], other[0])
+
+
+def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tuple[float, float]:
+    """Objective (in the user's sense) and largest signed violation of a classifier on the judging data."""
+    if classifier.chosen:
+        return solution.value_of(classifier)
+    cells = solution.judge.cells
+    decided = classifier.members.decide(sample.X, attributes=sample.examples.columns)
+    rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
+    objective, violations = solution.values(rates)
+    return solution.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
+
+
+def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Status:
+    """The status of the classifier that predicts, where it is not the best mixture of what was found."""
+    objective, violation = measured(solution, classifier, sample)
+    feasible = violation <= solution.tolerance
+    advice = solution.status.advice
+    if not feasible and solution.status.feasible:
+        advice = (
+            *advice,
+            f"no single classifier was found with a violation below {violation:.4g}: a mixture meets them "
+            '(output="hashed")',
+        )
+    return replace(
+        solution.status,
+        objective=objective,
+        violation=max(violation, 0.0),
+        feasible=feasible,
+        gap=None if not feasible or solution.status.bound is None else abs(objective - solution.status.bound),
+        advice=advice,
+        speaks_of="" if classifier.is_deterministic else MIXTURE,
+    )

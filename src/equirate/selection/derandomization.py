@@ -1,0 +1,186 @@
+"""Making a mixture deterministic: which member decides in which bin of one score, so that every rate stays.
+
+In: a mixture, the table it was chosen on, and the sample behind that table. Out: a `Classifier` of one member with
+(nearly) the mixture's rates, or None where the members have no scores, or there are as many rates as bins.
+
+The rows on which members disagree are cut into bins along their mean score. A share of each member in each bin is a
+point of a small linear programme whose equalities are the rates; the mixture's own weights in every bin are feasible,
+so there is a basic solution, and that has no more fractional bins than there are rates. Those are given, one after the
+other, to the member that is best for the problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.optimize import linprog
+
+from .._core.errors import AlgorithmError
+from .._core.peers import Peers
+from ..data.cells import Cells
+from ..data.sample import Sample
+from ..game.classifiers import Classifier
+from ..models.derandomised import Derandomised
+from ..problem.table import Table
+
+Array = NDArray[np.float64]
+
+MOST_BINS = 400
+"""Bins of the rows that members disagree on; each fractional one costs a fraction of its share."""
+MOST_SCORES = 1 << 20
+"""Scores that processes send each other to cut bins by."""
+FEWEST = 4
+"""Rows in a bin, about: smaller ones would be decided by the noise in them."""
+
+
+def derandomised(
+    mixture: Classifier, judge: Table, sample: Sample, cost: Callable[[Array], Array]
+) -> Classifier | None:
+    """Give every bin to a member. ``cost`` judges rates (rates, columns): objective and violation as one number."""
+    members, weights = mixture.members, mixture.weights
+    if len(members) == 1:
+        return mixture
+    attributes = sample.examples.columns
+    decided = members.decide(sample.X, attributes=attributes)
+    try:
+        score = members.mean_score(sample.X, weights=weights, attributes=attributes)
+    except AlgorithmError:
+        return None
+    apart = np.flatnonzero(disagree(decided) & (judge.cells.weights > 0))
+    scores = gathered(score[apart], judge.cells.shared)
+    edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
+    if len(judge.program.rates) > len(edges):  # a basic solution would share every bin
+        return None
+    bins = np.searchsorted(edges, score[apart], side="right")
+    rates = _rates_of_bins(judge, decided, apart, bins, len(edges) + 1)
+    fixed = judge.rates(agreed_sums(judge.cells, decided))[:, 0]
+    shares = _basic(rates, weights)
+    choice = _settled(rates, fixed, shares, cost)
+    single = Derandomised(members, weights, edges, choice.astype(np.int64))
+    return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
+
+
+def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows that some members decide otherwise than others."""
+    if decided.dtype == bool:
+        return np.asarray(decided.any(axis=1) & ~decided.all(axis=1))
+    return np.asarray((decided != decided[:, :1]).any(axis=1))
+
+
+def agreed_sums(cells: Cells, decided: NDArray[Any]) -> Array:
+    """Sums over the rows that all members decide alike, in one column."""
+    if decided.dtype == bool:
+        return cells.sums(np.asarray(decided.all(axis=1))[:, None])
+    apart = disagree(decided)
+    return replace(cells, weights=np.where(apart, 0.0, cells.weights)).counts(decided[:, :1])
+
+
+def gathered(score: Array, shared: Peers) -> Array:
+    """The scores of all processes; of very many, quantiles of each process's, in proportion to how many it has."""
+    _, total = shared.places(len(score))
+    if total > MOST_SCORES:
+        count = max(len(score) * MOST_SCORES // total, 1)
+        score = np.quantile(score, (np.arange(count) + 0.5) / count, method="nearest") if len(score) else score
+    return np.concatenate(shared.gather(score))
+
+
+def _edges(score: Array, count: int) -> Array:
+    """Edges between rising scores, each in the middle of a gap, with about as many rows in every bin."""
+    values = np.unique(score)
+    if len(values) < 2:
+        return np.zeros(0)
+    places = np.unique(np.searchsorted(values, np.quantile(score, np.arange(1, count) / count), side="right"))
+    places = places[(places > 0) & (places < len(values))]
+    middle = (values[places - 1] + values[places]) / 2
+    return np.unique(middle[(values[places - 1] < middle) & (middle < values[places])])
+
+
+def _rates_of_bins(
+    judge: Table, decided: NDArray[Any], apart: NDArray[np.intp], bins: NDArray[np.intp], count: int
+) -> Array:
+    """(rates, bins, members): what each member adds to each rate in each bin."""
+    cells, size = judge.cells, len(judge.cells)
+    if cells.n_classes > 2:
+        return _class_rates_of_bins(judge, decided[apart], apart, bins, count)
+    place = bins * size + cells.index[apart]
+    sums = np.stack(
+        [
+            np.bincount(place, weights=cells.weights[apart] * member, minlength=count * size)
+            for member in decided[apart].T
+        ],
+        axis=1,
+    )
+    sums = cells.shared.total(sums)
+    per_cell = sums.reshape(count, size, -1).transpose(1, 0, 2).reshape(size, -1)
+    matrix = judge.rate_matrix
+    return np.asarray(matrix @ per_cell).reshape(matrix.shape[0], count, -1)
+
+
+def _class_rates_of_bins(
+    judge: Table, decided: NDArray[Any], apart: NDArray[np.intp], bins: NDArray[np.intp], count: int
+) -> Array:
+    """The same with more than two classes: counts of answers 1, 2 ... in each bin and cell."""
+    cells, K = judge.cells, judge.cells.n_classes
+    size = K * len(cells)
+    sums = np.stack(
+        [
+            np.bincount(
+                bins * size + member.astype(np.intp) * len(cells) + cells.index[apart],
+                weights=cells.weights[apart],
+                minlength=count * size,
+            )
+            for member in decided.T
+        ],
+        axis=1,
+    )
+    by_count = cells.shared.total(sums).reshape(count, size, -1)[:, len(cells) :].transpose(1, 0, 2)
+    matrix = judge.rate_matrix
+    return np.asarray(matrix @ by_count.reshape(cells.n_counts, -1)).reshape(matrix.shape[0], count, -1)
+
+
+def _basic(rates: Array, weights: Array) -> Array:
+    """Shares of the members in the bins (bins, members) with the mixture's rates; few bins are shared."""
+    n_rates, bins, members = rates.shape
+    if not bins:
+        return np.zeros((0, members))
+    flat = rates.reshape(n_rates, -1)
+    flat = flat / np.maximum(np.abs(flat).max(axis=1, keepdims=True), 1e-12)
+    flat = flat[_independent(flat)]
+    whole = sp.kron(sp.eye_array(bins), np.ones((1, members)))
+    wanted = np.tile(weights, bins)
+    parts: Any = [sp.csr_array(flat), whole]
+    A: Any = sp.csr_array(sp.vstack(parts))
+    b = np.concatenate([flat @ wanted, np.ones(bins)])
+    # Any objective gives a corner. Random costs spread the members over the whole score, as a draw would, so that the
+    # rates hold beyond these rows; an ordered one would meet them by what is particular to the bins.
+    favour = np.random.default_rng(0).exponential(1 / np.maximum(wanted, 1e-6))
+    found = linprog(favour, A_eq=A, b_eq=b, bounds=(0, 1), method="highs-ds")
+    return (np.asarray(found.x) if found.status == 0 else wanted).reshape(bins, members)
+
+
+def _independent(rows: Array) -> NDArray[np.intp]:
+    """Rows that no others add up to, such as a group's rate beside those of everybody and of the rest."""
+    triangle, order = qr(rows.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(triangle))
+    return np.sort(order[: np.count_nonzero(sizes > 1e-9 * sizes.max(initial=0.0))])
+
+
+def _settled(rates: Array, fixed: Array, shares: Array, cost: Callable[[Array], Array]) -> NDArray[np.intp]:
+    """Give the shared bins to one member each, the largest first, with the others as they are shared so far."""
+    choice: NDArray[np.intp] = np.argmax(shares, axis=1)
+    current = shares.copy()
+    total = fixed + np.einsum("rbm,bm->r", rates, current)
+    mass = np.abs(rates).sum(axis=(0, 2))
+    for b in sorted(np.flatnonzero((shares > 1e-9).sum(axis=1) > 1), key=lambda b: -mass[b]):
+        without = total - rates[:, b] @ current[b]
+        options = np.flatnonzero(current[b] > 1e-9)
+        best = int(options[np.argmin(cost(without[:, None] + rates[:, b, options]))])
+        choice[b], current[b] = best, np.eye(rates.shape[2])[best]
+        total = without + rates[:, b, best]
+    return choice

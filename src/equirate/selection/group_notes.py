@@ -1,0 +1,106 @@
+"""Notes on groups: those that a parity leaves out, and small ones that it includes at a high price.
+
+In: the problem as it was asked for, the examples, and the columns that were found. Out: sentences. `fit` puts them into
+the status, from where notes, report, page, certificate and file have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._core.errors import EquirateError
+from ..data.examples import Examples
+from ..data.groups import Groups
+from ..game.solution import Solution, Status
+from ..judge.audit import SMALLEST
+from ..judge.certification import Certification
+from ..language.expressions import Constraint
+from ..language.nodes import Rate
+from ..language.parity import ConstraintFamily
+from ..problem.problem import Problem
+from .choice import Outcome
+
+MUCH = 0.01
+"""Of the objective: what small groups may cost without being named. Rates are read to the percent."""
+_SHOWN = 5
+
+
+def left_out(asked: Problem, examples: Examples) -> tuple[str, ...]:
+    """A sentence for each parity that leaves groups out: which, and how few rows they have."""
+    found = []
+    for family in (part for part in asked.constraints if isinstance(part, ConstraintFamily) and part.min_support):
+        sets = [family.attributes] if family.intersect else [(name,) for name in family.attributes]
+        for names in sets:
+            groups = Groups.of(names, examples)
+            few = np.flatnonzero(groups.support(family.min_support < 1) < family.min_support)
+            if len(few):
+                counts = [f"{groups.slice(int(k))!r} ({int(groups.counts[k]):,})" for k in few]
+                found.append(f"{_limit(len(few), family.min_support)} not covered: {_listed(counts)}")
+    return tuple(dict.fromkeys(found))
+
+
+def _limit(count: int, support: float) -> str:
+    noun = "1 group" if count == 1 else f"{count:,} groups"
+    below = f"less than {support:.2%} of the weight" if support < 1 else f"fewer than {support:,.0f} rows"
+    return f"{noun} with {below} {'is' if count == 1 else 'are'}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
+    """A sentence on groups with few rows whose constraints cost much of the objective; none where they do not.
+
+    The price is how much better the best mixture of the same columns is without the constraints of these groups.
+    """
+    problem = chooser.problem
+    if not any(isinstance(part, ConstraintFamily) for part in asked.constraints) or not chooser.status.feasible:
+        return ()
+    cells = chooser.judge.cells
+    counts = np.bincount(cells.index[cells.weights > 0], minlength=len(cells))
+
+    def rows(rate: Rate) -> int:
+        return int(counts[cells.members[rate.slice] & rate.among(cells.labels)].sum())
+
+    small: dict[str, int] = {}
+    others = []
+    for constraint in (part for part in problem.constraints if isinstance(part, Constraint)):
+        few = {repr(rate): rows(rate) for rate in constraint.rates() if rows(rate) < SMALLEST}
+        small |= few
+        others += [] if few else [constraint]
+    if not small:
+        return ()
+    try:
+        without = chooser.for_problem(Problem(problem.objective, others)).status
+    except EquirateError:  # rates that the columns do not have
+        return ()
+    price = chooser.sign * (chooser.status.objective - without.objective)
+    if not price > MUCH:
+        return ()
+    shown = _listed([f"{name} has {count} {'row' if count == 1 else 'rows'}" for name, count in small.items()])
+    return (
+        f"small groups cost {price:.2g} of {problem.objective.expr!r} ({chooser.status.objective:.3g}; without their "
+        f"constraints {without.objective:.3g}): {shown} behind it. min_support={SMALLEST} leaves such groups out",
+    )
+
+
+def with_notes(outcome: Outcome, uncovered: tuple[str, ...], prices: tuple[str, ...]) -> Outcome:
+    """The outcome whose statuses and certificate say so."""
+    notes = (*uncovered, *prices)
+    if not notes:
+        return outcome
+    statuses = {name: _noted(status, notes, uncovered) for name, status in outcome.statuses.items()}
+    certification = outcome.certification
+    if certification is not None:
+        certification = replace(certification, uncovered=uncovered)
+    return replace(outcome, statuses=statuses, certification=certification)
+
+
+def _noted(status: Status, notes: tuple[str, ...], uncovered: tuple[str, ...]) -> Status:
+    certificate = f"{status.certificate} {Certification.uncovering(uncovered)}" if status.certified else ""
+    return replace(status, advice=(*status.advice, *notes), certificate=certificate.strip() or status.certificate)

@@ -1,0 +1,159 @@
+"""What `predict` returns where rows repeat: one function of the row, chosen by its salt.
+
+In: a mixture, the table that it was chosen on, and the hashes of the rows. Out: the salt whose decisions are best for
+the problem, and what these decisions come to.
+
+The hashed output decides equal rows alike. Where (nearly) all rows are distinct, its draws average out and the rates
+of new rows are those of the mixture. Where rows repeat they do not, and once the salt is drawn the classifier is a
+function of the row. So that function is chosen: the best of `SALTS` salts and of a single classifier, on the rows that
+the mixture was chosen on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from .._core.errors import InfeasibleError
+from .._core.hashing import salted, uniform
+from ..data.sample import Sample
+from ..game.classifiers import Classifier
+from ..game.infeasible import loosened
+from ..game.solution import Solution
+from ..game.status import SERVED, Status
+from ..training.draws import Draws
+from .comparison import measured
+from .derandomization import agreed_sums, disagree
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp] | slice
+
+_TIGHTER = 3
+"""Mixtures with a margin that are tried where no salt of the first keeps the constraints; each makes up for what the
+best salt before it missed."""
+_BLOCK = 1 << 22
+"""Decisions that are held at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """A classifier with the salt that it draws by, and what its decisions come to on the rows that it was chosen on.
+
+    ``objective`` is minimised; ``violation`` is the largest, signed.
+    """
+
+    classifier: Classifier
+    salt: int
+    objective: float
+    violation: float
+
+    def cost(self, tolerance: float) -> tuple[float, float]:
+        """Smaller is better: constraints first, then the objective."""
+        return max(self.violation, tolerance), self.objective
+
+
+def best_salt(
+    solution: Solution, mixture: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
+) -> Served:
+    """The salt whose decisions keep the constraints, with margins, and have the best objective.
+
+    ``sample`` and ``draws`` are of the rows of the solution's table.
+    """
+    cells = solution.judge.cells
+    decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
+    apart = np.flatnonzero(disagree(decided))
+    if not len(apart):
+        return _alone(solution, mixture, sample, draws, margins)
+    fixed = agreed_sums(cells, decided)
+    hashes, picked, adder = draws.hashes[apart], decided[apart], cells.adder[:, apart]
+    many = cells.n_classes > 2
+    if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each will do
+        hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
+        together = sp.csr_array((np.ones(len(apart)), (np.arange(len(apart)), place.reshape(-1))))
+        picked, adder = picked[first], adder @ together
+    salts = np.array(draws.salts, dtype=np.uint64)
+    step = max(_BLOCK // max(len(hashes), 1), 1)
+    sums = []
+    for start in range(0, len(salts), step):
+        some = salts[start : start + step]
+        member = mixture.drawn(uniform(salted(hashes[:, None], some)))
+        answers = np.take_along_axis(picked, member, axis=1)
+        sums.append(cells.take(apart).counts(answers) if many else adder @ answers.astype(float))
+    objective, violation = _values(solution, fixed + np.concatenate(sums, axis=1), margins)
+    k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
+    return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))
+
+
+def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) -> Served:
+    """The same classifier with the same salt, for another problem."""
+    return best_salt(solution, served.classifier, sample, replace(draws, salts=(served.salt,)))
+
+
+def _alone(
+    solution: Solution, single: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
+) -> Served:
+    decided = single.members.decide(sample.X, attributes=sample.examples.columns)
+    objective, violation = _values(solution, solution.judge.cells.sums(decided), margins)
+    return Served(single, draws.salts[0], float(objective[0]), float(violation[0]))
+
+
+def _values(solution: Solution, sums: Array, margins: Array | float) -> tuple[Array, Array]:
+    """Minimised objective and largest signed violation of decisions; losses are no function of decisions."""
+    objective, violations = solution.values(solution.judge.rates(sums))
+    if solution.problem.losses():
+        objective = np.zeros(sums.shape[1])
+    short = violations + np.reshape(margins, (-1, 1)) if len(violations) else np.zeros((1, sums.shape[1]))
+    return np.nan_to_num(np.asarray(objective), nan=np.inf), np.nan_to_num(short, nan=np.inf).max(axis=0)
+
+
+def chosen_to_serve(
+    solution: Solution, mixture: Classifier, single: Classifier, sample: Sample, draws: Draws
+) -> tuple[Served, Status]:
+    """What serves rows that repeat, and its status: the mixture with its best salt, with a margin, or a single one."""
+    found = [best_salt(solution, mixture, sample, draws)]
+    margin, possible = 0.0, measured(solution, mixture, sample)[1] <= solution.tolerance
+    for _ in range(_TIGHTER if possible else 0):  # what no mixture keeps, no salt does
+        if found[-1].violation <= solution.tolerance:
+            break
+        margin += found[-1].violation
+        try:
+            tighter = solution.for_problem(loosened(solution.problem, -margin)).polish()
+        except InfeasibleError:
+            break
+        found.append(best_salt(solution, replace(tighter, problem=solution.problem), sample, draws))
+    found.append(_alone(solution, single, sample, draws))
+    best = min(found, key=lambda one: one.cost(solution.tolerance))
+    return best, _status(solution, mixture, best, sample)
+
+
+def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sample) -> Status:
+    """The status of the decisions that are served; says where the mixture, drawn by keys, does better."""
+    feasible = served.violation <= solution.tolerance
+    drawn, missed = measured(solution, mixture, sample)
+    objective = drawn if solution.problem.losses() else solution.sign * served.objective
+    advice = solution.status.advice
+    worse = solution.sign * (objective - drawn) > solution.tolerance
+    if missed <= solution.tolerance and (worse or not feasible):
+        advice = (*advice, needs_key(drawn))
+    return replace(
+        solution.status,
+        objective=objective,
+        violation=max(served.violation, 0.0),
+        feasible=feasible,
+        bound=None,  # what was proven is about mixtures
+        bound_over=None,
+        gap=None,
+        advice=advice,
+        speaks_of=SERVED,
+    )
+
+
+def needs_key(objective: float) -> str:
+    """Advice where people with equal rows have to be told apart for the mixture to keep what it promises."""
+    return (
+        "rows repeat, and predict(X) decides equal rows alike: predict(X, key=...) with one key per person draws from "
+        f"the mixture, which meets the constraints with objective {objective:.4g}"
+    )

@@ -1,0 +1,1 @@
+"""Storage: saved classifiers, estimators and checkpoints, in files that hold data alone."""

@@ -1,0 +1,129 @@
+"""The parameters of an estimator that training goes by, checked.
+
+In: an estimator's parameters. Out: `Settings`, with the model and the algorithm that they resolve to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from .._core.errors import EquirateError
+from ..data.slices import Slice
+from ..game.algorithms import Algorithm, choose, refuse_games
+from ..game.progress import ProgressLine
+from ..judge.certify import check_confidence
+from ..language.parity import attributes_in
+from ..models import make_model
+from ..models.contract import Model
+from ..models.registry import for_classes
+from ..problem.problem import Problem
+
+TESTED = 0.5
+"""Share of the rows that the strict method of confidence keeps for its test."""
+SPLIT = "split"
+"""What ``confidence_method="cross"`` becomes where rows repeat: the decisions that are served are tested on rows kept
+for that, since those of the folds' mixtures are other decisions."""
+_LARGEST = float(np.finfo(float).max)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of `RateClassifier` that its steps go by; they are explained there."""
+
+    algorithm: Any
+    model: Any
+    groups: Any
+    n_rounds: int | None
+    theta_step: float | Sequence[float] | None
+    lambda_step: float | Sequence[float] | None
+    validation: float
+    two_sets: bool
+    confidence: float | None
+    confidence_method: str
+    scale: bool
+    tolerance: float
+    patience: int | None
+    verbose: bool | ProgressLine
+    output: str = "hashed"
+
+    @classmethod
+    def of(cls, estimator: Any) -> Settings:
+        """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
+        settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+        if not _number(settings.validation) or not 0 <= settings.validation < 1:
+            raise EquirateError(
+                f"validation is a share of the data, at least 0 and below 1; got {settings.validation!r}"
+            )
+        if settings.confidence is not None:
+            check_confidence(settings.confidence)
+        if settings.two_sets and settings.validation == 0:
+            raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
+        if not _number(settings.tolerance) or not 0 <= settings.tolerance <= _LARGEST:
+            raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
+        whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
+        if settings.patience is not None and (not whole or settings.patience < 1):
+            raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
+        return settings
+
+    @property
+    def standardised(self) -> bool:
+        """Whether features are standardised inside the model."""
+        return self.scale and self.resolved_model.capabilities.standardises
+
+    @property
+    def tested(self) -> float:
+        """Share of the data that is kept for a test alone."""
+        return TESTED if self.confidence is not None and self.confidence_method in ("holdout", SPLIT) else 0.0
+
+    def trusted(self, examples: int, width: int) -> bool:
+        """Whether a model trained on so many examples may choose its mixture on them."""
+        model = self.resolved_model.capabilities
+        enough = examples >= model.rows_per_feature * width
+        return (enough or model.out_of_sample) and not self.referee
+
+    @property
+    def steps(self) -> bool:
+        """Whether steps were given, which only a game takes."""
+        return self.theta_step is not None or self.lambda_step is not None
+
+    def chosen_algorithm(self, problem: Problem) -> Algorithm:
+        """The algorithm, for a problem that is written out."""
+        can = self.resolved_model.capabilities
+        return choose(self.algorithm, problem, can.descends, can.own_steps, self.steps)
+
+    @property
+    def referee(self) -> bool:
+        """Whether multipliers see the held-out part: as users wish, or as the model does where one is held out."""
+        return self.two_sets or bool(self.validation and self.resolved_model.capabilities.held_out_prices)
+
+    def for_classes(self, n_classes: int) -> Settings:
+        """The settings of a fit with more than two classes; refuses what is for two."""
+        refuse_games(self.algorithm, n_classes)
+        if self.two_sets:
+            raise EquirateError(f"two_sets is for two classes, and y has {n_classes}: leave it out")
+        return replace(self, model=for_classes(make_model(self.model), n_classes))
+
+    @cached_property
+    def resolved_model(self) -> Model:
+        """The model itself, with groups looked up where that is asked for."""
+        model = make_model(self.model)
+        if self.groups is None:
+            return model
+        names = [part.attributes if isinstance(part, Slice) else {part.name} for part in attributes_in(self.groups)]
+        aware = model.with_groups(tuple(sorted(set().union(*names))))
+        if aware is None:
+            raise EquirateError(
+                'groups are looked up by plug-in rules: take model="trees" or a PlugIn, or RatePostprocessor for one '
+                f"threshold a group; the model is {self.model!r}"
+            )
+        return aware
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
