@@ -13,7 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = "src/equirate"
-FOLLOWED = ("estimators", "game", "models", "mixtures")
+FOLLOWED = ("estimators", "game", "models", "mixtures", "training", "selection", "certification", "storage")
+ELSEWHERE = ("storage/checkpoints.py",)
+"""Modules that came from packages whose size is not followed."""
 COMMIT = "6097329"
 LAYOUT = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
@@ -35,7 +37,9 @@ def code_lines(text: str) -> int:
 
 
 def now(package: str) -> int:
-    return sum(code_lines(path.read_text("utf-8")) for path in (ROOT / SOURCE / package).rglob("*.py"))
+    left_out = {ROOT / SOURCE / name for name in ELSEWHERE}
+    paths = set((ROOT / SOURCE / package).rglob("*.py")) - left_out
+    return sum(code_lines(path.read_text("utf-8")) for path in paths)
 
 
 def before(package: str, commit: str) -> int:

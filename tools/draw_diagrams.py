@@ -128,29 +128,19 @@ def packages() -> str:
 
     core, data, language, problem = (at(0, k, n) for k, n in enumerate(("_core", "data", "language", "problem")))
     left = [at(0, 4 + k, n) for k, n in enumerate(("mixtures", "players", "models", "boosting", "game"))]
-    judge, reports, monitoring = at(1, 4, "judge"), at(1, 5, "reports"), at(2, 6, "monitoring")
-    estimators, torch = at(1, 8, "estimators"), at(0, 9, "torch")
-    tables, runs, cli, datasets = at(3, 1, "tables"), at(2, 8, "runs"), at(3, 8, "cli"), at(3, 9, "datasets")
-    lab = at(1, 9, "lab", "plain")
+    judge, reports, monitoring = at(1, 4, "judge"), at(2, 4, "reports"), at(2, 5, "monitoring")
+    middle = [at(1, 8 + k, n) for k, n in enumerate(("training", "selection", "certification", "storage"))]
+    estimators, torch = at(1, 12, "estimators"), at(0, 12, "torch")
+    tables, runs, cli, datasets = at(3, 1, "tables"), at(2, 12, "runs"), at(3, 12, "cli"), at(3, 11, "datasets")
+    lab = at(1, 13, "lab", "plain")
     chain = [core, data, language, problem, *left]
-    parts: list[Box | Arrow | Bend] = [
-        *chain,
-        judge,
-        reports,
-        monitoring,
-        estimators,
-        torch,
-        tables,
-        runs,
-        cli,
-        datasets,
-        lab,
-    ]
-    parts += [Arrow(a, b) for a, b in itertools.pairwise(chain)]
-    parts += [Arrow(left[-1], estimators), Arrow(problem, judge), Arrow(judge, reports), Arrow(reports, estimators)]
+    boxes = [*chain, judge, *middle, reports, monitoring, estimators, torch, tables, runs, cli, datasets, lab]
+    parts: list[Box | Arrow | Bend] = [Arrow(a, b) for a, b in itertools.pairwise(chain)]
+    parts += [Arrow(a, b) for a, b in itertools.pairwise([judge, *middle, estimators])]
+    parts += [Arrow(left[-1], middle[0]), Arrow(problem, judge), Arrow(judge, reports), Arrow(reports, estimators)]
     parts += [Arrow(reports, monitoring), Arrow(monitoring, runs), Arrow(core, tables), Arrow(tables, runs)]
     parts += [Arrow(estimators, runs), Arrow(runs, cli), Arrow(estimators, torch), Arrow(estimators, lab, dashed=True)]
-    return picture("The packages of equirate", 640, 590, parts)
+    return picture("The packages of equirate", 640, 820, [*parts, *boxes])
 
 
 def game() -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from equirate_lab import cli, confidence
 from equirate_lab.confidence import runner
-from equirate_lab.confidence.problems import PROBLEMS, Population
+from equirate_lab.confidence.problems import CLASS_PROBLEMS, PROBLEMS, Population
 from equirate_lab.confidence.times import Timed
 from typer.testing import CliRunner
 
@@ -31,6 +31,28 @@ def test_fresh_rows_judge_as_an_evaluation_does() -> None:
     told = classifier.evaluate(data.X, data.y, sensitive_features={"g": data.g})
     assert objective == pytest.approx(told.objective)
     assert violation == pytest.approx(max(row.violation for row in told.constraints))
+
+
+@pytest.mark.parametrize("problem", CLASS_PROBLEMS[:2], ids=lambda problem: problem.name)
+def test_several_classes_are_judged_as_an_evaluation_does(problem: confidence.Problem) -> None:
+    data = runner.drawn(problem.population, 1, 3000)
+    classifier = runner.fit(problem, runner.drawn(problem.population, 2, 600), "plain", 0)
+    objective, violation = runner.Fresh(data).judged(problem, classifier)
+    told = classifier.evaluate(data.X, data.y, sensitive_features={"g": data.g})
+    assert objective == pytest.approx(told.objective)
+    assert violation == pytest.approx(max(row.violation for row in told.constraints))
+
+
+@pytest.mark.parametrize("problem", [PROBLEMS[0], CLASS_PROBLEMS[0]], ids=lambda problem: problem.name)
+def test_expected_labels_have_the_shares_of_many_that_are_drawn(problem: confidence.Problem) -> None:
+    population = problem.population
+    data = population.draw(np.random.default_rng(0), 40)
+    labels, groups = population.expected(), population.groups()
+    for k in (0, 1):
+        shares = [
+            np.bincount(y, minlength=population.classes) / len(y) for y in (labels[groups == k], data.y[data.g == k])
+        ]
+        np.testing.assert_allclose(*shares, atol=0.01)
 
 
 def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 pytest.importorskip("cvxpy")
 
 from equirate_lab import cli, truth
-from equirate_lab.truth import branching, programmes
+from equirate_lab.truth import ClassCase, branching, class_cases, programmes
+from equirate_lab.truth.classes import TEMPLATES as CLASS_TEMPLATES
 from equirate_lab.truth.counted import Counted, Curve, Posed
 from equirate_lab.truth.grounds import Ground, grounds, half_planes, one_feature, one_hot, two_features
 from equirate_lab.truth.problems import INFEASIBLE, TEMPLATES, Case, cases
@@ -54,6 +55,41 @@ def test_both_languages_say_the_same(case: Case) -> None:
         c.evaluate(*given, attributes=ground.attributes) for c in problem.constraints if isinstance(c, eq.Constraint)
     ]
     assert max(violations, default=0.0) == pytest.approx(case.posed.violation(shares), abs=1e-12)
+
+
+CLASS_CASES = class_cases((3, 6))
+
+
+@pytest.mark.parametrize("case", CLASS_CASES[: len(CLASS_TEMPLATES)], ids=lambda case: case.template.name)
+def test_both_languages_say_the_same_of_several_classes(case: ClassCase) -> None:
+    ground, problem = case.ground, case.written()
+    decided = ground.decided[:, 0]
+    shares = case.shares(np.eye(ground.classes)[decided])
+    given = (ground.y, decided)
+    assert problem.objective.expr.evaluate(*given, attributes=ground.attributes) == pytest.approx(
+        case.posed.objective.value(shares), abs=1e-12
+    )
+    violations = [
+        c.evaluate(*given, attributes=ground.attributes) for c in problem.constraints if isinstance(c, eq.Constraint)
+    ]
+    assert max(violations, default=0.0) == pytest.approx(case.posed.violation(shares), abs=1e-12)
+
+
+@pytest.mark.parametrize("case", CLASS_CASES[: len(CLASS_TEMPLATES)], ids=lambda case: case.template.name)
+def test_no_mixture_of_listed_classifiers_beats_the_truth(case: ClassCase) -> None:
+    found, rng = case.truth(), np.random.default_rng(1)
+    assert (found.value is None) == (case.template.family == "several classes, infeasible")
+    for _ in range(300):
+        shares = case.ground.reach.draw(rng)
+        if case.posed.violation(shares) <= 0:
+            assert found.value is not None
+            assert case.posed.sign * (case.posed.objective.value(shares) - found.value) >= -1e-6
+
+
+def test_a_grid_and_branch_and_bound_agree_on_macro_f1() -> None:
+    case = next(each for each in CLASS_CASES if each.template.name == "macro-F1")
+    grid, bounded = case.truth(), branching.branch_and_bound(case.posed, case.ground.reach)
+    assert grid.value == pytest.approx(bounded.value, abs=bounded.gap + 1e-7)
 
 
 # -- what can be reached --------------------------------------------------------------------------

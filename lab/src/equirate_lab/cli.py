@@ -3,6 +3,7 @@
 ``equirate-lab reproduce`` runs the paper's experiments, ``equirate-lab bench`` the benchmarks,
 ``equirate-lab coverage`` measures how often bounds hold, ``equirate-lab confidence`` how often what is certified does,
 ``equirate-lab monitor`` how often monitors raise false alarms and how soon true ones,
+``equirate-lab multiclass`` what is gained with several classes,
 ``equirate-lab truth`` how far from the optimum classifiers end, ``equirate-lab held-out`` what they keep on new rows,
 ``equirate-lab faults`` how folders withstand kills and concurrent runs, ``equirate-lab export`` compares ONNX models
 with Python, and ``equirate-lab datasets`` lists the data sets.
@@ -43,6 +44,7 @@ class Which(StrEnum):
     kld = "kld"
     fmeasure = "fmeasure"
     table1 = "table1"
+    multiclass = "multiclass"
     all = "all"
 
 
@@ -54,6 +56,12 @@ class Part(StrEnum):
     cooper = "cooper"
     products = "products"
     growth = "growth"
+    fits = "fits"
+    thresholds = "thresholds"
+    boosted = "boosted"
+    networks = "networks"
+    scaling = "scaling"
+    cluster = "cluster"
     torch = "torch"
     machines = "machines"
     trees = "trees"
@@ -99,7 +107,13 @@ def reproduce(
     ),
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
 ) -> None:
-    """Run the paper's experiments and show our numbers beside the printed ones."""
+    """Run the paper's experiments and show our numbers beside the printed ones.
+
+    multiclass is the H-mean task of another paper, on files of the data folder; all leaves it out.
+    """
+    if experiment is Which.multiclass:
+        _published(dataset, seeds or (2 if quick else 10), data_dir, out, docs)
+        return
     from equirate import datasets
 
     from . import experiments
@@ -141,6 +155,74 @@ def reproduce(
         places.append(docs)
     typer.echo(f"\nEverything in {out}, also of earlier runs: " + ", ".join(map(str, places)))
     typer.echo(f"The page, with plots: {experiments.write_page(results, out / 'index.html').resolve()}")
+
+
+def _published(names: list[str] | None, splits: int, data_dir: Path | None, out: Path, docs: Path | None) -> None:
+    """Fit the H-mean task with several classes, and show our numbers beside the printed ones."""
+    from dataclasses import asdict
+
+    from . import multiclass
+    from .experiments import as_markdown, show
+    from .experiments.files import fill, write_json
+
+    _check_page(docs, "published")
+    wanted = _known(names or list(multiclass.PUBLISHED), multiclass.PUBLISHED)
+    directory = None if data_dir is None else str(data_dir)
+    absent = [why for name in wanted if (why := multiclass.missing(name, directory))]
+    if absent:
+        _fail("\n".join(absent))
+    found = multiclass.reproduced(wanted, splits, directory, tell=lambda line: typer.echo(line, err=True))
+    write_json(out / "multiclass.json", [asdict(each) for each in found])
+    made = [multiclass.published_table(found, directory)]
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made), "published")
+
+
+@app.command("multiclass")
+def several_classes(
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="A data set; may be repeated. By default all that are to be had.")
+    ] = None,
+    model: Annotated[list[str] | None, typer.Option(help="linear or trees; may be repeated. By default both.")] = None,
+    problem: Annotated[
+        list[str] | None, typer.Option(help="Begin of a problem's name; may be repeated. By default all.")
+    ] = None,
+    splits: Annotated[int, typer.Option(min=0, help="How many random splits; 0 for the proofs alone.")] = 5,
+    seconds: Annotated[float, typer.Option(min=0, help="Seconds of each proof; 0 for none.")] = 10.0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="A JSON file for every number.")] = Path("build/multiclass.json"),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+) -> None:
+    """Compare classifiers of several classes with simpler rules on new rows, and prove macro-F1 over columns."""
+    from dataclasses import asdict
+
+    from . import multiclass as measured
+    from .experiments import as_markdown, show
+    from .experiments.files import fill, write_json
+
+    _check_page(docs)
+    directory = None if data_dir is None else str(data_dir)
+    wanted = _known(dataset or [], measured.NAMES)
+    absent = {name: why for name in wanted or measured.NAMES if (why := measured.missing(name, directory))}
+    if absent and wanted:
+        _fail("\n".join(absent.values()))
+    names = [name for name in wanted or measured.NAMES if name not in absent]
+    problems = [each for each in measured.PROBLEMS if not problem or each.name.startswith(tuple(problem))]
+
+    def tell(line: str) -> None:
+        typer.echo(line, err=True)
+
+    made = [measured.proven_table(measured.proven(names, seconds, directory, tell))] if seconds else []
+    if splits:
+        found = measured.compared(names, splits, model or ("linear", "trees"), problems, directory, tell)
+        write_json(out, [asdict(each) for each in found])
+        made = [*measured.comparison_tables(found), *made]
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 def _run(jobs: Sequence[Job], watch: Watch, processes: int) -> None:
@@ -189,16 +271,28 @@ def bench(
         Part,
         typer.Argument(
             help="grid: the paper's, beside TFCO; odds: beside fairlearn; cooper; products: bare matrix products; "
-            "growth: rows, slices, configurations, iterates; trees: boosted trees on census data, by itself only; "
-            "machines: several processes, Parquet files and kills, by itself only; torch: networks on batches, by "
-            "itself only."
+            "growth: rows, slices, configurations, iterates; fits: whole fits beside fairlearn; thresholds, boosted, "
+            "networks: beside other libraries; scaling: how fits grow; cluster: over processes. By themselves only: "
+            "trees, boosted trees on census data; machines, several processes, Parquet files and kills; torch, "
+            "networks on batches.",
         ),
     ] = Part.all,
     quick: Annotated[
         bool, typer.Option("--quick", help="A smoke run: small sizes, about a minute once the rivals are installed.")
     ] = False,
     threads: Annotated[int, typer.Option(min=0, help="Threads for every side; 0 for all cores.")] = 1,
+    repetitions: Annotated[
+        int | None,
+        typer.Option(min=1, help="fits, thresholds, boosted, networks, scaling, cluster: repetitions at most."),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure again what is measured already.")] = False,
+    show_only: Annotated[
+        bool, typer.Option("--show-only", help="Measure nothing: tables and plots of what is measured already.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Beginning of a measurement's name, such as adult; may be repeated. By default all."),
+    ] = None,
     cache: Annotated[
         Path,
         typer.Option(help="Where the rivals are installed and results are kept; an interrupted run goes on there."),
@@ -207,6 +301,9 @@ def bench(
         Path | None, typer.Option(help="Where results.json, tables and plots go; by default into the cache.")
     ] = None,
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
+    rivals: Annotated[
+        Path | None, typer.Option(help="A page for the comparisons at equal quality, between its marks.")
+    ] = None,
     rows: Annotated[int | None, typer.Option(min=0, help="machines: rows of the big file; 0 for none.")] = None,
     splits: Annotated[
         int, typer.Option(min=0, help="trees: random splits; 0 (torch, too) shows what is measured already.")
@@ -237,24 +334,27 @@ def bench(
     from .experiments import show
 
     _check_page(docs)
+    _check_page(rivals)
     if part is Part.torch:
         _bench_networks(tuple(method or ()) if splits else None, quick, again, cache, docs)
         return
     if part is Part.machines:
         _machines(quick, again, rows, cache / ("machines-quick" if quick else "machines"), docs)
         return
-    settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads)
-    parts = benchmarks.PARTS if part is Part.all else (part.value,)
+    settings = replace(benchmarks.QUICK if quick else benchmarks.FULL, threads=threads).repeated(repetitions)
+    parts = () if show_only else benchmarks.PARTS if part is Part.all else (part.value,)
     try:
         with watching() as (watch, tell):
-            results = benchmarks.bench(parts, cache, settings=settings, again=again, watch=watch, tell=tell)
+            results = benchmarks.bench(
+                parts, cache, settings=settings, again=again, only=only or (), watch=watch, tell=tell
+            )
     except KeyboardInterrupt:
         typer.echo(f"\nInterrupted. What is done is in {cache}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    show(benchmarks.make_tables(results), sys.stdout)
+    show(benchmarks.all_tables(results), sys.stdout)
     for line in benchmarks.skipped_lines(results):
         typer.echo(f"Left out: {line}", err=True)
-    places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs)
+    places = benchmarks.published(results, out or cache / ("quick" if quick else "results"), docs, rivals)
     typer.echo("\nEvery sample, the tables and the plots: " + ", ".join(map(str, places)))
 
 
@@ -358,15 +458,22 @@ def served(
     out: Annotated[Path, typer.Option(help="Where every fit goes; a run that was interrupted goes on there.")] = Path(
         "build/served"
     ),
+    docs: Annotated[Path | None, typer.Option(help="A page to write the table into, between its marks.")] = None,
 ) -> None:
     """Compare what is said of tables of categories, whose rows repeat, with the decisions that are served."""
     from . import served as measured
-    from .experiments import show
+    from .experiments import as_markdown, show
+    from .experiments.files import fill
+
+    _check_page(docs)
 
     def tell(line: str) -> None:
         typer.echo(line, err=True)
 
-    show(measured.make_tables(measured.run(fits, seed, out, fresh=fresh, tell=tell)), sys.stdout)
+    made = measured.make_tables(measured.run(fits, seed, out, fresh=fresh, tell=tell))
+    show(made, sys.stdout)
+    if docs is not None:
+        fill(docs, as_markdown(made))
 
 
 @app.command()
@@ -393,10 +500,11 @@ def confidence(
     from .experiments.files import fill
 
     _check_page(docs)
-    chosen = [each for each in measured.PROBLEMS if not problem or each.name.startswith(tuple(problem))]
+    every = (*measured.PROBLEMS, *measured.CLASS_PROBLEMS)
+    chosen = [each for each in every if not problem or each.name.startswith(tuple(problem))]
     if not chosen:
         raise typer.BadParameter(
-            f"no problem begins with that; there are {'; '.join(each.name for each in measured.PROBLEMS)}",
+            f"no problem begins with that; there are {'; '.join(each.name for each in every)}",
             param_hint="--problem",
         )
 
@@ -476,11 +584,12 @@ def truth(
 
     _check_page(docs, "truth")
     for name in family or ():
-        if name not in measured.FAMILIES:
+        known = (*measured.FAMILIES, *measured.CLASS_FAMILIES)
+        if name not in known:
             raise typer.BadParameter(
-                f"there is no family {name!r}; there are {', '.join(measured.FAMILIES)}", param_hint="--family"
+                f"there is no family {name!r}; there are {', '.join(known)}", param_hint="--family"
             )
-    chosen = [case for case in measured.cases() if not family or case.template.family in family]
+    chosen = [case for case in measured.every_case() if not family or case.template.family in family]
     kept = [measured.Found.of(one) for one in (read_json(out) or ())] if go_on else []
     names = {case.name for case in chosen}
     done = [one for one in kept if one.name in names]

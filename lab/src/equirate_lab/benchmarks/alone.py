@@ -1,8 +1,8 @@
 """A measurement in a process of its own, so that its memory is its own: ``python -m ...benchmarks.alone JOB``.
 
-In: a job as JSON, such as ``{"rows": 1000, "columns": 30, "short": 5, "long": 15, "repetitions": 3}``. Out: one line
-of JSON with the seconds of a round, and the memory that solving took beyond the data. `equirate_lab.benchmarks.growth`
-starts it.
+In: a job as JSON, such as ``{"rows": 1000, "columns": 30, "short": 5, "long": 15, "repetitions": 3}``, or one of
+`scaling_job`. Out: one line of JSON with the seconds of a round (or of a fit), and the memory that it took beyond the
+data. `growth` and `scaling` start it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import equirate as eq
 
 from .made_up import GROUP, made_up
+from .scaling_job import measured
 from .timing import peak_memory, per_round
 
 FIRST = eq.attr(GROUP) == 0
@@ -47,7 +48,8 @@ def rows(job: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer the job given as the only argument."""
-    print(json.dumps(rows(json.loads(sys.argv[1]))))
+    job = json.loads(sys.argv[1])
+    print(json.dumps(measured(job) if "by" in job else rows(job)))
 
 
 if __name__ == "__main__":

@@ -7,61 +7,24 @@ each other is in one case, so that it is measured in turns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from . import growth
 from .against_cooper import COOPER, opportunity
 from .against_fairlearn import FAIRLEARN, odds
 from .against_tfco import EXPERIMENTS, TFCO, grid
-from .ground import Ground, Measured
+from .case import Case
+from .ground import Measured
 from .limits import products
+from .planned import comparisons
 from .settings import Settings, Sizes
 
-PARTS = ("grid", "odds", "cooper", "products", "growth")
+COMPARED = ("fits", "thresholds", "boosted", "networks", "scaling", "cluster")
+"""Parts at equal quality on new rows, with a page of their own."""
+PARTS = ("grid", "odds", "cooper", "products", "growth", *COMPARED)
 TITLES = {"compas": "COMPAS", "adult": "Adult"}
 STYLES = {"rates": "TFCO, its own rates", "matrices": "TFCO, rates as matrix products by hand"}
 """Two ways to write the same problem in TFCO."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One measurement.
-
-    Attributes
-    ----------
-    part, name, title
-        Which part of the suite, the name of the result file, and a line for people.
-    measure
-        Does the work.
-    depends
-        Names of the settings that the result depends on.
-    rival
-        The environment that is needed, if any.
-    curve, x
-        For growth: which curve the result is a point of, and where.
-    """
-
-    part: str
-    name: str
-    title: str
-    measure: Callable[[Ground], Measured]
-    depends: tuple[str, ...]
-    rival: str | None = None
-    curve: str = ""
-    x: float = 0.0
-
-    def describe(self) -> dict[str, Any]:
-        """What the result file says about it."""
-        return {
-            "part": self.part,
-            "name": self.name,
-            "title": self.title,
-            "rival": self.rival,
-            "curve": self.curve,
-            "x": self.x,
-        }
 
 
 def cases(settings: Settings, parts: Iterable[str] = PARTS) -> list[Case]:
@@ -116,6 +79,7 @@ def _all(settings: Settings) -> Iterable[Case]:
                 _ROUNDS,
             )
     yield from _growth(settings)
+    yield from comparisons(settings)
 
 
 def _growth(settings: Settings) -> Iterable[Case]:

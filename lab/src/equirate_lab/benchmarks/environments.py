@@ -62,6 +62,12 @@ RIVALS = {
             "run_fairlearn.py",
         ),
         Rival(
+            "reductions",
+            "fairlearn 0.15.0, and column generation with adaptive sampling",
+            ("fairlearn==0.15.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6", "pandas==3.1.1"),
+            "run_reductions.py",
+        ),
+        Rival(
             "fairlearn_trees",
             "fairlearn 0.15.0 on LightGBM",
             (
@@ -92,6 +98,24 @@ RIVALS = {
             ("fairgbm==0.9.14", "scikit-learn==1.5.2", "numpy==1.26.4", "scipy==1.13.1", "pandas==2.2.3"),
             "run_trees.py",
             newest=(3, 11),
+        ),
+        Rival(
+            "error_parity_thresholds",
+            "error-parity 0.3.12",
+            ("error-parity==0.3.12", "scikit-learn==1.6.1", "numpy==1.26.4", "pandas==2.2.3"),
+            "run_thresholds.py",
+        ),
+        Rival(
+            "oxonfair_thresholds",
+            "OxonFair 0.3",
+            ("oxonfair==0.3", "scikit-learn==1.6.1", "numpy==1.26.4", "pandas==2.2.3"),
+            "run_thresholds.py",
+        ),
+        Rival(
+            "perpetual",
+            "perpetual 2.3.0",
+            ("perpetual==2.3.0", "numpy==2.4.6"),
+            "run_trees.py",
         ),
         Rival("cooper", "cooper 1.0.1", ("cooper-optim==1.0.1", "torch==2.13.0", "numpy==2.4.6"), "run_cooper.py"),
         Rival("fairret", "fairret 0.1.3", ("fairret==0.1.3", "torch==2.13.0", "numpy==2.4.6"), "run_networks.py"),
@@ -165,7 +189,7 @@ class Process:
     """A rival at work: `ask` sends a request and waits for the answer."""
 
     def __init__(self, rival: Rival, python: Path, folder: Path, threads: int) -> None:
-        self.rival, self.folder = rival, folder
+        self.rival, self.folder, self._fresh = rival, folder, False
         self.errors = (folder / "errors.log").open("w", encoding="utf-8")
         environment = {**os.environ, **thread_variables(threads)}
         environment.pop("PYTHONPATH", None)
@@ -189,8 +213,15 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self.end()
 
+    def give(self, arrays: Mapping[str, Any]) -> None:
+        """Replace the rows that the rival works on: the next request is about these."""
+        np.savez(self.folder / "data.npz", **arrays)
+        self._fresh = True
+
     def ask(self, **request: Any) -> dict[str, Any]:
         """Send a request and return the answer."""
+        if self._fresh:
+            request, self._fresh = {**request, "fresh": True}, False
         assert self.process.stdin is not None  # opened as a pipe
         with suppress(BrokenPipeError):  # the answer says why
             self.process.stdin.write(json.dumps(request) + "\n")

@@ -6,6 +6,7 @@ measurement gives back.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -89,6 +90,7 @@ class Ground:
         self.settings, self.results, self.tell = settings, results, tell
         self.environments = Environments(cache / "environments", settings.cores, tell)
         self._benches: dict[str, Bench] = {}
+        self._open: dict[str, Process] = {}
 
     def bench(self, dataset: str) -> Bench:
         """The first split of a data set, with UncError."""
@@ -101,6 +103,22 @@ class Ground:
     def rival(self, name: str, job: Mapping[str, Any], arrays: Mapping[str, Any]) -> Process:
         """Start a rival on a job."""
         return self.environments.start(RIVALS[name], job, arrays)
+
+    def given(self, name: str, job: Mapping[str, Any], arrays: Mapping[str, Any]) -> Process:
+        """A rival that stays open for several measurements, because starting one takes longer than many of them."""
+        process = self._open.get(name)
+        if process is None or process.process.poll() is not None:
+            process = self.rival(name, {**job, "for": os.getpid()}, arrays)  # another run has files of its own
+            process.__enter__()
+            self._open[name] = process
+        else:
+            process.give(arrays)
+        return process
+
+    def close(self) -> None:
+        """End the rivals that stayed open."""
+        while self._open:
+            self._open.popitem()[1].end()
 
     def solve(self, problem: eq.Problem, *given: Any, **options: Any) -> eq.Solution:
         """`equirate.solve` without its warnings; an interrupted game is no result."""

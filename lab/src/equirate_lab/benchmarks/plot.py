@@ -50,18 +50,23 @@ def bars(rows: Sequence[Row]) -> str:
 
 def curves(cells: Sequence[dict[str, Any]]) -> str:
     """Time against size, a panel for each curve."""
-    panels: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    found: dict[str, dict[str, list[tuple[float, float]]]] = {}
     units: dict[str, str] = {}
     for cell in cells:
         for comparison in cell["comparisons"] if cell["curve"] else ():
-            lines = panels.setdefault(cell["curve"], {})
+            lines = found.setdefault(cell["curve"], {})
             point = (cell["x"], spread(comparison["samples"][OURS]).median)
             lines.setdefault(comparison["what"], []).append(point)
             units[cell["curve"]] = comparison["unit"]
+    return panels(found, units)
+
+
+def panels(found: dict[str, dict[str, list[tuple[float, float]]]], units: dict[str, str]) -> str:
+    """Lines of points by name, in a panel for each curve, three beside each other."""
     side, parts = 320, []
-    for k, (name, lines) in enumerate(panels.items()):
+    for k, (name, lines) in enumerate(found.items()):
         parts += _panel(name, lines, units[name], (k % 3) * side, (k // 3) * side, side)
-    return _svg(3 * side, max(1, math.ceil(len(panels) / 3)) * side, "Growth", parts)
+    return _svg(3 * side, max(1, math.ceil(len(found) / 3)) * side, "Growth", parts)
 
 
 def _panel(

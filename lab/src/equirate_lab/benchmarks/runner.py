@@ -20,7 +20,7 @@ import numpy as np
 import equirate as eq
 
 from ..experiments.files import read_json, write_json
-from .cases import Case
+from .case import Case
 from .environments import RIVALS, UnavailableError
 from .ground import Ground
 from .settings import Settings
@@ -55,23 +55,30 @@ def path_of(case: Case, folder: Path) -> Path:
 
 def run(chosen: Sequence[Case], ground: Ground, watch: Watch = lambda done: None, again: bool = False) -> None:
     """Measure what is missing; everything, if ``again`` says so."""
-    with limited_to(ground.settings.cores):
-        for number, case in enumerate(chosen, 1):
-            start = time.monotonic()
-            known = depended_on(case, ground.settings)
-            path = path_of(case, ground.results)
-            found = None if again else read_json(path)
-            if found is not None and found.get("settings") == known and not found.get("skipped"):
-                watch(Done(case, number, len(chosen), float(found["seconds"]), cached=True))
-                continue
-            cell: dict[str, Any] = case.describe()
-            try:
-                cell |= case.measure(ground).as_dict()
-            except (UnavailableError, eq.EquirateError) as problem:  # one that fails does not end the others
-                cell |= {"comparisons": [], "quality": {}, "facts": {}, "skipped": str(problem)}
-            cell |= {"settings": known, "seconds": round(time.monotonic() - start, 2), "machine": machine(ground)}
-            write_json(path, cell)
-            watch(Done(case, number, len(chosen), cell["seconds"], skipped=cell.get("skipped")))
+    try:
+        with limited_to(ground.settings.cores):
+            for number, case in enumerate(chosen, 1):
+                _run_one(case, number, len(chosen), ground, watch, again)
+    finally:
+        ground.close()
+
+
+def _run_one(case: Case, number: int, total: int, ground: Ground, watch: Watch, again: bool) -> None:
+    start = time.monotonic()
+    known = depended_on(case, ground.settings)
+    path = path_of(case, ground.results)
+    found = None if again else read_json(path)
+    if found is not None and found.get("settings") == known and not found.get("skipped"):
+        watch(Done(case, number, total, float(found["seconds"]), cached=True))
+        return
+    cell: dict[str, Any] = case.describe()
+    try:
+        cell |= case.measure(ground).as_dict()
+    except (UnavailableError, eq.EquirateError) as problem:  # one that fails does not end the others
+        cell |= {"comparisons": [], "quality": {}, "facts": {}, "skipped": str(problem)}
+    cell |= {"settings": known, "seconds": round(time.monotonic() - start, 2), "machine": machine(ground)}
+    write_json(path, cell)
+    watch(Done(case, number, total, cell["seconds"], skipped=cell.get("skipped")))
 
 
 def depended_on(case: Case, settings: Settings) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -38,6 +39,18 @@ class Settings:
         Growth with the numbers of slices, configurations and recorded iterates, and the oracle's with rows.
     predict_rows, predict_columns
         Size of the data that a mixture predicts.
+    fit_repetitions, most_rows
+        Samples of each comparison of whole fits, and rows of the largest table.
+    threshold_groups
+        Numbers of groups that thresholds are chosen for.
+    tree_data, tree_splits
+        Data sets of boosted trees, and random splits of each.
+    network_epochs
+        Epochs of networks.
+    cluster_rows, cluster_processes
+        Of the fits over real processes.
+    scaling
+        Sizes by which whole fits grow.
     """
 
     threads: int = 1
@@ -63,15 +76,48 @@ class Settings:
     plug_in_rows: Sizes = (1_000, 10_000, 100_000, 1_000_000)
     predict_rows: int = 1_000_000
     predict_columns: int = 100
+    fit_repetitions: int = 5
+    most_rows: int = 1_000_000
+    threshold_groups: Sizes = (2, 3, 4, 6, 8)
+    tree_data: tuple[str, ...] = ("compas", "law_school", "crime", "business", "adult")
+    tree_splits: int = 2
+    network_epochs: int = 20
+    cluster_rows: Sizes = (200_000, 1_000_000, 4_000_000)
+    cluster_processes: Sizes = (1, 2, 4)
+    scaling: tuple[tuple[str, Sizes], ...] = (
+        ("rows", (1_000, 10_000, 100_000, 1_000_000, 10_000_000)),
+        ("features", (10, 100, 1_000, 10_000, 100_000)),
+        ("levels", (1, 3, 10, 30, 100)),
+        ("constraints", (1, 10, 100, 1_000)),
+        ("groups", (2, 8, 32, 128, 1_000)),
+    )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as they come back from JSON."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
 
     def of(self, *names: str) -> dict[str, Any]:
         """Some of the values: what a measurement depends on."""
         plain = self.as_dict()
         return {name: plain[name] for name in ("threads", *names)}
+
+    def repeated(self, most: int | None) -> Settings:
+        """The same with so many repetitions of whole fits at most.
+
+        Examples
+        --------
+        >>> Settings().repeated(2).fit_repetitions, Settings().repeated(None).fit_repetitions
+        (2, 5)
+        """
+        if most is None:
+            return self
+        return replace(
+            self,
+            fit_repetitions=min(most, self.fit_repetitions),
+            slow_repetitions=min(most, self.slow_repetitions),
+            tree_splits=min(most, self.tree_splits),
+        )
 
     @property
     def cores(self) -> int:
@@ -103,5 +149,13 @@ QUICK = replace(
     iterates=(200, 400),
     plug_in_rows=(1_000, 10_000),
     predict_rows=100_000,
+    fit_repetitions=1,
+    most_rows=3000,
+    threshold_groups=(2,),
+    tree_data=("crime",),
+    network_epochs=2,
+    cluster_rows=(4_000, 20_000),
+    cluster_processes=(1, 2),
+    scaling=(("rows", (1_000, 10_000)), ("levels", (1, 3))),
 )
 """A smoke run of about a minute, after the rivals are installed."""

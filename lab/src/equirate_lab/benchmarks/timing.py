@@ -93,6 +93,24 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def cpu_seconds(work: Callable[[], Any]) -> float:
+    """How much processor time of this process a call takes: what others do at the same time matters less."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+@contextmanager
+def by_default() -> Iterator[None]:
+    """Let the library choose by itself whether passes are compiled, as it does for its users."""
+    before = os.environ.pop(COMPILED, None)
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[COMPILED] = before
+
+
 def per_round(play: Callable[[int], Any], short: int, long: int, least: float = LEAST) -> float:
     """Seconds of a round: the difference of a long and a short play, so that setting up does not count.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import equirate as eq
 
-from .problems import PROBLEMS, Data, Population, Problem
+from .problems import PROBLEMS, ClassPopulation, Data, Population, Problem
 
 CONFIDENCE, POWER = 0.95, 0.8
 FRESH = 200_000
@@ -26,18 +26,21 @@ FRESH_SEED, PILOT_SEED = 7_000_000, 8_000_000
 
 @dataclass(frozen=True)
 class Fresh:
-    """Many fresh rows, judged by what is predicted in each of four sorts of examples: label and group."""
+    """Many fresh rows, judged by what is predicted on average in each cell: label and group."""
 
     data: Data
 
     def judged(self, problem: Problem, classifier: eq.RateClassifier) -> tuple[float, float]:
         """Objective and largest violation on the fresh rows."""
-        data, sort = self.data, 2 * self.data.g + self.data.y
-        probability = classifier.predict_pmf(data.X)[:, 1]
-        counts = np.bincount(sort, minlength=4)
-        mean = np.bincount(sort, weights=probability, minlength=4) / np.maximum(counts, 1)
-        given = (np.array([0, 1, 0, 1]), np.clip(mean, 0.0, 1.0))
-        cells: dict[str, Any] = {"attributes": {"g": np.array([0, 0, 1, 1])}, "sample_weight": counts.astype(float)}
+        data, classes = self.data, problem.population.classes
+        cell, count = classes * data.g + data.y, 2 * classes
+        counts = np.bincount(cell, minlength=count)
+        pmf = classifier.predict_pmf(data.X)
+        sums = np.stack([np.bincount(cell, weights=column, minlength=count) for column in pmf.T], axis=1)
+        mean = np.clip(sums / np.maximum(counts, 1)[:, None], 0.0, 1.0)
+        given = (np.tile(np.arange(classes), 2), mean[:, 1] if classes == 2 else mean)
+        attributes = {"g": np.repeat([0, 1], classes)}
+        cells: dict[str, Any] = {"attributes": attributes, "sample_weight": counts.astype(float)}
         violations = [constraint.residual.evaluate(*given, **cells) for constraint in problem.constraints]
         return float(problem.objective.expr.evaluate(*given, **cells)), float(max(violations))
 
@@ -109,7 +112,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def drawn(population: Population, seed: int, size: int) -> Data:
+def drawn(population: Population | ClassPopulation, seed: int, size: int) -> Data:
     """A large sample."""
     return population.draw(np.random.default_rng(seed), size / population.n)
 
@@ -147,13 +150,13 @@ def needed(problem: Problem) -> float:
     population = problem.population
     pilot = fit(problem, drawn(population, PILOT_SEED, 20_000), "plain", 0)
     data = drawn(population, PILOT_SEED + 1, 50_000)
-    probability = pilot.predict_pmf(data.X)[:, 1]
-    rates = {"tpr": float(probability[data.y == 1].mean()), "fpr": float(probability[data.y == 0].mean())}
-    group = (np.arange(population.n) < population.group).astype(int)
-    labels = np.zeros(population.n, dtype=int)
-    for k, base in enumerate(population.base):  # the labels that are expected
-        rows = np.flatnonzero(group == k)
-        labels[rows[: round(base * len(rows))]] = 1
+    pmf = pilot.predict_pmf(data.X)
+    rates: dict[Any, float]
+    if population.classes == 2:
+        rates = {"tpr": float(pmf[data.y == 1, 1].mean()), "fpr": float(pmf[data.y == 0, 1].mean())}
+    else:
+        rates = {k: float(pmf[data.y == k, k].mean()) for k in range(population.classes)}
+    labels, group = population.expected(), population.groups()
     told = eq.power(
         list(problem.constraints), labels, attributes={"g": group}, confidence=CONFIDENCE, power=POWER, rates=rates
     ).constraints

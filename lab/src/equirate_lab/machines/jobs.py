@@ -205,7 +205,48 @@ def digest(classifier: eq.RateClassifier) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-JOBS = {job.__name__: job for job in (a_round, write, from_file, from_memory, fitted)}
+# -- whole fits --------------------------------------------------------------------------------------
+
+
+def a_fit(job: dict[str, Any]) -> dict[str, Any] | None:
+    """Whole fits of this process's share of the rows: processor time, seconds by the clock, passes and messages."""
+    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    sent = _counting()
+    given = table(job["rows"] // size, job["columns"], rank)
+    own, clock = [], []
+    for repetition in range(-1, job["repetitions"]):
+        X, y, group = given if repetition >= 0 else (part[:1000] for part in given)
+        sent.clear()
+        begun = time.process_time(), time.perf_counter()
+        objective = eq.minimize(eq.error_rate())
+        classifier = eq.RateClassifier(objective, PARITY, random_state=0).fit(X, y, sensitive_features={"group": group})
+        if repetition >= 0:
+            own.append(time.process_time() - begun[0])
+            clock.append(time.perf_counter() - begun[1])
+    found = {"own": statistics.median(own), "samples": own, "clock": statistics.median(clock)}
+    found |= {"messages": len(sent), "bytes": sum(sent), "passes": int(classifier.n_rounds_)}
+    return found if rank == 0 else None
+
+
+def _counting() -> list[int]:
+    """The bytes of every all-reduce from now on, by a group of processes that counts them."""
+    try:
+        import torch.distributed as together
+    except ImportError:  # one process sends nothing
+        return []
+    sent: list[int] = []
+
+    plain: Any = together.ProcessGroupGloo
+
+    def allreduce(self: Any, tensors: Any, *options: Any) -> Any:
+        sent.append(sum(each.numel() * each.element_size() for each in tensors))
+        return plain.allreduce(self, tensors, *options)
+
+    setattr(together, "ProcessGroupGloo", type("Counting", (plain,), {"allreduce": allreduce}))  # noqa: B010
+    return sent
+
+
+JOBS = {job.__name__: job for job in (a_round, write, from_file, from_memory, fitted, a_fit)}
 
 
 def main() -> None:

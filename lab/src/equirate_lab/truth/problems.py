@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 import equirate as eq
 
 from .counted import Counted, Posed, Sum, Written
@@ -98,6 +100,17 @@ class Case:
     def written(self) -> eq.Problem:
         """The problem as equirate takes it."""
         return self.template.pose(Written(), Facts(self.ground), self.level).written()
+
+    @property
+    def model(self) -> Any:
+        """What mixtures are of."""
+        return "linear"
+
+    def shares(self, pmf: Any) -> Any:
+        """What the truth counts, of probabilities of deciding."""
+        ground = self.ground
+        cells = [(ground.group == g) & (ground.y == label) for g in (0, 1) for label in (0, 1)]
+        return np.array([pmf[cell, 1].sum() for cell in cells]) / len(ground.y)
 
     def truth(self) -> Truth:
         """The best there is."""

@@ -7,6 +7,7 @@ takes another one where there is one, to hold against it. Nothing here calls equ
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -234,6 +235,7 @@ def _curve(term: Ratio | Curve, spoken: Callable[[Sum], Any]) -> Any:
         "geometric": lambda: cp.geo_mean(cp.hstack(parts)),
         "harmonic": lambda: cp.harmonic_mean(cp.hstack(parts)),
         "norm": lambda: cp.norm(cp.hstack(parts)),
+        "log": lambda: cp.log(parts[0]),
         "max": lambda: cp.maximum(*parts),
         "min": lambda: cp.minimum(*parts),
     }
@@ -267,6 +269,40 @@ def descent(posed: Posed, reach: Reach, starts: int = 6) -> Truth:
         if posed.violation(shares) < 1e-6 and (best is None or value < best[0]):
             best = value, shares
     return Truth(None, "descent") if best is None else _truth(posed, "descent", best[1])
+
+
+def refined(posed: Posed, reach: Reach, fine: int = 20, starts: int = 6) -> Truth:
+    """Mixtures of a few classifiers on a grid, then steps from one classifier to another from the best: a value had."""
+    steps = [k for k in itertools.product(range(fine + 1), repeat=reach.width - 1) if sum(k) <= fine]
+    grid = np.array([(*k, fine - sum(k)) for k in steps]) / fine
+    tops = sorted((_cost_at(posed, reach, mixture), k) for k, mixture in enumerate(grid))[:starts]
+    found = [_stepped(posed, reach, grid[k], cost, 1 / fine) for cost, k in tops if math.isfinite(cost)]
+    if not found:
+        return Truth(None, "grid")
+    return _truth(posed, "grid", reach.generators @ min(found, key=lambda one: one[0])[1])
+
+
+def _stepped(posed: Posed, reach: Reach, mixture: Array, cost: float, width: float) -> tuple[float, Array]:
+    """Move weight from one classifier to another while that pays, by ever smaller steps."""
+    pairs = list(itertools.permutations(range(reach.width), 2))
+    while width > 1e-7:
+        moved = []
+        for give, take in pairs:
+            other = mixture.copy()
+            step = min(width, float(mixture[give]))
+            other[give], other[take] = other[give] - step, other[take] + step
+            moved.append((_cost_at(posed, reach, other), other))
+        least = min(moved, key=lambda one: one[0])
+        if least[0] < cost - 1e-12:
+            cost, mixture = least
+        else:
+            width /= 2
+    return cost, mixture
+
+
+def _cost_at(posed: Posed, reach: Reach, mixture: Array) -> float:
+    shares = reach.generators @ mixture
+    return math.inf if posed.violation(shares) > 1e-9 else posed.sign * posed.objective.value(shares)
 
 
 # -- which ----------------------------------------------------------------------------------------

@@ -9,10 +9,12 @@ from itertools import groupby
 import numpy as np
 
 from ..experiments.tables import Table
-from .problems import FAMILIES, cases
-from .runner import CLASSIFIER, POLISHED, Found
+from .classes import FAMILIES as OF_CLASSES
+from .problems import FAMILIES
+from .runner import CLASSIFIER, POLISHED, Found, every_case
 
 WAYS = (CLASSIFIER, POLISHED)
+_NONE = "–"
 WORST = 12
 """How many problems are listed."""
 CLOSE, FAR, KEPT = 0.005, 0.02, 0.002
@@ -33,8 +35,8 @@ def _gaps(found: Sequence[Found], known: int) -> Table:
         rows.append(("all", "", *_cells(found)))
     slack = max((one.slack for one in found), default=0.0)
     note = (
-        f"{known} of {len(cases())} problems were measured, and some mixture solves {len(found)} of them. Gap to the "
-        f"optimum on the data given to `fit`, in units of the objective: median / 90 % / worst. Violation: "
+        f"{known} of {len(every_case())} problems were measured, and some mixture solves {len(found)} of them. Gap to "
+        f"the optimum on the data given to `fit`, in units of the objective: median / 90 % / worst. Violation: "
         "the largest. Statuses: how many say what is not so. "
         f"Truths are had by some mixture, and no mixture is better by more than {slack:.1g}. "
         + " ".join(map(_verdict, _shares(found)))
@@ -46,26 +48,33 @@ def _gaps(found: Sequence[Found], known: int) -> Table:
 
 
 def _place(one: Found) -> tuple[int, str]:
-    return FAMILIES.index(one.family), one.kind
+    return (*FAMILIES, *OF_CLASSES).index(one.family), one.kind
 
 
 def _cells(group: Sequence[Found]) -> list[str]:
     cells = [str(len(group))]
     for way in WAYS:
-        gaps = [one.gap(way) for one in group]
+        measured = [one for one in group if way in one.reached]
+        if not measured:
+            cells += [_NONE] * 3
+            continue
+        gaps = [one.gap(way) for one in measured]
         low, high = np.quantile(gaps, [0.5, 0.9])
         cells.append(" / ".join(_number(value) for value in (low, high, max(gaps))))
-        cells.append(_number(max(one.reached[way].violation for one in group)))
-        cells.append(str(sum(bool(one.wrong(way)) for one in group)))
+        cells.append(_number(max(one.reached[way].violation for one in measured)))
+        cells.append(str(sum(bool(one.wrong(way)) for one in measured)))
     return cells
 
 
 def _shares(found: Sequence[Found]) -> list[tuple[str, float, float, int]]:
     """By way: the share of gaps that are close, the worst gap, and how many violations are not small."""
     made = []
-    for way in WAYS if found else ():
-        gaps = np.array([one.gap(way) for one in found])
-        broken = sum(one.reached[way].violation > KEPT for one in found)
+    for way in WAYS:
+        measured = [one for one in found if way in one.reached]
+        if not measured:
+            continue
+        gaps = np.array([one.gap(way) for one in measured])
+        broken = sum(one.reached[way].violation > KEPT for one in measured)
         made.append((way, float((gaps <= CLOSE).mean()), float(gaps.max()), broken))
     return made
 
@@ -83,13 +92,18 @@ def _infeasible(found: Sequence[Found]) -> Table:
     none = sorted((one for one in found if one.truth is None), key=_place)
     for kind, group in groupby(sorted(none, key=lambda one: one.kind), key=lambda one: one.kind):
         known = list(group)
-        said = [str(sum(not one.reached[way].said_feasible for one in known)) for way in WAYS]
+        said = [
+            str(sum(not one.reached[way].said_feasible for one in known)) if way in known[0].reached else _NONE
+            for way in WAYS
+        ]
         rows.append((kind, str(len(known)), *said))
     note = "Problems that no mixture of any linear classifiers solves, and how many of them are said to be such."
     return Table("Infeasible problems", note, ("data", "n", *(f"`{way}`" for way in WAYS)), tuple(rows))
 
 
 def _worst(found: Sequence[Found]) -> Table:
+    found = [one for one in found if CLASSIFIER in one.reached]
+
     def badness(one: Found) -> float:
         reached = one.reached[CLASSIFIER]
         return max(one.gap(CLASSIFIER) / FAR, reached.violation / KEPT, float(bool(one.wrong(CLASSIFIER))))
@@ -98,12 +112,12 @@ def _worst(found: Sequence[Found]) -> Table:
     for one in sorted(found, key=badness, reverse=True)[:WORST]:
         reached = one.reached[CLASSIFIER]
         values = (one.truth, reached.objective, one.gap(CLASSIFIER), reached.violation)
-        rows.append((one.name, *map(_number, values), one.wrong(CLASSIFIER) or "–"))
+        rows.append((one.name, *map(_number, values), one.wrong(CLASSIFIER) or _NONE))
     note = f"The {len(rows)} worst of `{CLASSIFIER}`, by gap, violation and status."
     return Table("The worst", note, ("problem", "optimum", "reached", "gap", "violation", "status"), tuple(rows))
 
 
 def _number(value: float | None) -> str:
     if value is None or not math.isfinite(value):
-        return "–"
+        return _NONE
     return "0" if abs(value) < 5e-5 else f"{value:.4f}".lstrip("0") if value < 1 else f"{value:.4f}"

@@ -47,12 +47,20 @@ def serve(prepare: Prepare) -> None:
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # a library that prints must not be taken for an answer
     folder = Path(sys.argv[1])
-    with np.load(folder / "data.npz") as stored:
-        data = {name: stored[name] for name in stored.files}
+    data = _read(folder)
     answer = prepare(json.loads((folder / "job.json").read_text("utf-8")), data, folder)
     _reply(replies, {"ready": True})
     for line in sys.stdin:
-        _reply(replies, answer(json.loads(line)))
+        request = json.loads(line)
+        if request.pop("fresh", False):  # other rows for the same process
+            data.clear()
+            data.update(_read(folder))
+        _reply(replies, answer(request))
+
+
+def _read(folder: Path) -> Data:
+    with np.load(folder / "data.npz") as stored:
+        return {name: stored[name] for name in stored.files}
 
 
 def _reply(stream: Any, value: dict[str, Any]) -> None:

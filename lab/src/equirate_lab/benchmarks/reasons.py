@@ -1,0 +1,73 @@
+"""Why a comparison is lost, and whether that can be mended: written by people, looked up by part, rival and loss."""
+
+from __future__ import annotations
+
+UNKNOWN = "not known", "not known"
+_CLOSELY = (
+    "Directions, thresholds and mixture follow few training rows more closely than plain regressions do: the "
+    "difference falls from about .003 at 600 rows to .0006 or less from 20,000 rows on"
+)
+_ONE_STEP = "A pass takes one step of a regression; every regression of the rival is solved to the end"
+REASONS: dict[tuple[str, str, str], tuple[str, str]] = {
+    ("fits", "fairlearn", "errors"): (_CLOSELY, "Perhaps by a stronger ridge on few rows; not tried"),
+    ("fits", "sampled", "errors"): (_ONE_STEP, "By more steps a pass, for more time; .0005 at most"),
+    ("fits", "sampled", "time"): (
+        "It fits logistic regressions on samples of a few hundred rows; our gate and refining use all rows",
+        "By refining on a sample; not tried",
+    ),
+    ("thresholds", "oxonfair", "time"): (
+        "For two or three groups a grid of thresholds is small, and it computes nothing else; here the fit also "
+        "evaluates and tests its constraints. It grows exponentially: with four groups it is slower, with six it needs "
+        "more than 8 GB",
+        "In part: by the profiler half of our time is outside of the search (checks, tables, evaluation)",
+    ),
+    ("thresholds", "error_parity", "time"): (
+        "Every pair of groups is a constraint here, 112 for eight groups, and evaluating them is a quarter of the time",
+        "Probably: a highest and a lowest rate need two constraints a group, and evaluation could wait",
+    ),
+    ("thresholds", "error_parity", "errors"): (
+        "On the training rows ours is within .00003 of the optimum of the same programme; error-parity has coarser "
+        "thresholds, which probably follow the rows of small groups less closely",
+        "Perhaps by fewer thresholds for small groups; not tried",
+    ),
+    ("boosted", "error_parity", "time"): (
+        "It trains one classifier on three quarters of the rows; here every row is scored by trees that have not seen "
+        "it, and one more classifier serves",
+        "No: the rows that it leaves out would be lost here",
+    ),
+    ("boosted", "perpetual", "time"): (
+        "It trains one ensemble with a penalty, and promises no tolerance; here trees are trained for each fold",
+        "No",
+    ),
+    ("boosted", "error_parity", "errors"): (
+        "Trees are smaller here than LightGBM's defaults where rows are few, and group probabilities are estimated",
+        "Not known; the differences are smaller than those between splits",
+    ),
+    ("boosted", "reductions", "errors"): (
+        "The rule is built on one estimate of the probabilities of label and group; reductions fit trees anew",
+        "By model=LGBMClassifier(), which is fitted for prices as well and takes longer",
+    ),
+    ("boosted", "threshold_optimizer", "time"): (
+        "It trains one classifier and chooses thresholds on its own training rows; here every row is scored by trees "
+        "that have not seen it",
+        "No: scores of training rows promise too much",
+    ),
+    ("boosted", "threshold_optimizer", "errors"): (
+        "Trees are smaller here than LightGBM's defaults where rows are few",
+        "By model=default_trees(...) with larger trees",
+    ),
+    ("boosted", "perpetual", "errors"): ("Its trees are larger", "By model=default_trees(...) with larger trees"),
+    ("networks", "cooper", "time"): ("Exact passes over all rows", "By fewer recorded rounds"),
+}
+"""By part, rival and what is lost."""
+
+
+def reason(part: str, rival: str, what: str) -> tuple[str, str]:
+    """Why, and whether it can be mended.
+
+    Examples
+    --------
+    >>> reason("fits", "nobody", "time")
+    ('not known', 'not known')
+    """
+    return REASONS.get((part, rival, what), UNKNOWN)
