@@ -51,7 +51,8 @@ docs: $(VENV)/docs.stamp ## Build the site into build/site; warnings are errors 
 	@echo "The site is in build/site/index.html"
 
 bench: $(VENV)/dev.stamp ## Measure beside other libraries (half an hour; more arguments: ARGS="--quick")
-	@$(BIN)/python -m equirate_lab.cli bench all --out lab/benchmarks --docs lab/results/performance.md $(ARGS)
+	@$(BIN)/python -m equirate_lab.cli bench all --out lab/benchmarks \
+	  --docs lab/results/performance.md --rivals lab/results/rivals.md $(ARGS)
 
 dist: ## Build both distributions into dist, and check them in a clean environment
 	@rm -rf dist build/release

@@ -14,6 +14,8 @@ import equirate  # noqa: E402  # after the settings of threads
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
+from docstring_checks import CHECKS, EXEMPT  # noqa: E402  # from the folder above
+
 # Sphinx imports names as they are written in the API reference, and these modules have another path inside.
 for _name in ("algorithms", "baselines"):
     sys.modules[f"equirate.{_name}"] = getattr(equirate, _name)
@@ -52,15 +54,8 @@ autodoc_typehints = "none"  # docstrings say what is taken in words
 autodoc_default_options = {"members": True, "inherited-members": True, "member-order": "bysource"}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
-numpydoc_validation_checks = {
-    "GL06",  # unknown sections
-    "GL07",  # order of sections
-    "GL08",  # no docstring
-    "SS01",  # no summary
-    "PR02",  # documented parameters that do not exist
-    "PR03",  # order of parameters
-}
-numpydoc_validation_exclude = {r"\.Learner\.(width|keeper)$"}  # attributes that are None have no docstring of their own
+numpydoc_validation_checks = CHECKS
+numpydoc_validation_exclude = set(EXEMPT)
 
 # -- gallery ---------------------------------------------------------------------------------------
 
