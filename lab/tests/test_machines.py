@@ -36,12 +36,13 @@ def test_tables_tell_what_there_is():
     files = [
         {**measured, "source": "memory", "own": 5e-5, "free": 1e-4},
         {**measured, "source": "file", "own": 1e-4, "free": 2e-4},
-        {"rows": 1000, "source": "file", "fit": True, "objective": 0.5, "anonymous": 5 * 10**8, "seconds": 5.0},
+        {**measured, "source": "file", "fit": True, "passes": 14, "fit_own": 2e-3},
     ]
     made = make_tables({"rounds": ROUNDS, "files": files, "kills": kills})
     assert [len(table.rows) for table in made] == [3, 4, 3, 1]
     assert made[0].rows[2] == ("1,000,000", "2", "51.0", "51.0", "60", "0.30", "0.30", "0.6%")
     assert made[2].rows[1][3:8] == ("100", "200", "300", "2.00", "1.00")
+    assert made[2].rows[2][2:5] == ("a whole fit, 14 passes", "2000", "–")
     assert made[3].rows[0] == ("torchrun", "2", "1", "1", "7.0", "7.0", "2 of 2")
     assert make_tables({}) == []
 

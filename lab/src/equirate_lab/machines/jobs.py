@@ -127,8 +127,10 @@ def from_file(job: dict[str, Any]) -> dict[str, Any]:
     def work() -> dict[str, Any]:
         if not job["fit"]:
             return dict(played(rows, rounds=job["rounds"], every=job["every"]))
-        classifier = eq.RateClassifier(PROBLEM.objective, PARITY, n_rounds=job["rounds"], random_state=0).fit(rows)
-        return {"objective": classifier.status_.objective}
+        begun = time.process_time()
+        classifier = eq.RateClassifier(PROBLEM.objective, PARITY, random_state=0).fit(rows)
+        status = classifier.status_
+        return {"objective": status.objective, "passes": status.rounds, "fit_own": time.process_time() - begun}
 
     return _watched(work)
 
