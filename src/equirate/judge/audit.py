@@ -1,4 +1,4 @@
-r"""Auditing predictions that anybody made: every rate in every group and pair of groups, beside everybody else.
+r"""Audit predictions of any classifier: every rate in every group and pair of groups, compared with everybody else.
 
 In: labels, 0/1 predictions and attributes. Out: an `Audit`, whose findings are sorted by how far the difference between
 a group and everybody else is from chance. Nothing is trained.
@@ -31,13 +31,13 @@ Interval = tuple[float, float]
 
 SMALLEST = 30
 """Fewest examples behind a rate that is looked at."""
-_MANY = 10  # values of a numeric attribute from which on it is cut into quarters
+_MANY = 10  # a numeric attribute with more values than this is cut into quarters
 _MOST = 100  # values of an attribute
 
 
 @dataclass(frozen=True)
 class AuditedRate:
-    """A rate as a share: whom it is measured among, who counts, and how a share of these becomes its value."""
+    """A rate as a proportion: among which examples, which of them count, and how the proportion becomes its value."""
 
     among: Callable[[Mask, Mask], Mask]
     counted: Callable[[Mask, Mask], Mask]
@@ -84,13 +84,13 @@ class Finding:
 
     @property
     def sure(self) -> float:
-        """The least that the difference can be, in size; 0 if it can be chance."""
+        """The smallest absolute difference inside the interval; 0 if the interval contains 0."""
         return max(self.low, -self.high, 0.0)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found, the worst first."""
+    """The findings of an audit, the largest differences first."""
 
     findings: tuple[Finding, ...]
     overall: dict[str, tuple[float, float, float]]
@@ -150,8 +150,8 @@ def audit(
     >>> sex = rng.choice(["Female", "Male"], 2000)
     >>> y = rng.random(2000) < 0.4
     >>> p = np.where(sex == "Male", y, rng.random(2000) < 0.2)
-    >>> found = audit(y, p, attributes={"sex": sex})
-    >>> found.findings[0].rate, found.findings[0].clear, found.looked_at
+    >>> result = audit(y, p, attributes={"sex": sex})
+    >>> result.findings[0].rate, result.findings[0].clear, result.looked_at
     ('tpr', True, 7)
     """
     check_confidence(confidence)
@@ -165,7 +165,7 @@ def audit(
         low, high = newcombe(here, there)
         size = int(np.count_nonzero(inside))
         findings.append(Finding(rate, group, size, here[0], there[0], here[0] - there[0], low, high))
-    findings.sort(key=lambda found: (-found.sure, -abs(found.difference), found.rate, found.group))
+    findings.sort(key=lambda finding: (-finding.sure, -abs(finding.difference), finding.rate, finding.group))
     plain, everybody = float(ndtri(0.5 + confidence / 2)), np.ones(len(y), dtype=bool)
     overall = {rate: _measured(rate, y, p, weights, everybody, plain) for rate in RATES}
     return Audit(tuple(findings), overall, tuple(left_out), len(y), confidence, smallest)
@@ -175,7 +175,7 @@ def _groups(attributes: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Slice, Mas
     """Every value of every attribute, and every pair of values of two attributes."""
     single = {name: list(_values(name, column)) for name, column in attributes.items()}
     for groups in single.values():
-        yield from groups[:1] if len(groups) == 2 else groups  # of two, one against the other says it all
+        yield from groups[:1] if len(groups) == 2 else groups  # with two groups, one comparison is enough
     for first, second in itertools.combinations(single.values(), 2):
         for (left, here), (right, there) in itertools.product(first, second):
             yield left & right, here & there
@@ -203,7 +203,7 @@ def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
 def _cells(
     groups: Iterator[tuple[Slice, Mask]], y: Mask, p: Mask, weights: Array, smallest: int
 ) -> tuple[list[tuple[str, str, Mask]], list[tuple[str, int]]]:
-    """The rates to look at, each with enough examples inside and outside; and what was left out, with its size."""
+    """The rates with enough examples inside and outside the group; and what was left out, with its size."""
     kept: list[tuple[str, str, Mask]] = []
     left_out: list[tuple[str, int]] = []
     counts = weights > 0
@@ -224,7 +224,7 @@ def _cells(
 
 
 def _measured(rate: str, y: Mask, p: Mask, weights: Array, who: Mask, z: float) -> tuple[float, float, float]:
-    """A rate among some, and its interval."""
+    """A rate among the examples of a mask, and its interval."""
     share = RATES[rate]
     among = share.among(y, p) & who
     inside = weights[among]

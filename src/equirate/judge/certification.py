@@ -1,4 +1,4 @@
-"""What was promised with a confidence level: how it was tested, what it means, what it costs, and why not where not.
+"""The result of certification: how the classifier was tested, what that means, what it costs, and why it failed.
 
 In: numbers of a test. Out: `Certification`, for people, reports and files. `certification.outcome` makes them.
 """
@@ -30,7 +30,7 @@ MEANS = {
 
 @dataclass(frozen=True)
 class Certification:
-    """The test of a promise.
+    """The test of a classifier at a confidence level.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Certification:
     constraints
         Each constraint on the rows of the test, for what passed; for the classifier without a margin where none did.
     power
-        What can be certified at all with so many examples, said without any classifier.
+        What can be certified at all with so many examples, whatever the classifier.
     reasons
         Why nothing passed; empty where something did.
     provenance
@@ -87,7 +87,7 @@ class Certification:
 
     @property
     def sentence(self) -> str:
-        """Whether it is certified, by what."""
+        """Whether it is certified, and by which method."""
         level, rows = percent(self.confidence), f"{self.examples:,} rows"
         if not self.certified:
             return f"Not certified at {level} ({self.method}, {rows})."
@@ -106,5 +106,5 @@ class Certification:
         )
 
     def __str__(self) -> str:
-        made = "" if self.provenance is None else self.provenance.sentence
-        return "\n".join([self.sentence, *filter(None, [self.price, made]), *self.reasons])
+        provenance = "" if self.provenance is None else self.provenance.sentence
+        return "\n".join([self.sentence, *filter(None, [self.price, provenance]), *self.reasons])
