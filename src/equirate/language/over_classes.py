@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.labels import BINARY, Classes, plain
-from ..data.slices import EVERYBODY, Attribute, Slice
+from ..data.slices import Attribute, Slice
 from .curvature import REALS, Interval
 from .expressions import Expression
 from .nodes import Keyword, Named, call_text
@@ -71,8 +71,3 @@ def label_given(label: Any, caller: str) -> Any:
     if value != value:
         raise TypeError(f"a class of {caller} cannot be missing; got {label!r}")
     return value
-
-
-def shown(slice_: Slice) -> tuple[Slice, ...]:
-    """A slice as an argument, where it is not everybody."""
-    return () if slice_ == EVERYBODY else (slice_,)
