@@ -20,7 +20,7 @@ WIDTH = 100
 
 
 def text(report: Report) -> str:
-    """Everything that fits a terminal: verdict, price, tables, notes."""
+    """The report for a terminal: verdict, price, tables, notes."""
     about = (words.price(report), words.affected(report), words.positive(report), words.caution(report))
     sentences = (words.verdict(report), *words.certificate(report), *about)
     blocks = ["\n".join(textwrap.fill(sentence, WIDTH) for sentence in sentences if sentence)]
@@ -78,7 +78,7 @@ def _constraints(report: Report) -> list[str]:
 
 
 def _classes(report: Report) -> list[str]:
-    """With more than two classes, a line for each: how many, its rates, and what it is mistaken for most."""
+    """With more than two classes, a line for each: its size, its rates, and the class it is most mistaken for."""
     tables = getattr(report.last, "classes", ())
     return [aligned(class_rows(tables[0]), within=WIDTH)] if tables else []
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from .report import Report
 
 SEEN = ("train", "validation")
-"""Parts that were trained or chosen on: what they say is no certificate."""
+"""Parts that were used in training or selection: a verdict on them is no certificate."""
 MEANS = {
     "pass": "holds",
     "fail": "broken",
     "cannot tell": "cannot tell",
     "not measured": "not measured",
 }
-"""What a verdict means, in a word or two."""
+"""Verdicts in a word or two."""
 
 
 LIMIT = 5e-5
@@ -76,13 +76,13 @@ def _verdict(report: Report) -> str:
         )
     worst = max((row.violation for row in rows if not math.isnan(row.violation)), default=math.nan)
     most = "by" if counts["fail"] == 1 else "the worst by"
-    told = [
+    parts = [
         counts["fail"] and f"{counts['fail']} {_is(counts['fail'])} broken ({most} {number(worst)})",
         counts["cannot tell"] and f"{counts['cannot tell']} {_is(counts['cannot tell'])} too close to call",
         counts["not measured"] and f"{counts['not measured']} cannot be measured, for want of examples",
         counts["pass"] and f"{counts['pass']} {'holds' if counts['pass'] == 1 else 'hold'}",
     ]
-    return f"Of {len(rows)} constraints, {listed([part for part in told if part])} {where}, each at {sure}."
+    return f"Of {len(rows)} constraints, {listed([part for part in parts if part])} {where}, each at {sure}."
 
 
 def _one(row: ConstraintValue, where: str, sure: str) -> str:
@@ -97,7 +97,7 @@ def _one(row: ConstraintValue, where: str, sure: str) -> str:
     kept = "holds" if row.violation <= 0 else f"is missed by {number(row.violation)}"
     if abs(row.violation) <= LIMIT:
         kept = "holds, at its limit,"
-        if row.high <= LIMIT:  # no chance in it
+        if row.high <= LIMIT:  # the value is certain
             return f"The constraint {kept} {where}."
     unsure = f"but they are too few to be sure: at {sure} it may be missed by {number(row.high)}"
     return f"The constraint {kept} {where}, {unsure}."
@@ -108,7 +108,7 @@ def _is(count: int) -> str:
 
 
 def price(report: Report) -> str:
-    """What the constraints cost beside the baseline, in the objective's own unit; empty without a baseline."""
+    """What the constraints cost in the objective, compared with the baseline; empty without a baseline."""
     if report.baseline is None:
         return ""
     ours, theirs = report.last.objective, report.baseline.evaluation.objective
@@ -142,17 +142,17 @@ def affected(report: Report) -> str:
 
 def certificate(report: Report) -> tuple[str, ...]:
     """What was certified, by which method, and the price of it; nothing where no confidence level was asked for."""
-    found = report.certification
-    if found is None:
+    certification = report.certification
+    if certification is None:
         return ()
-    made = "" if found.provenance is None else found.provenance.sentence
+    provenance = "" if certification.provenance is None else certification.provenance.sentence
     unsure = ""
-    if found.certified and fresh(report) and outcome(report.last) == "cannot tell":
+    if certification.certified and fresh(report) and outcome(report.last) == "cannot tell":
         unsure = (
-            f"The certificate is of the {people(found.examples)} rows of its own test; those of the "
+            f"The certificate is of the {people(certification.examples)} rows of its own test; those of the "
             f"{list(report.parts)[-1]} part alone are too few, or vary too much, to say so again."
         )
-    return tuple(part for part in (found.sentence, unsure, found.price, made) if part)
+    return tuple(part for part in (certification.sentence, unsure, certification.price, provenance) if part)
 
 
 def positive(report: Report) -> str:
@@ -167,7 +167,7 @@ def fresh(report: Report) -> bool:
 
 
 def caution(report: Report) -> str:
-    """What to keep in mind where the last part was seen in training; empty where it was not."""
+    """A warning if the last part was used in training; otherwise empty."""
     if fresh(report):
         return ""
     name = list(report.parts)[-1]
@@ -181,10 +181,10 @@ def _where(report: Report) -> str:
     return f"on the {people(examples)} {held}examples of the {name} part"
 
 
-def _of(some: int, count: int) -> str:
+def _of(number: int, count: int) -> str:
     if count == 1:
         return "the constraint"
-    return f"{some} of the {count} constraints" if some < count else f"all {count} constraints"
+    return f"{number} of the {count} constraints" if number < count else f"all {count} constraints"
 
 
 def listed(names: Sequence[str]) -> str:
