@@ -1,7 +1,7 @@
 """``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
-In: `RunSettings` and who is to be told. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that is
-written.
+In: `RunSettings` and a `Teller` for messages. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that
+is written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run came to.
+    """The result of a run.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class RunOutcome:
 def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> RunOutcome:
     """Train on a table, judge on held-out rows, and write model, report and summary into a folder.
 
-    An interruption while judging ends the judging: the model is written with what was found until then.
+    An interruption during evaluation ends only the evaluation: the model is written with the results so far.
     """
     with output_folder(out, force, RUN) as folder:
         prepared = prepare(settings, tell, needs_dense(settings.model), str(out))
@@ -79,7 +79,7 @@ def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> 
         except KeyboardInterrupt:
             judged.stopped = True
             for name in REPORTS if not judged.page else ():
-                (folder / name).unlink(missing_ok=True)  # it may be half of one
+                (folder / name).unlink(missing_ok=True)  # it may be incomplete
         summary = _summary(judged, training, prepared)
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
         model = FolderModel(training.model, *described, RowRules.of(settings), settings.cluster)
@@ -91,12 +91,12 @@ def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> 
 
 @dataclass
 class Judgement:
-    """What judging a model came to, as far as it got.
+    """The evaluation of a model, complete or interrupted.
 
     Attributes
     ----------
     notes
-        What a user should know.
+        Remarks for the user.
     test, train
         What is achieved on held-out and on training rows; None before that is known.
     page
@@ -122,7 +122,7 @@ def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, f
         judged.notes += ("interrupted: this is what was reached",)
     judged.test = model.evaluate(test, confidence)
     judged.train = model.evaluate(prepared.train, confidence)
-    judged.text = told(judged.test, len(test), judged.notes)
+    judged.text = achieved_text(judged.test, len(test), judged.notes)
     if training.certified is not None:
         judged.text = f"{_certified(model, confidence)}\n{judged.text}"
     facts = {"test data, SHA-256": file_digest(Path(settings.test))} if settings.test else {}
@@ -131,7 +131,7 @@ def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, f
 
 
 def _summary(judged: Judgement, training: TrainedModel, prepared: PreparedTable) -> dict[str, Any]:
-    """Everything that a run came to, as plain data."""
+    """The results of a run, as plain data."""
     settings, model = prepared.settings, training.model
     if judged.stopped:
         judged.notes += ("interrupted while judging: the model is complete, the judgement is not",)
@@ -187,7 +187,7 @@ def _write(model: FolderModel, summary: dict[str, Any], settings: RunSettings, f
 def write_report(
     report: Any, folder: Path, text: str, command: str, tell: Teller, facts: Mapping[str, str] | None = None
 ) -> str:
-    """Write the page into a folder, or the text where no page is to be had; returns the file's name.
+    """Write the page into a folder, or text if the page cannot be made; returns the file's name.
 
     ``facts`` are shown beside those about where the model comes from.
     """
@@ -206,16 +206,16 @@ def write_report(
 
 
 def _certified(model: Trained, confidence: float) -> str:
-    """Whether a confidence that was asked for was reached, in one line."""
-    found = getattr(model.estimator, "certification_", None)
-    tested = "" if found is None else f", by the {found.method} test on {found.examples:,} rows"
+    """Whether the model is certified at the requested confidence, in one line."""
+    certification = getattr(model.estimator, "certification_", None)
+    tested = "" if certification is None else f", by the {certification.method} test on {certification.examples:,} rows"
     if model.estimator.status_.certified:
         return f"Certified at {percent(confidence)}{tested}: the constraints hold on new data."
-    why = "" if found is None or not found.reasons else f" {found.reasons[0]}"
+    why = "" if certification is None or not certification.reasons else f" {certification.reasons[0]}"
     return f"Not certified at {percent(confidence)}{tested}: the constraints may not hold on new data.{why}"
 
 
-# -- telling --------------------------------------------------------------------------------------
+# -- text -----------------------------------------------------------------------------------------
 
 
 def verdict_code(achieved: dict[str, Any], certified: bool | None, interrupted: bool = False) -> Exit:
@@ -227,7 +227,7 @@ def verdict_code(achieved: dict[str, Any], certified: bool | None, interrupted: 
 
 
 HELD_OUT, GIVEN = "held-out", "given"
-"""What rows are that a model is judged on: kept from training by `fit`, or those of a file, which may be any."""
+"""Rows that a model is judged on: held out by `fit`, or those of any file."""
 
 
 def _data(which: str) -> str:
@@ -244,12 +244,16 @@ def sentence(achieved: dict[str, Any], which: str = HELD_OUT) -> str:
     if counts["pass"] == len(verdicts):
         holds = "holds" if len(verdicts) == 1 else "hold"
         return f"{total} {holds} on {_data(which)}, at {percent(achieved['confidence'])} confidence."
-    said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
-    parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
+    shown = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
+    parts = [
+        f"{counts[word]} {shown[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]
+    ]
     return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on {_data(which)}: {', '.join(parts)}."
 
 
-def told(achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = (), which: str = HELD_OUT) -> str:
+def achieved_text(
+    achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = (), which: str = HELD_OUT
+) -> str:
     """What was achieved, for a person: the verdict, the objective, and a line or two for every constraint."""
     lines = [sentence(achieved, which), ""]
     low, high = achieved["low"], achieved["high"]

@@ -1,7 +1,7 @@
-"""``frontier``: what can be had at each level of the constraints, as a table and as a page with a slider.
+"""``frontier``: the best objective at each level of the constraints, as a table and as a page with a slider.
 
-In: `RunSettings` and levels. Out: a `RunOutcome` and, in a folder, ``frontier.json`` and the page, where every point
-of the frontier can be looked at with all its rates.
+In: `RunSettings` and levels. Out: a `RunOutcome` and, in a folder, ``frontier.json`` and the page, which shows every
+point of the frontier with all its rates.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tupl
     train, test = prepared.train, prepared.test
     tell.stage("Training for every level")
     named = prepared.labels.named
-    found = estimator_of(prepared, tell).frontier(
+    frontier_ = estimator_of(prepared, tell).frontier(
         train.X,
         named(train.codes),
         sensitive_features=train.attributes,
@@ -67,41 +67,41 @@ def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tupl
         clusters=train.clusters,
         test=(test.X, named(test.codes), test.attributes, test.weights),
     )
-    digest = model_digest(found.classifiers[_as_written(found)])
+    digest = model_digest(frontier_.classifiers[_as_written(frontier_)])
     provenance = Provenance(present(), eq.__version__, digest, file_digest(Path(prepared.settings.data)))
     summary = {
         "equirate": eq.__version__,
         "provenance": asdict(provenance),
-        "objective": found.objective,
+        "objective": frontier_.objective,
         "constraints": [repr(c) for c in prepared.problem.constraints],
         "options": prepared.settings.changed(),
         "rows": {"train": len(train), "test": len(test)},
-        "points": found.table(),
+        "points": frontier_.table(),
     }
-    return RunOutcome(str(found), summary, Exit.DONE), _report(prepared, found, provenance)
+    return RunOutcome(str(frontier_), summary, Exit.DONE), _report(prepared, frontier_, provenance)
 
 
-def _as_written(found: Frontier) -> int:
+def _as_written(frontier_: Frontier) -> int:
     """The point whose level is nearest to the constraints as they were written."""
-    return int(np.argmin(np.abs(found.levels)))
+    return int(np.argmin(np.abs(frontier_.levels)))
 
 
-def _report(prepared: PreparedTable, found: Frontier, provenance: Provenance) -> Report:
+def _report(prepared: PreparedTable, frontier_: Frontier, provenance: Provenance) -> Report:
     """The classifier for the constraints as written, and beside it every point of the frontier."""
     examples = prepared.test.examples()
     problem = prepared.problem.expanded(examples)
-    chosen = _as_written(found)
+    chosen = _as_written(frontier_)
 
     def rates(k: int) -> Any:
-        decided = found.decided(k, prepared.test.X, examples.columns)
-        return rates_by_slice(problem, examples, decided, found.parts["test"][k].confidence)
+        decided = frontier_.decided(k, prepared.test.X, examples.columns)
+        return rates_by_slice(problem, examples, decided, frontier_.parts["test"][k].confidence)
 
-    every = [rates(k) for k in range(len(found.levels))]
+    rates_by_point = [rates(k) for k in range(len(frontier_.levels))]
     points = [
-        Point(found.levels[k], found.parts["test"][k], every[k])
-        for k in np.argsort(found.levels, kind="stable").tolist()
+        Point(frontier_.levels[k], frontier_.parts["test"][k], rates_by_point[k])
+        for k in np.argsort(frontier_.levels, kind="stable").tolist()
     ]
-    classifier = found.classifiers[chosen]
+    classifier = frontier_.classifiers[chosen]
     decided = classifier.members.decide(prepared.test.X, attributes=examples.columns)
     members = [Member(float(w), float(s)) for w, s in zip(classifier.weights, decided.mean(axis=0), strict=True)]
     facts = {
@@ -113,9 +113,9 @@ def _report(prepared: PreparedTable, found: Frontier, provenance: Provenance) ->
     versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
     return Report(
         problem=repr(problem),
-        parts={name: evaluations[chosen] for name, evaluations in found.parts.items()},
+        parts={name: evaluations[chosen] for name, evaluations in frontier_.parts.items()},
         positive_label=repr(prepared.labels.positive) if prepared.labels.positive else "",
-        rates=every[chosen],
+        rates=rates_by_point[chosen],
         frontier=tuple(points),
         origin=Origin(
             "",

@@ -1,4 +1,4 @@
-"""``evaluate``, ``predict`` and ``audit``: a model on new rows, and anybody's predictions.
+"""``evaluate``, ``predict`` and ``audit``: a model on new rows, and predictions of any model.
 
 In: a model's folder, or a table of predictions. Out: a `RunOutcome` or, for ``predict``, a file of decisions that is
 written batch by batch, so that memory does not grow with the table.
@@ -26,7 +26,7 @@ from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
-from .fitting import GIVEN, Exit, RunOutcome, sentence, told, verdict_code, write_report
+from .fitting import GIVEN, Exit, RunOutcome, achieved_text, sentence, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
 from .labels import Labels, some
@@ -60,7 +60,7 @@ def evaluate(
         "rows": len(part),
         "test": achieved,
     }
-    text = told(achieved, len(part), which=GIVEN)
+    text = achieved_text(achieved, len(part), which=GIVEN)
     if out is not None:
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
@@ -96,7 +96,7 @@ def probability_columns(labels: Labels) -> tuple[str, ...]:
 def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
     """Decide on every row of a file, batch by batch; returns how many there were.
 
-    After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
+    After an interruption the rows decided so far are kept, and KeyboardInterrupt is raised again.
     """
     model = open_model(model_folder)
     source = open_source(data, model.reading)
@@ -135,8 +135,8 @@ def _decided(
         columns: dict[str, Any] = {name: table[name] for name in copied}
         columns["prediction"] = model.trained.decide(X, model.labels, key)
         if how.probability:
-            found = np.atleast_2d(model.trained.probabilities(X).T)
-            columns |= dict(zip(probability_columns(model.labels), found, strict=True))
+            probabilities = np.atleast_2d(model.trained.probabilities(X).T)
+            columns |= dict(zip(probability_columns(model.labels), probabilities, strict=True))
         if how.reasons:
             columns |= reasons.reasons(model, table, X, key)
         yield columns
@@ -144,10 +144,10 @@ def _decided(
 
 def key_of(name: str, column: Any) -> NDArray[Any]:
     """The values of a key's column, none of them missing."""
-    found, values = text_of(column)
-    if (found < 0).any():
-        raise DataError(f"the key {name!r} is missing in {int((found < 0).sum()):,} rows")
-    return np.array(values)[found]
+    codes, values = text_of(column)
+    if (codes < 0).any():
+        raise DataError(f"the key {name!r} is missing in {int((codes < 0).sum()):,} rows")
+    return np.array(values)[codes]
 
 
 # -- audit ----------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class Auditing:
 
 
 def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutcome:
-    """Compare every rate in every group with everybody else's, on predictions that anybody made."""
+    """Compare every rate in every group with everybody else's, on predictions of any model."""
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
@@ -192,10 +192,10 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
     weights = weights_of(how.weight, table)
-    found = audit(
+    result = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
     )
-    return RunOutcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
+    return RunOutcome(_text(result, most), {"equirate": eq.__version__, **result.to_dict()}, Exit.DONE)
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
@@ -208,30 +208,30 @@ def decisions(name: str, column: Any, labels: Labels, threshold: float | None = 
         if np.isnan(scores).any():
             raise DataError(f"the prediction {name!r} is missing in {int(np.isnan(scores).sum()):,} rows")
         return np.asarray(scores >= threshold)
-    found, values = text_of(column)
-    if (found < 0).any():
-        raise DataError(f"the prediction {name!r} is missing in {int((found < 0).sum()):,} rows")
+    codes, values = text_of(column)
+    if (codes < 0).any():
+        raise DataError(f"the prediction {name!r} is missing in {int((codes < 0).sum()):,} rows")
     for yes, no in ((labels.positive, labels.negative), ("1", "0"), ("true", "false")):
         if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
-            return np.array([value.casefold() == yes.casefold() for value in values])[found]
+            return np.array([value.casefold() == yes.casefold() for value in values])[codes]
     raise DataError(
         f"the prediction {name!r} holds {len(values):,} values such as {values[0]!r}, neither labels nor 0 and 1: "
         "for scores, give --threshold"
     )
 
 
-def _told(found: Audit, most: int) -> str:
-    clear = sum(finding.clear for finding in found.findings)
+def _text(result: Audit, most: int) -> str:
+    clear = sum(finding.clear for finding in result.findings)
     lines = [
-        f"{clear} of {found.looked_at} differences between a group and everybody else are more than chance "
-        f"({found.confidence:.0%} confidence in all of them at once).",
+        f"{clear} of {result.looked_at} differences between a group and everybody else are more than chance "
+        f"({result.confidence:.0%} confidence in all of them at once).",
         "",
-        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in found.overall.items()),
+        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in result.overall.items()),
         "",
     ]
-    if found.findings:
+    if result.findings:
         rows = [("rate", "group", "others", "difference", "interval", "")]
-        for each in found.findings[:most]:
+        for each in result.findings[:most]:
             interval = f"[{each.low:+.3f}, {each.high:+.3f}]"
             group = f"{each.value:.3f}"
             rows.append((each.rate, group, f"{each.others:.3f}", f"{each.difference:+.3f}", interval, each.group))
@@ -239,10 +239,10 @@ def _told(found: Audit, most: int) -> str:
         for row in rows:
             cells = [row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]]
             lines.append("  ".join(cells).rstrip())
-        if len(found.findings) > most:
-            lines.append(f"... and {len(found.findings) - most} more (--top shows more, --json all)")
-    if found.left_out:
-        some = ", ".join(f"{group} ({count})" for group, count in found.left_out[:5])
-        more = f" and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
-        lines += ["", f"left out, with fewer than {found.smallest} examples behind them: {some}{more}"]
+        if len(result.findings) > most:
+            lines.append(f"... and {len(result.findings) - most} more (--top shows more, --json all)")
+    if result.left_out:
+        listed = ", ".join(f"{group} ({count})" for group, count in result.left_out[:5])
+        more = f" and {len(result.left_out) - 5} more" if len(result.left_out) > 5 else ""
+        lines += ["", f"left out, with fewer than {result.smallest} examples behind them: {listed}{more}"]
     return "\n".join(lines)

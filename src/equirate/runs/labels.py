@@ -1,8 +1,8 @@
 """The label of a table: which of its values are positive, or which classes it has.
 
-In: the column of the label, and what a user calls positive: one of two values, one value against the rest, or a bound
-such as ``>= 150``; with three values or more and nothing said, each is a class. Out: `Labels`, which a model keeps, and
-which gives the codes of any table's rows.
+In: the column of the label, and what the user calls positive: one of two values, one value against the rest, or a bound
+such as ``>= 150``; without it, each of three or more values is a class. Out: `Labels`, which a model keeps, and which
+gives the codes of any table's rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUES, REST, BOUND, CLASSES = "values", "rest", "bound", "classes"
 """Rules: two values, one value against all others, a bound on numbers, a class for every value."""
 RULES = (VALUES, REST, BOUND, CLASSES)
 MOST_CLASSES = 100
-"""Values up to which each is a class of its own: a label with more is more likely a number, or a name."""
+"""Most values that become classes: a label with more is more likely a number, or a name."""
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     ">=": operator.ge,
@@ -38,7 +38,7 @@ _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)
 
 @dataclass(frozen=True)
 class Labels:
-    """The label's column, its positive and its negative side or its classes, and the rule that tells them apart.
+    """The label's column, its positive and negative values or its classes, and the rule that separates them.
 
     Examples
     --------
@@ -70,10 +70,10 @@ class Labels:
 
     @classmethod
     def of(cls, name: str, wanted: str, column: Any, decimal: str = ".") -> Labels:
-        """Read a label's column; ``wanted`` is what counts as positive, if it was said."""
-        found, values = text_of(column)
-        if (found < 0).any():
-            missing = int((found < 0).sum())
+        """Read a label's column; ``wanted`` is what counts as positive, or empty."""
+        codes, values = text_of(column)
+        if (codes < 0).any():
+            missing = int((codes < 0).sum())
             raise DataError(
                 f"the label {name!r} is missing in {missing:,} rows: fill it, or leave them out with --drop-unlabelled"
             )
@@ -83,7 +83,7 @@ class Labels:
             labels = cls(name, f"{symbol} {number:g}", f"{_OPPOSITE[symbol]} {number:g}", BOUND)
             labels.positives(column, decimal)
             return labels
-        values = [values[k] for k in np.argsort(-np.bincount(found, minlength=len(values)), kind="stable")]
+        values = [values[k] for k in np.argsort(-np.bincount(codes, minlength=len(values)), kind="stable")]
         values = distinct(values)
         shown = some(sorted(values))
         if len(values) < 2:
@@ -112,13 +112,13 @@ class Labels:
         """The class of every row by its place in `values`; of two classes, whether it is positive."""
         if not self.classes:
             return self.positives(column, decimal)
-        found, values = text_of(column)
-        if (found < 0).any():
+        indices, values = text_of(column)
+        if (indices < 0).any():
             raise DataError(
-                f"the label {self.column!r} is missing in {int((found < 0).sum()):,} rows: fill it, or leave those "
+                f"the label {self.column!r} is missing in {int((indices < 0).sum()):,} rows: fill it, or leave those "
                 "rows out"
             )
-        return np.array([self._code_of(value) for value in values], dtype=np.int64)[found]
+        return np.array([self._code_of(value) for value in values], dtype=np.int64)[indices]
 
     def _code_of(self, value: str) -> int:
         if value in self.classes:
@@ -133,15 +133,15 @@ class Labels:
 
     def positives(self, column: Any, decimal: str = ".") -> NDArray[np.bool_]:
         """Which rows of a column are positive; refuses missing values, and values that are neither."""
-        found, values = text_of(column)
-        if (found < 0).any():
+        codes, values = text_of(column)
+        if (codes < 0).any():
             raise DataError(
-                f"the label {self.column!r} is missing in {int((found < 0).sum()):,} rows: fill it, or leave those "
+                f"the label {self.column!r} is missing in {int((codes < 0).sum()):,} rows: fill it, or leave those "
                 "rows out"
             )
         if self.rule == BOUND:
             return self._beyond(column, decimal)
-        return np.array([self._is_positive(value) for value in values], dtype=bool)[found]
+        return np.array([self._is_positive(value) for value in values], dtype=bool)[codes]
 
     def _is_positive(self, value: str) -> bool:
         if value in (self.positive, self.negative):  # 'a' and 'A' may be the two labels
@@ -174,10 +174,10 @@ class Labels:
 
 def bound_of(wanted: str, values: Sequence[str]) -> tuple[str, float] | None:
     """Symbol and number of a bound such as ``>= 150``; None for a value, such as ``>50K`` or a ``<5`` that is one."""
-    found = _BOUND.fullmatch(wanted)
-    if found is None or wanted in values:
+    match = _BOUND.fullmatch(wanted)
+    if match is None or wanted in values:
         return None
-    return found[1], float(found[2])
+    return match[1], float(match[2])
 
 
 def distinct(values: Sequence[str]) -> list[str]:

@@ -95,7 +95,7 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
         "previous": old if isinstance(old, dict) else None,
         "weights": model.trained.classifier.weights.tolist(),
     }
-    text = _told(achieved, old, len(part))
+    text = _text(achieved, old, len(part))
     if out is not None:
         with output_folder(out, force) as folder:
             if wanted is None:
@@ -125,8 +125,8 @@ def _mixed(model: FolderModel, wanted: Problem, part: Part, how: Renewing) -> tu
     problem = wanted.expanded(examples)
     refuse_empty(problem, examples)
     chosen_on, held = split_by_cell(problem_cells(problem, examples), (1 - how.split, how.split), how.seed)
-    rows, rest = part.taken(chosen_on), part.taken(held)
-    refuse_empty(problem, rest.examples())
+    rows, held_out = part.take(chosen_on), part.take(held)
+    refuse_empty(problem, held_out.examples())
     members = _members(model.trained)
     weights, met = _weights(problem, members, rows.X, rows)
     support = np.flatnonzero(weights > 0)
@@ -136,15 +136,15 @@ def _mixed(model: FolderModel, wanted: Problem, part: Part, how: Renewing) -> tu
     trained = Trained(old.kind, None, classifier, problem, salt)
     return (
         FolderModel(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster),
-        rest,
+        held_out,
         met,
     )
 
 
 def _members(trained: Trained) -> Members:
-    """The members that the model has kept, and those that say the same to everybody, where its kind has them.
+    """The members that the model has kept, and the constant classifiers of its kind, if there are any.
 
-    A derandomised output is no member of a mixture: only members of the mixture's own kind are taken.
+    A derandomised output is no member of a mixture: only members of the mixture's own kind are used.
     """
     kept = getattr(trained.estimator, "outputs_", {})
     outputs = {name: output.classifier for name, output in kept.items()} or {"": trained.classifier}
@@ -186,17 +186,17 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
     )
     mixture = solution.polish()
     places = {id(column): int(k) for column, k in zip(columns, distinct, strict=True)}
-    found: Any = mixture.members
+    chosen: Any = mixture.members
     weights = np.zeros(len(members))
-    for column, weight in zip(found.classifiers, mixture.weights, strict=True):
+    for column, weight in zip(chosen.classifiers, mixture.weights, strict=True):
         weights[places[id(column)]] += weight
     return weights, solution.status.feasible
 
 
-# -- telling --------------------------------------------------------------------------------------
+# -- text -----------------------------------------------------------------------------------------
 
 
-def _told(achieved: dict[str, Any], old: Any, rows: int) -> str:
+def _text(achieved: dict[str, Any], old: Any, rows: int) -> str:
     """The verdict, and for every constraint the new numbers with the old ones beside them."""
     lines = [sentence(achieved, GIVEN), "", f"objective {achieved['objective']:.4f}  on {rows:,} new rows{_was(old)}"]
     known = _known(old)
@@ -214,7 +214,7 @@ def _was(old: Any) -> str:
 
 
 def _known(old: Any) -> dict[str, dict[str, Any]]:
-    """The constraints of an old certificate that have numbers: a summary may be anybody's."""
+    """The constraints of an old certificate that have numbers; the summary is not trusted."""
     rows = old.get("constraints") if isinstance(old, dict) else None
     if not isinstance(rows, list):
         return {}
@@ -223,5 +223,5 @@ def _known(old: Any) -> dict[str, dict[str, Any]]:
 
 
 def _numbers(row: dict[str, Any], with_verdict: bool = False) -> str:
-    said = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
-    return f"{said}  {row.get('verdict', '')}".rstrip() if with_verdict else said
+    text = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
+    return f"{text}  {row.get('verdict', '')}".rstrip() if with_verdict else text
