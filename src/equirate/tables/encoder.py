@@ -227,11 +227,11 @@ def _learnt_category(name: str, column: Column, rows: Rows, checked: bool) -> On
     indices, values = codes(column)
     counts = np.bincount(indices[rows] + 1, minlength=len(values) + 1)
     seen = sorted({value for value, count in zip(values, counts[1:], strict=True) if count})
-    n_present = int(counts[1:].sum())
+    total = int(counts[1:].sum())
     longest = max(map(len, seen), default=0)
-    if _is_too_large(len(seen), longest) if checked else is_unfit(len(seen), n_present, longest):
+    if _is_too_large(len(seen), longest) if checked else is_unfit(len(seen), total, longest):
         raise DataError(
-            f"column {name!r} has {len(seen):,} distinct values in {n_present:,} rows, the longest of {longest:,} letters: "
+            f"column {name!r} has {len(seen):,} distinct values in {total:,} rows, the longest of {longest:,} letters: "
             f"it looks like an identifier or free text, which is no feature; leave it out with --ignore {name!r}"
         )
     missing = bool(counts[0])
