@@ -1,8 +1,8 @@
 """The columns of a table as inputs of an ONNX model, and their encoding as features.
 
 In: the kind of each column. Out: a named input for each column, (rows, 1), and a tensor of features in single
-precision, as the command line's encoder makes them. Numbers are doubles, NaN where missing; dates are days and times seconds. Text
-is text, empty where missing.
+precision, as the command line's encoder makes them. Numbers are doubles, NaN where missing; dates are days and times
+seconds. Text is text, empty where missing.
 """
 
 from __future__ import annotations
