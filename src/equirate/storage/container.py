@@ -1,9 +1,10 @@
 """Saving and loading without pickle: one file of arrays and plain data, which is safe to open from any source.
 
 Format (version 2): the layout of safetensors. Eight bytes with the length of a header; the header, JSON with the
-format, its version, and the type, shape and offset of every array; the arrays, one after the other, without gaps. The first array is the manifest (JSON: what the arrays mean, settings, and the problem as text of the language of
-rates). The last one is the SHA-256 of every byte before it. Nothing is compressed, so nothing grows when it is read;
-the same content gives the same bytes; other readers of safetensors can open the arrays.
+format, its version, and the type, shape and offset of every array; the arrays, one after the other, without gaps. The
+first array is the manifest (JSON: what the arrays mean, settings, and the problem as text of the language of rates).
+The last one is the SHA-256 of every byte before it. Nothing is compressed, so nothing grows when it is read; the same
+content gives the same bytes; other readers of safetensors can open the arrays.
 
 Reading never executes anything and writes nothing to disk. Every size is compared with the size of the file before
 anything is allocated. The checksum finds damage, not malice: the caller still checks the content. Only `FileError` is
