@@ -113,7 +113,7 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
 
 
 def locate(name: str, *, data_dir: Directory | None = None) -> Path:
-    """Find the file of a data set without reading it: whether it is to be had, before anything is computed.
+    """Find the file of a data set without reading it, to check that it exists before anything is computed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The value every loader returns: a table of numbers, its labels, and who its people are.
+"""The value every loader returns: a table of numbers, its labels, and attributes of its rows.
 
 In: what a data set's module built. Out: a :class:`Dataset`, which holds data and computes nothing but its own
 summary. Made by the ``build`` function of each data set, used by whoever called
