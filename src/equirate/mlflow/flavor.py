@@ -19,7 +19,6 @@ from .._core.errors import EquirateError
 from ..reports.report import Report
 
 FLAVOR, FILE = "equirate", "model.equirate"
-_ENVIRONMENT = "python: {python}\nbuild_dependencies:\n- pip\ndependencies:\n- -r requirements.txt\n"
 
 
 def _mlflow(part: str = "") -> Any:

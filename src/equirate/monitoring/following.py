@@ -25,7 +25,6 @@ from .forms import Form
 from .proportions import Mask, Proportion
 from .residuals import form_of
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 """(proportions, 2): successes and trials."""
 
