@@ -12,18 +12,18 @@ from ..tables.reading import open_source
 from .checking import Checked, check, command, table_of, written_options
 from .fitting import Exit, RunOutcome
 from .names import check_names
-from .preparing import Teller, features_of
+from .preparing import RunLog, features_of
 from .settings import RunSettings
 
 
-def check_table(settings: RunSettings, tell: Teller) -> RunOutcome:
+def check_table(settings: RunSettings, log: RunLog) -> RunOutcome:
     """Check a table; the exit code is 2 if the user must decide something before training."""
     if settings.maximize or settings.minimize:
         settings.problem()
     source = open_source(Path(settings.data), settings.reading())
     features = features_of(settings, source)
     check_names([text for text in settings.texts if text], settings.attributes, source.names)
-    tell.stage(f"Reading {settings.data}")
+    log.stage(f"Reading {settings.data}")
     checked = check(settings, source, features)
     summary = {
         "equirate": eq.__version__,

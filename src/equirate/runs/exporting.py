@@ -25,20 +25,20 @@ from ..tables.reading import open_source
 from .fitting import Exit, RunOutcome
 from .folders import FolderModel, open_model
 from .models import needs_dense
-from .preparing import Teller
+from .preparing import RunLog
 
 ONNX = "model.onnx"
 
 
-def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller) -> RunOutcome:
+def export(model_folder: Path, out: Path | None, data: Path | None, log: RunLog) -> RunOutcome:
     """Write an ONNX model, checked on generated rows and on those of a table."""
     model, path = open_model(model_folder), model_folder / ONNX if out is None else out
     exported, rows, count = export_of(model), None, CHECKED
     if data is not None:
-        tell.stage(f"Reading {data}")
+        log.stage(f"Reading {data}")
         rows = _inputs_of(model.encoder, data)
         count += len(next(iter(rows.values())))
-    tell.stage("Exporting")
+    log.stage("Exporting")
     exported.write(path, rows)
     summary = {"onnx": str(path), "bytes": path.stat().st_size, "checked": count, "inputs": list(model.encoder.names)}
     text = f"{path}: {summary['bytes']:,} bytes, the same decisions as Python in all of {count:,} checked rows"

@@ -1,6 +1,6 @@
 """``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
-In: `RunSettings` and a `Teller` for messages. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that
+In: `RunSettings` and a `RunLog` for messages. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that
 is written.
 """
 
@@ -24,7 +24,7 @@ from .folders import FolderModel, save_classifier, save_description, write_text
 from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped
 from .jsons import as_json
 from .models import Trained, TrainedModel, needs_dense, train
-from .preparing import PreparedTable, Teller, prepare
+from .preparing import PreparedTable, RunLog, prepare
 from .publishing import output_folder
 from .settings import RunSettings
 
@@ -58,24 +58,24 @@ class RunOutcome:
     code: Exit
 
 
-def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> RunOutcome:
+def fit(settings: RunSettings, out: Path, log: RunLog, force: bool = False) -> RunOutcome:
     """Train on a table, judge on held-out rows, and write model, report and summary into a folder.
 
     An interruption during evaluation ends only the evaluation: the model is written with the results so far.
     """
     with output_folder(out, force, RUN) as folder:
-        prepared = prepare(settings, tell, needs_dense(settings.model), str(out))
+        prepared = prepare(settings, log, needs_dense(settings.model), str(out))
         if settings.model == "trees" and not installed("lightgbm"):
-            tell.note(
+            log.note(
                 "lightgbm is not installed, so trees are scikit-learn's HistGradientBoostingClassifier: "
                 "pip install 'equirate[boosting]' for faster ones"
             )
-        training = train(prepared, tell)
+        training = train(prepared, log)
         estimator = training.model.estimator
         with_provenance(estimator, replace(estimator.provenance_, data=file_digest(Path(settings.data))))
         judged = Judgement(training.notes)
         try:
-            _judge(judged, training, prepared, folder, tell)
+            _judge(judged, training, prepared, folder, log)
         except KeyboardInterrupt:
             judged.stopped = True
             for name in REPORTS if not judged.page else ():
@@ -84,7 +84,7 @@ def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> 
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
         model = FolderModel(training.model, *described, RowRules.of(settings), settings.cluster)
         _write(model, summary, settings, folder)
-        tell.stage(f"Writing {out}")
+        log.stage(f"Writing {out}")
     written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
     return RunOutcome(f"{judged.text}\n\n{written}", summary, Exit(summary["code"]))
 
@@ -113,11 +113,11 @@ class Judgement:
     stopped: bool = False
 
 
-def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, folder: Path, tell: Teller) -> None:
+def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, folder: Path, log: RunLog) -> None:
     """Judge a model on the held-out rows, and write the report."""
     settings, model, test = prepared.settings, training.model, prepared.test
     confidence = settings.confidence or 0.95
-    tell.stage("Judging")
+    log.stage("Judging")
     if model.interrupted:
         judged.notes += ("interrupted: this is what was reached",)
     judged.test = model.evaluate(test, confidence)
@@ -127,7 +127,7 @@ def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, f
         judged.text = f"{_certified(model, confidence)}\n{judged.text}"
     facts = {"test data, SHA-256": file_digest(Path(settings.test))} if settings.test else {}
     report = model.report(test, prepared.labels, confidence)
-    judged.page = write_report(report, folder, judged.text, settings.command(), tell, facts)
+    judged.page = write_report(report, folder, judged.text, settings.command(), log, facts)
 
 
 def _summary(judged: Judgement, training: TrainedModel, prepared: PreparedTable) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _write(model: FolderModel, summary: dict[str, Any], settings: RunSettings, f
 
 
 def write_report(
-    report: Any, folder: Path, text: str, command: str, tell: Teller, facts: Mapping[str, str] | None = None
+    report: Any, folder: Path, text: str, command: str, log: RunLog, facts: Mapping[str, str] | None = None
 ) -> str:
     """Write the page into a folder, or text if the page cannot be made; returns the file's name.
 
@@ -200,7 +200,7 @@ def write_report(
             report.to_html(folder / "report.html", **options)
             return "report.html"
         except ImportError as error:
-            tell.note(f"the report is text only: {error}")
+            log.note(f"the report is text only: {error}")
     write_text(folder / "report.txt", f"{text}\n" if report is None else f"{text}\n\n{report}\n")
     return "report.txt"
 

@@ -27,13 +27,13 @@ from .folders import write_text
 from .identity import REPORTS
 from .jsons import as_json
 from .models import estimator_of
-from .preparing import PreparedTable, Teller, prepare
+from .preparing import PreparedTable, RunLog, prepare
 from .publishing import output_folder
 from .settings import RunSettings
 
 
 def frontier(
-    settings: RunSettings, levels: list[float], out: Path | None, tell: Teller, force: bool = False
+    settings: RunSettings, levels: list[float], out: Path | None, log: RunLog, force: bool = False
 ) -> RunOutcome:
     """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
     if settings.model != "linear":
@@ -41,24 +41,24 @@ def frontier(
     if not settings.subject_to:
         raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
     if out is None:
-        outcome, _ = _trained(prepare(settings, tell), levels, tell)
+        outcome, _ = _trained(prepare(settings, log), levels, log)
         return RunOutcome(
             f"{outcome.text}\n\ngive --out FOLDER for the page with the slider", outcome.summary, outcome.code
         )
     with output_folder(out, force, ("frontier.json", *REPORTS)) as folder:
-        outcome, report = _trained(prepare(settings, tell, out=str(out)), levels, tell)
+        outcome, report = _trained(prepare(settings, log, out=str(out)), levels, log)
         write_text(folder / "frontier.json", as_json(outcome.summary))
         command = settings.command().replace("equirate fit", "equirate frontier", 1)
         command += f" --levels {','.join(f'{level:g}' for level in levels)}"
-        page = write_report(report, folder, outcome.text, command, tell)
+        page = write_report(report, folder, outcome.text, command, log)
     return RunOutcome(f"{outcome.text}\n\nfrontier and page: {out / page}", outcome.summary, outcome.code)
 
 
-def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tuple[RunOutcome, Report]:
+def _trained(prepared: PreparedTable, levels: list[float], log: RunLog) -> tuple[RunOutcome, Report]:
     train, test = prepared.train, prepared.test
-    tell.stage("Training for every level")
+    log.stage("Training for every level")
     named = prepared.labels.named
-    frontier_ = estimator_of(prepared, tell).frontier(
+    frontier_ = estimator_of(prepared, log).frontier(
         train.X,
         named(train.codes),
         sensitive_features=train.attributes,

@@ -32,23 +32,23 @@ from .identity import CLASSIFIER
 from .labels import Labels, some
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, people_of, read_part, weights_of
+from .preparing import RunLog, people_of, read_part, weights_of
 from .publishing import output_folder
 
 
 def evaluate(
-    model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool
+    model_folder: Path, data: Path, confidence: float, out: Path | None, log: RunLog, force: bool
 ) -> RunOutcome:
     """Judge a model on a new file: asked, achieved, interval, verdict."""
     check_confidence(confidence)
     model = open_model(model_folder)
     needed = attributes_of(model.trained.problem)
     kinds = {name: kind for name, kind in model.kinds.items() if name in needed}
-    tell.stage(f"Reading {data}")
+    log.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
     source = open_source(data, model.reading)
     part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules, model.cluster)
-    tell.stage("Judging")
+    log.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
     summary: dict[str, Any] = {
         "equirate": eq.__version__,
@@ -65,7 +65,7 @@ def evaluate(
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
             command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
-            page = write_report(report, folder, text, command, tell, {"judged on, SHA-256": summary["data"]})
+            page = write_report(report, folder, text, command, log, {"judged on, SHA-256": summary["data"]})
         text = f"{text}\n\nreport: {out / page}"
     return RunOutcome(text, summary, verdict_code(achieved, None))
 
@@ -93,7 +93,7 @@ def probability_columns(labels: Labels) -> tuple[str, ...]:
     return tuple(f"probability {each}" for each in labels.classes) or ("probability",)
 
 
-def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
+def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, log: RunLog) -> int:
     """Decide on every row of a file, batch by batch; returns how many there were.
 
     After an interruption the rows decided so far are kept, and KeyboardInterrupt is raised again.
@@ -112,7 +112,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
         try:
             for columns in _decided(model, batches, copied, how):
                 sink.write(columns)
-                tell.stage(f"Predicting: {sink.rows:,} rows")
+                log.stage(f"Predicting: {sink.rows:,} rows")
         except KeyboardInterrupt:
             if sink.rows:
                 sink.keep()
@@ -168,7 +168,7 @@ class Auditing:
     missing: tuple[str, ...] = ()
 
 
-def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutcome:
+def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcome:
     """Compare every rate in every group with everybody else's, on predictions of any model."""
     check_confidence(how.confidence)
     if not how.attributes:
@@ -178,7 +178,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
     source.require([how.weight] if how.weight else [], "--weight")
-    tell.stage(f"Reading {data}")
+    log.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
     labels = Labels.of(how.label, how.positive, table[how.label])
@@ -190,7 +190,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     positive = labels.positives(table[how.label])
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
-    tell.stage("Comparing")
+    log.stage("Comparing")
     weights = weights_of(how.weight, table)
     result = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest

@@ -25,7 +25,7 @@ from ..problem.problem import Problem
 from ..training.draws import hashes_of, rows_repeat
 from .algorithms import algorithm_named
 from .labels import Labels
-from .preparing import Part, PreparedTable, Teller
+from .preparing import Part, PreparedTable, RunLog
 
 Array = NDArray[np.float64]
 
@@ -116,13 +116,13 @@ class TrainedModel:
     certified: bool | None
 
 
-def train(prepared: PreparedTable, tell: Teller) -> TrainedModel:
+def train(prepared: PreparedTable, log: RunLog) -> TrainedModel:
     """Train the model that the settings name."""
     settings = prepared.settings
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tell.stage("Training")
-        model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, tell)
+        log.stage("Training")
+        model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, log)
     own = [each for each in caught if issubclass(each.category, EquirateWarning)]
     notes = tuple(dict.fromkeys([*(str(each.message) for each in own), *getattr(model.estimator, "notes_", ())]))
     return TrainedModel(model, notes, model.estimator.status_.certified if settings.confidence else None)
@@ -133,7 +133,7 @@ def needs_dense(model: str) -> bool:
     return model == "trees"
 
 
-def estimator_of(prepared: PreparedTable, tell: Teller | None) -> RateClassifier:
+def estimator_of(prepared: PreparedTable, log: RunLog | None) -> RateClassifier:
     """The estimator for a prepared table, not fitted yet; an interrupted fit keeps its result so far."""
     settings, problem = prepared.settings, prepared.problem
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
@@ -148,14 +148,14 @@ def estimator_of(prepared: PreparedTable, tell: Teller | None) -> RateClassifier
         on_interrupt="keep",
         pos_label=prepared.labels.positive or None,
         random_state=settings.seed,
-        verbose=False if tell is None else tell.line(problem.objective.sense) or False,
+        verbose=False if log is None else log.line(problem.objective.sense) or False,
         **options,
     )
 
 
-def _game(prepared: PreparedTable, tell: Teller) -> Trained:
+def _game(prepared: PreparedTable, log: RunLog) -> Trained:
     train, labels = prepared.train, prepared.labels
-    estimator = estimator_of(prepared, tell)
+    estimator = estimator_of(prepared, log)
     estimator.fit(
         train.X,
         labels.named(train.codes),

@@ -30,7 +30,7 @@ from .judging import decisions, key_of
 from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, people_of, weights_of
+from .preparing import RunLog, people_of, weights_of
 
 _BLOCK = 1 << 20
 
@@ -62,7 +62,7 @@ class MonitoringOptions:
     page: Path | None = None
 
 
-def monitor(model_folder: Path, data: Path, how: MonitoringOptions, tell: Teller) -> RunOutcome:
+def monitor(model_folder: Path, data: Path, how: MonitoringOptions, log: RunLog) -> RunOutcome:
     """Count the rows of new files, and say which constraints are kept."""
     model = open_model(model_folder)
     digest = _digest(model_folder / CLASSIFIER)
@@ -75,7 +75,7 @@ def monitor(model_folder: Path, data: Path, how: MonitoringOptions, tell: Teller
         if (checksum, how.late) in counted:
             skipped += 1
             continue
-        tell.stage(f"Counting {file}")
+        log.stage(f"Counting {file}")
         rows = sum(_updated(following, model, how, batch) for batch in _batches(file, model, how))
         following.sources.append(MonitorSource(file.name, checksum, rows, how.late))
         counted.add((checksum, how.late))

@@ -106,7 +106,7 @@ class PreparedTable:
     reading: ReadOptions
 
 
-class Teller(Protocol):
+class RunLog(Protocol):
     """Receives the messages of a run."""
 
     def stage(self, what: str) -> None:
@@ -122,21 +122,21 @@ class Teller(Protocol):
         """A progress callback that shows the rounds of training, or None."""
 
 
-def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str = "") -> PreparedTable:
+def prepare(settings: RunSettings, log: RunLog, dense: bool = False, out: str = "") -> PreparedTable:
     """Read, check, split and encode; ``out`` is the folder that a proposed command names."""
     problem = settings.problem()
     source = open_source(Path(settings.data), settings.reading())
     other = open_source(Path(settings.test), settings.reading()) if settings.test else None
     features = features_of(settings, source)
     check_names(settings.texts, settings.attributes, source.names)
-    tell.stage(f"Reading {settings.data}")
+    log.stage(f"Reading {settings.data}")
     checked = check(settings, source, features)
     if checked.large:
         if settings.model != "linear":
             raise DataError(f"{source.path} does not fit into memory, which only --model linear can do without")
-        tell.note(too_large(source, features))
+        log.note(too_large(source, features))
     refuse(settings, checked, out)
-    tell_findings(checked, tell)
+    log_findings(checked, log)
     table = checked.table
     kinds = {name: kind_of(name, table[name]) for name in settings.attributes}
     labels = Labels.of(settings.label, settings.positive, table[settings.label], settings.decimal)
@@ -151,7 +151,7 @@ def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str =
         rows = _split(settings, problem_here, examples, table)
     else:
         rows = np.arange(len(codes)), np.zeros(0, dtype=np.intp)
-    tell.stage("Encoding")
+    log.stage("Encoding")
     if checked.large:
         rows = np.sort(rows[0]), np.sort(rows[1])
         parts = [checked.rows[part] for part in rows]
@@ -173,23 +173,23 @@ def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str =
         for X, part in zip(features_in, rows, strict=True)
     )
     roles = _roles(settings, source, checked.looked_at, encoder, kinds)
-    tell.roles(roles, table.num_rows)
+    log.roles(roles, table.num_rows)
     del table
     release()
     if other is not None:
-        tell.stage(f"Reading {settings.test}")
+        log.stage(f"Reading {settings.test}")
         later = replace(other, options=checked.options)
         rules = RowRules.of(settings)
         test = read_part(later, labels, kinds, settings.weight, encoder, dense, rules, settings.cluster)
     return PreparedTable(settings, problem, labels, encoder, kinds, roles, train, test, checked.options)
 
 
-def tell_findings(checked: Checked, tell: Teller) -> None:
+def log_findings(checked: Checked, log: RunLog) -> None:
     """Send the findings that do not stop a run, and how many rows are dropped."""
     for finding in checked.remarks:
-        tell.note(note(finding))
+        log.note(note(finding))
     for why, rows in checked.dropped.items():
-        tell.note(f"{rows:,} rows {why} are left out")
+        log.note(f"{rows:,} rows {why} are left out")
 
 
 def read_part(

@@ -36,7 +36,7 @@ from .identity import CLASSIFIER, SUMMARY, id_of
 from .jsons import as_json
 from .models import Trained, needs_dense
 from .names import attributes_of, check_names
-from .preparing import Part, Teller, read_part
+from .preparing import Part, RunLog, read_part
 from .publishing import output_folder
 
 _FIELDS = ("violation", "low", "high")
@@ -64,25 +64,25 @@ class Renewing:
     seed: int = 0
 
 
-def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, tell: Teller, force: bool) -> RunOutcome:
+def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, log: RunLog, force: bool) -> RunOutcome:
     """Certify a model, or a new mixture of its members, on new rows."""
     check_confidence(how.confidence)
     if not 0 < how.split < 1:
         raise EquirateError(f"--split is the share of the rows to certify on, between 0 and 1; got {how.split:g}")
     model = open_model(model_folder)
     wanted = _problem(model, how)
-    tell.stage(f"Reading {data}")
+    log.stage(f"Reading {data}")
     kinds = {name: kind for name, kind in model.kinds.items() if name in attributes_of(model.trained.problem)}
     if wanted is not None:
         kinds = dict(model.kinds)
     dense = needs_dense(model.trained.kind)
     part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense, cluster=model.cluster)
     if wanted is not None:
-        tell.stage("Mixing")
+        log.stage("Mixing")
         model, part, met = _mixed(model, wanted, part, how)
         if not met:
-            tell.note("no mixture of the members keeps these limits on the rows that it is chosen on: train again")
-    tell.stage("Certifying")
+            log.note("no mixture of the members keeps these limits on the rows that it is chosen on: train again")
+    log.stage("Certifying")
     achieved = model.trained.evaluate(part, how.confidence)
     old = read_summary(model_folder).get("test")
     code = verdict_code(achieved, None)
