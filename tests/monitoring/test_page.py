@@ -31,7 +31,7 @@ def test_it_is_self_contained_and_escaped() -> None:
     assert text.count("<svg") == 3
     assert "After 4,000 rows: 1 constraint is broken, 1 is kept, 1 cannot be decided yet." in text
     assert ">alarm</text>" in text
-    assert "more rows would tell" in text
+    assert "more rows would decide" in text
 
 
 def test_its_elements_are_closed() -> None:

@@ -31,7 +31,7 @@ NO_MARGIN = (
 
 
 def certification_of(status: Status, certification: Certification | None) -> Certification | None:
-    """The certificate of one output: an output that was not tested itself has none, and says why."""
+    """The certificate of one output; for an output that was not tested, one that says why it is not certified."""
     if certification is None or status.certified or not certification.certified:
         return certification
     reasons = tuple(line for line in status.advice if line.startswith("not certified"))

@@ -121,7 +121,7 @@ class FoldMixtures:
     # -- columns ---------------------------------------------------------------------------------
 
     def _constant_columns(self) -> Columns:
-        """The two classifiers that decide for nobody and for everybody, as columns."""
+        """The two constant classifiers, as columns."""
         cells = self.judge.cells
         sums = np.stack([np.zeros(len(cells)), cells.totals], axis=1)
         return Columns.of(self.judge.rates(sums), Source.CONSTANT, np.zeros((2, 2), dtype=np.intp))

@@ -460,7 +460,7 @@ def run(arguments: list[str]) -> int:
         return interrupted()
     except MemoryError:
         return refused("there is not enough memory for this table")
-    except (BrokenPipeError, SystemExit):  # typer exits where help goes to a pipe that nobody reads
+    except (BrokenPipeError, SystemExit):  # typer exits where help goes to a pipe without a reader
         streams.silence()
         return 0
     except OSError as error:  # errors of tables and models are raised as EquirateError where they occur

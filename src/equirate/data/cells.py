@@ -266,5 +266,5 @@ def _of_all_processes(
     """The keys of all processes, and the number of each row's key among them."""
     if shared.size == 1:
         return keys, of
-    every, place = _distinct_rows(np.concatenate([*shared.gather(keys), keys]))
-    return every, place[len(place) - len(keys) :][of]
+    all_keys, place = _distinct_rows(np.concatenate([*shared.gather(keys), keys]))
+    return all_keys, place[len(place) - len(keys) :][of]

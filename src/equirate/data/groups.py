@@ -63,8 +63,8 @@ class Groups:
         numeric = tuple(name for name, column in zip(names, columns, strict=True) if column.dtype.kind in "iufM")
         for name, column, distinct in zip(names, columns, values, strict=True):
             _warn_of_numbers(name, column, distinct)
-        here = _summed(list(_counted(columns, values, examples.weights)))
-        return cls(names, values, *_summed(examples.shared.gather(here)), numeric)
+        own_counts = _summed(list(_counted(columns, values, examples.weights)))
+        return cls(names, values, *_summed(examples.shared.gather(own_counts)), numeric)
 
     def __len__(self) -> int:
         """Count the groups."""

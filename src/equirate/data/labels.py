@@ -56,8 +56,8 @@ def classes_of(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> Clas
     >>> classes_of(np.array(["b", "a", "b"]), "y"), classes_of(np.array([2.0, 0.0]), "y", more=[1])
     (('a', 'b'), (0.0, 1, 2.0))
     """
-    here = refuse_mixed(array, name, more)
-    values = set().union(*peers().gather(here))
+    own_values = refuse_mixed(array, name, more)
+    values = set().union(*peers().gather(own_values))
     _refuse_mixed(values, name)
     return tuple(sorted(values))
 
@@ -104,8 +104,8 @@ def code_of(label: Any, classes: Classes, what: str) -> int:
     for code, value in enumerate(classes):
         if value == label and isinstance(value, str) == isinstance(label, str):
             return code
-    alike = [value for value in classes if str(value) == str(label)]
-    hint = f"; did you mean {alike[0]!r}?" if alike else ""
+    similar = [value for value in classes if str(value) == str(label)]
+    hint = f"; did you mean {similar[0]!r}?" if similar else ""
     raise DataError(f"{what}: y has no class {label!r}; its classes are {listed(classes)}{hint}")
 
 

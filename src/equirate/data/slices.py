@@ -66,7 +66,7 @@ class Slice:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Names of the attributes that the slice looks at."""
+        """Names of the attributes that the slice depends on."""
         raise NotImplementedError
 
     def __and__(self, other: Slice) -> Slice:
@@ -99,7 +99,7 @@ class Everybody(Slice):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """No attribute is looked at."""
+        """No attributes."""
         return frozenset()
 
     def __repr__(self) -> str:
@@ -173,7 +173,7 @@ class Joined(Slice):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """What either part looks at."""
+        """The attributes of all parts."""
         return frozenset().union(*(part.attributes for part in self.parts))
 
     def __repr__(self) -> str:
@@ -192,7 +192,7 @@ class Complement(Slice):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """What the part looks at."""
+        """The attributes of the part."""
         return self.part.attributes
 
     def __repr__(self) -> str:

@@ -83,8 +83,8 @@ def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
     the rows, that is found by bisection without moving any: each step counts the smaller draws over all processes. The
     draws are multiples of 2^-53.
     """
-    here = np.bincount(cells.index, minlength=len(cells))
-    edges = np.concatenate([[0], np.cumsum(here)])
+    sizes = np.bincount(cells.index, minlength=len(cells))
+    edges = np.concatenate([[0], np.cumsum(sizes)])
     by_cell = numbers[np.argsort(cells.index, kind="stable")]
     drawn = [by_cell[a:b] for a, b in itertools.pairwise(edges)]
     for each in drawn:

@@ -47,8 +47,8 @@ def check(content: bytes, inputs: Mapping[str, Any], decided: NDArray[np.bool_],
     differ = np.flatnonzero((members != decided).any(axis=1))
     if len(differ):
         raise EquirateError(
-            f"the ONNX model decides {len(differ):,} of {len(decided):,} checked rows otherwise than Python (the first "
-            f"is {_shown(inputs, int(differ[0]))}), so it was not written"
+            f"the ONNX model decides {len(differ):,} of {len(decided):,} checked rows differently from Python (the "
+            f"first is {_shown(inputs, int(differ[0]))}), so it was not written"
         )
     expected = np.sort(np.stack([decided @ weights, 1 - decided @ weights], axis=1), axis=1)
     if not np.allclose(np.sort(pmf, axis=1), expected, rtol=0, atol=1e-9):

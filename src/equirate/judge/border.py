@@ -198,7 +198,7 @@ def power(
     predictions
         Instead of ``rates``, predictions of a pilot classifier for these data: 0/1, or probabilities of predicting 1.
     clusters
-        As in `certify`; needs ``predictions``, which tell how much examples of a cluster have in common.
+        As in `certify`; needs ``predictions``, which show how much examples of a cluster have in common.
     classes
         As in `Expression.evaluate`.
 

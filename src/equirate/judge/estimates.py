@@ -221,7 +221,7 @@ class Bounds:
     def __init__(self, sample: CellSample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
-        self.here = np.array([sample.measure(rate) for rate in rates])
+        self.rate_values = np.array([sample.measure(rate) for rate in rates])
         many = sample.cells.n_classes > 2
         if many:
             self.slopes, self.offsets, self.inside = class_columns(sample.cells, rates)
@@ -269,15 +269,15 @@ class Bounds:
         """How far a linear function may be from its value, and how far the rates then are from theirs."""
         sums, (made_up, span) = self.sample.sums, self._made_up(gradient, side)
         share = self.sizes / (self.sizes + 1)
-        there = share * self.here + (1 - share) * made_up
-        slopes, offsets = self.slopes * share, (self.offsets - self.inside * there) * share
+        expected = share * self.rate_values + (1 - share) * made_up
+        slopes, offsets = self.slopes * share, (self.offsets - self.inside * expected) * share
         a, b = slopes @ gradient, offsets @ gradient
-        step = (made_up - there) / (self.sizes + 1)
+        step = (made_up - expected) / (self.sizes + 1)
         new = self._by_denominator(gradient * step)
         second, third = sums.moments(a, b)
         second, third = second + float(new @ new), third + float((new**3).sum())
         if second <= 0:
-            return 0.0, np.zeros_like(self.here)
+            return 0.0, np.zeros_like(self.rate_values)
         error = float(np.sqrt(second))
         shift = third / second / 2 + side * float(np.sqrt(span @ span)) / 2
         z = side * self._quantile(gradient, level)
@@ -294,7 +294,7 @@ class Bounds:
 
     def shares(self) -> list[tuple[Rate, float]]:
         """A rate of each denominator, and the variance that comes from it."""
-        gradient = self.gradient if self.affine else self._slope(self.here)
+        gradient = self.gradient if self.affine else self._slope(self.rate_values)
         shares = []
         for d, first in enumerate(self.first):
             own = np.where(self.group == d, gradient, 0.0)
@@ -325,14 +325,14 @@ class Bounds:
 
     def _search(self, direction: Array, side: int, level: float) -> float:
         """Largest value of side * f found from a first direction in the space of rates."""
-        point, best = self.here + side * direction, side * self.value
+        point, best = self.rate_values + side * direction, side * self.value
         for _ in range(_STEPS):
             gradient = self._slope(np.clip(point, 0.0, 1.0))
             if not np.any(gradient):
                 break
             _, move = self.linear(gradient, side, level)
-            point = self.here + move
-            values = side * self.at(np.clip(self.here[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
+            point = self.rate_values + move
+            values = side * self.at(np.clip(self.rate_values[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
             reached = float(np.fmax.reduce(values))
             if not reached > best + 1e-4 * abs(best - side * self.value):  # it has converged
                 break
@@ -342,7 +342,7 @@ class Bounds:
     @cached_property
     def gradient(self) -> Array:
         """Slopes of an affine expression: its values at the unit vectors, from that at the origin."""
-        k = len(self.here)
+        k = len(self.rate_values)
         values = self._values(lambda columns: np.eye(k, k + 1, k=0)[:, columns], k + 1)
         slopes: Array = values[:k] - values[k]
         return slopes
@@ -368,7 +368,7 @@ class Bounds:
 
     def _values(self, points: Callable[[NDArray[np.intp]], Array], number: int) -> Array:
         """Values at many points, computed in blocks."""
-        many = max(1, _AT_ONCE // len(self.here))
+        many = max(1, _AT_ONCE // len(self.rate_values))
         blocks = (np.arange(i, min(i + many, number)) for i in range(0, number, many))
         values: Array = np.concatenate([self.at(points(columns)) for columns in blocks])
         return values
@@ -390,7 +390,7 @@ class Bounds:
 
     @property
     def _centred(self) -> Array:
-        centred: Array = self.offsets - self.inside * self.here
+        centred: Array = self.offsets - self.inside * self.rate_values
         return centred
 
     @cached_property
@@ -425,7 +425,7 @@ class Bounds:
     def _room(self) -> Array:
         """The share of each axis that a step can take in both directions without leaving [0, 1]."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.minimum(self.here, 1 - self.here)[:, None] / np.abs(self.axes)
+            shares = np.minimum(self.rate_values, 1 - self.rate_values)[:, None] / np.abs(self.axes)
         room: Array = np.minimum(np.nan_to_num(shares, nan=1.0, posinf=1.0).min(axis=0), 1.0)
         return room
 
@@ -440,7 +440,7 @@ class Bounds:
 
     def _moved(self, moves: Array) -> Array:
         """Values after moves of the rates, as columns; where undefined, the value without the move."""
-        middle = self.here[:, None]
+        middle = self.rate_values[:, None]
         values = self._values(lambda columns: np.clip(middle + moves[:, columns], 0.0, 1.0), moves.shape[1])
         return np.where(np.isfinite(values), values, self.value)
 

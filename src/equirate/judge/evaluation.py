@@ -257,6 +257,6 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     for slice_ in slices:
         inside = cells.members.get(slice_, everybody)
         size, positives, total, predicted, labels = (inside.astype(float) @ parts).tolist()
-        shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # nobody inside
+        shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # no examples
         sizes.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
     return tuple(sizes)

@@ -151,9 +151,9 @@ class Decisions:
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        there = examples.weights > 0
+        positive = examples.weights > 0
         answers = cells.n_classes
-        counts = np.bincount(answers * cells.index[there] + decided[there], minlength=answers * len(cells))
+        counts = np.bincount(answers * cells.index[positive] + decided[positive], minlength=answers * len(cells))
         return cls(cells, counts.reshape(-1, answers).astype(np.int64))
 
     def estimate(self, expr: Expression) -> Estimate:

@@ -238,15 +238,15 @@ class _Planned:
         ends = [part.interval for part in self.parts]
         most = max(end.hi for end in ends) + available if self.two_sided else max(-end.lo for end in ends)
         rate = self.limiting()
-        there = examples.mask(rate.slice) & rate.among(examples.labels) & (examples.weights > 0)
-        count, rows = int(there.sum()), int((examples.weights > 0).sum())
+        counted = examples.mask(rate.slice) & rate.among(examples.labels) & (examples.weights > 0)
+        count, rows = int(counted.sum()), int((examples.weights > 0).sum())
         return ConstraintPower(
             repr(self.constraint),
             None if available <= 0 else margin <= available,
             margin,
             available,
             self.two_sided,
-            _who(rate, examples),
+            _examples_of(rate, examples),
             count,
             None if factor is None else _two_digits(factor * count),
             None if factor is None else _two_digits(factor * rows),
@@ -263,7 +263,7 @@ class _Planned:
         estimated = sample.estimate(part)
         bounds = estimated.bound
         if sample.plain and isinstance(bounds, Bounds) and bounds.affine and len(bounds.rates) == 1:
-            slope, rate, size = (float(each[0]) for each in (bounds.gradient, bounds.here, bounds.sizes))
+            slope, rate, size = (float(each[0]) for each in (bounds.gradient, bounds.rate_values, bounds.sizes))
             return _binomial(slope, rate, size, self.confidence, self.chance)
         return estimated.upper(self.confidence) - estimated.value + float(ndtri(self.chance)) * estimated.error
 
@@ -294,7 +294,7 @@ def _smallest(enough: Callable[[float], bool], least: float) -> float | None:
     return math.exp(high)
 
 
-def _who(rate: Rate, examples: Examples) -> str:
+def _examples_of(rate: Rate, examples: Examples) -> str:
     where = "" if rate.slice == EVERYBODY else f" of {rate.slice!r}"
     if rate.codes is not None and rate.kind.labels != (0, 1):
         other = "" if rate.kind.labels == (1,) else "another label than "

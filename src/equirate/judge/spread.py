@@ -29,7 +29,7 @@ from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
-_RATES = 256  # rates whose cells are looked at together
+_RATES = 256  # rates that are computed together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -191,7 +191,9 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
         raise DataError(f"clusters has {missing} missing values: give examples that are alone a name of their own")
     names, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if len(names) < 2:
-        raise DataError("clusters holds one cluster only: nothing independent of it tells how much it varies")
+        raise DataError(
+            "clusters holds one cluster only: give two at least, since uncertainty is estimated between them"
+        )
     return np.asarray(numbers.reshape(-1), dtype=np.int64)
 
 
@@ -211,10 +213,10 @@ def column(cells: Cells, rate: Rate) -> Array:
 def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
     """Values of rates from the weighted sums of predictions in each cell; rates without examples are left out."""
     values: dict[tuple[Any, ...], float] = {}
-    alike: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
+    by_kind: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
     for rate in rates:
-        alike.setdefault((rate.kind, rate.baseline), {})[rate.key] = rate
-    for (kind, baseline), same_kind in alike.items():
+        by_kind.setdefault((rate.kind, rate.baseline), {})[rate.key] = rate
+    for (kind, baseline), same_kind in by_kind.items():
         b = 0 if baseline is None else cells.baselines[baseline]
         slope, offset = np.array(kind.contributions)[cells.labels, b].T
         counted = labelled(cells.labels, kind)

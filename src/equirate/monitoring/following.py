@@ -50,7 +50,7 @@ class Alarm:
     rows
         How many rows it had been followed on when the alarm was raised.
     since
-        The row from which on it is broken: 0, or that of a later start.
+        The first row of the test that shows it broken: 0, or that of a later start.
     estimate, lower
         The violation since then, and its lower bound, when the alarm was raised.
     """
@@ -99,7 +99,7 @@ class ConstraintStatus:
     def __str__(self) -> str:
         line = f"{self.verdict:<12}{self.constraint}   violation {self.estimate:+.4f} [{self.lower:+.4f}, "
         line += f"{self.upper:+.4f}] on {self.rows:,} rows"
-        return line + (f"; about {self.more_rows:,} more would tell" if self.more_rows is not None else "")
+        return line + (f"; about {self.more_rows:,} more would decide" if self.more_rows is not None else "")
 
 
 @dataclass(frozen=True, eq=False)

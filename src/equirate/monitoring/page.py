@@ -121,7 +121,7 @@ def _constraint(status: ConstraintStatus, follower: Follower) -> str:
     numbers = "nothing was counted yet"
     if math.isfinite(status.estimate):
         numbers = f"{status.estimate:+.4f} [{status.lower:+.4f}, {status.upper:+.4f}] on {status.rows:,} rows"
-    more = f"; about {status.more_rows:,} more rows would tell" if status.more_rows is not None else ""
+    more = f"; about {status.more_rows:,} more rows would decide" if status.more_rows is not None else ""
     badge = f'<span class="badge {_CLASSES[status.verdict]}"><span aria-hidden="true">{_MARKS[status.verdict]}</span> '
     return f"""<div class="card">
 <h3><code>{escape(status.constraint)}</code></h3>

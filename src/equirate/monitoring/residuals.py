@@ -137,10 +137,10 @@ def _single(ratio: Quotient) -> _Single | None:
             total = total + factor * contributions(rate)[0]
         values.append(np.round(total, _ROUND))
     pairs = list(zip(*map(np.ndarray.tolist, values), strict=True))
-    kinds = sorted({pair for pair, here in zip(pairs, inside, strict=True) if here and pair != (0.0, 0.0)})
+    kinds = sorted({pair for pair, counts in zip(pairs, inside, strict=True) if counts and pair != (0.0, 0.0)})
     if len(kinds) != 2 or any(below < 0 for _, below in kinds):
         return None
-    counted = [here and pair in kinds for pair, here in zip(pairs, inside, strict=True)]
+    counted = [counts and pair in kinds for pair, counts in zip(pairs, inside, strict=True)]
     success = [pair == kinds[1] for pair in pairs]
     one, turned = oriented(rates[0].slice, next(iter(models), None), counted, success)
     (n1, d1), (n2, d2) = kinds[::-1] if turned else kinds

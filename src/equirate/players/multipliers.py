@@ -219,8 +219,8 @@ class FollowTheLeader(MultiplierPlayer[LeaderState]):
         """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         xi, _ = arguments(table, rows)
-        nobody = np.zeros(count, dtype=bool)
-        return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=nobody)
+        none_left = np.zeros(count, dtype=bool)
+        return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=none_left)
 
     def learn(self, state: LeaderState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> LeaderState:
         """Average, then take the gradient."""

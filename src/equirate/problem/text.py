@@ -4,7 +4,7 @@ In: what a user writes on the command line or what a file holds, such as
 ``"precision(sex == 'Female') >= precision(sex == 'Male') - 0.02"``. Out: the same expressions, constraints and
 slices that Python users build. The grammar is a small part of Python's own: numbers, strings, the functions of the
 `catalogue`, arithmetic, one comparison, and slices made of attribute names, comparisons, ``& | ~`` and
-``.isin([...])``. Nothing else is accepted, so text from a stranger can be parsed safely. ``repr`` of an expression
+``.isin([...])``. Nothing else is accepted, so untrusted text can be parsed safely. ``repr`` of an expression
 parses back to it.
 """
 
@@ -301,10 +301,10 @@ _READERS: dict[type[ast.expr], Callable[[_Reader, Any, int], Any]] = {
 
 def _spine(node: ast.BinOp) -> tuple[ast.expr, list[tuple[ast.operator, ast.expr]]]:
     """First operand of a chain of flat operators, and the operators with the operands that follow."""
-    alike = next((kinds for kinds in _FLAT if type(node.op) in kinds), frozenset())
+    same_kind = next((kinds for kinds in _FLAT if type(node.op) in kinds), frozenset())
     operations = [(node.op, node.right)]
     first = node.left
-    while isinstance(first, ast.BinOp) and type(first.op) in alike:
+    while isinstance(first, ast.BinOp) and type(first.op) in same_kind:
         operations.append((first.op, first.right))
         first = first.left
     return first, operations[::-1]

@@ -394,6 +394,6 @@ def _about_columns(
     for name in others:
         share = None if name in reported else says_label(labelled[name], positive)
         if share is not None:
-            what = f"tells the label almost alone: {share:.1%} of the rows follow from it. Is it known beforehand?"
+            what = f"almost determines the label: {share:.1%} of the rows follow from it. Is it known beforehand?"
             findings.append(TableFinding(name, what, (("ignore", name),)))
     return findings

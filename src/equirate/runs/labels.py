@@ -89,8 +89,8 @@ class Labels:
         if len(values) < 2:
             raise DataError(f"the label {name!r} has {len(values)} value, {shown}: a classifier needs two")
         if wanted:
-            alike = [value for value in values if same(value, wanted)]
-            positive = wanted if wanted in values else next(iter(alike), None)
+            matching = [value for value in values if same(value, wanted)]
+            positive = wanted if wanted in values else next(iter(matching), None)
             if positive is None:
                 raise DataError(f"--positive is {wanted!r}, but the label {name!r} holds {shown}")
         elif len(values) > MOST_CLASSES:
@@ -123,13 +123,13 @@ class Labels:
     def _code_of(self, value: str) -> int:
         if value in self.classes:
             return self.classes.index(value)
-        alike = [k for k, each in enumerate(self.classes) if same(value, each)]
-        if not alike:
+        matching = [k for k, each in enumerate(self.classes) if same(value, each)]
+        if not matching:
             raise DataError(
                 f"the label {self.column!r} holds {value!r}, which was not in training: there it held "
                 f"{some(self.classes)}"
             )
-        return alike[0]
+        return matching[0]
 
     def positives(self, column: Any, decimal: str = ".") -> NDArray[np.bool_]:
         """Which rows of a column are positive; refuses missing values, and values that are neither."""

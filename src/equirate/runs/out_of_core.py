@@ -103,13 +103,13 @@ class EncodedRows(ParquetRows):
         start = place = 0
         for group in groups:
             for batch in self._batches(group, encoder.names):
-                here = within(rows, start, batch.num_rows)
+                positions = within(rows, start, batch.num_rows)
                 start += batch.num_rows
-                if not len(here):
+                if not len(positions):
                     continue
                 table = {name: batch.column(batch.schema.get_field_index(name)) for name in encoder.names}
-                X[place : place + len(here)] = encoder.features_of(table, here, dense=True)
-                place += len(here)
+                X[place : place + len(positions)] = encoder.features_of(table, positions, dense=True)
+                place += len(positions)
         return Given(X, None, None, None, encoder.features)
 
     def _batches(self, group: Group, names: Sequence[str]) -> Iterator[Any]:

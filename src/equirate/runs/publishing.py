@@ -72,11 +72,11 @@ def _refuse(path: Path, target: Path, force: bool, replaced: Sequence[str]) -> N
     if DESCRIPTION in names and DESCRIPTION not in replaced and set(replaced) & set(REPORTS):
         raise FileError(f"the folder {path} holds a model, with the report of its own run: give another folder")
     why = "it is a mount point" if os.path.ismount(target) else "it is, or holds, the current folder"
-    if os.path.ismount(target) or target in (here := _here(), *here.parents):
+    if os.path.ismount(target) or target in (current := _current_folder(), *current.parents):
         raise FileError(f"the folder {path} cannot be replaced in one step, because {why}: name a new folder inside it")
 
 
-def _here() -> Path:
+def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:  # it was removed

@@ -153,9 +153,9 @@ def _members(trained: Trained) -> Members:
         mixed = _linear(trained.estimator)
         return concatenate_members([mixed, mixed.constants() or mixed])
     parts = [mixed, *(each.members for each in outputs.values() if each.members is not mixed)]
-    alike = [part for part in parts if type(part) is type(mixed)]
+    same_kind = [part for part in parts if type(part) is type(mixed)]
     same = mixed.constants()
-    return concatenate_members(alike if same is None else [*alike, same])
+    return concatenate_members(same_kind if same is None else [*same_kind, same])
 
 
 def _linear(estimator: Any) -> Members:

@@ -54,11 +54,11 @@ def _points(
     last: Served | None = None
     for k in np.argsort(levels, kind="stable").tolist():
         at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
-        here, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
+        served, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
         if last is not None:
             before = with_salt(at_level, last, sample, draws)
-            here = min(here, before, key=lambda one: one.cost(at_level.tolerance))
-        served_at[k] = last = here
+            served = min(served, before, key=lambda one: one.cost(at_level.tolerance))
+        served_at[k] = last = served
     return [(served_at[k].classifier, served_at[k].salt) for k in range(len(levels))]
 
 

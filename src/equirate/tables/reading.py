@@ -315,7 +315,7 @@ def _schema(path: Path, form: FileForm) -> pa.Schema:
 
 def _batches(source: TableSource, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if source.form is FileForm.PARQUET:
-        # Row group by row group: a pass over the whole file keeps what it has read.
+        # Row group by row group: a pass over the whole file would keep all of it in memory.
         with parquet.ParquetFile(path, memory_map=True) as file:
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))

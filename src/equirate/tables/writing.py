@@ -64,7 +64,7 @@ class Sink:
             else:
                 sweep(self.path)
                 self._part, descriptor = locked_file(self.path, 0o666)
-                self._lock = os.dup(descriptor)  # outlasts the stream, so that nobody sweeps what is complete
+                self._lock = os.dup(descriptor)  # outlasts the stream, so that no process sweeps the complete file
                 self._streams = [open(descriptor, "wb")]
             if self._packer is not None:
                 self._streams.append(self._packer(self._streams[0]))

@@ -154,7 +154,7 @@ def as_given(estimator: Any, X: Any) -> Scored:
         check_is_fitted(estimator, msg=_NOT_FITTED)
     scores = scorer_of(estimator)(X)
     if len(_classes(estimator)) < 2:
-        raise DataError(f"the estimator must tell two classes apart; {estimator!r} has {len(_classes(estimator))}")
+        raise DataError(f"the estimator must have at least two classes; {estimator!r} has {len(_classes(estimator))}")
     return Scored(estimator, np.arange(len(scores)), scores, (ON_TRUST.format(name=name_of(estimator)),))
 
 
