@@ -43,7 +43,7 @@ def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures])
     """Test candidates with ever smaller margins; the first failure ends the sequence. None if the first one fails.
 
     With folds, each candidate also measures by how much violations are larger on rows that were not seen, and the next
-    margin is widened by that; for the first one, candidates that are not tested measure it. On a test part of its own
+    margin is widened by that; for the first one, candidates that are not tested measure it. With a separate test part
     the candidates are fixed beforehand.
     """
     rows = np.concatenate([part.test for part in parts])

@@ -48,7 +48,7 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
             Decisions.of(list(part.rates()), examples, decided, 0, cells).estimate(part.residual).upper(0.9)
     except EquirateError as error:
         raise EquirateError(
-            f'confidence_method="holdout" tests by exact counts, and that cannot be had here ({error}); '
+            f'confidence_method="holdout" tests by exact counts, which is not possible here ({error}); '
             'use confidence_method="cross"'
         ) from None
 

@@ -396,7 +396,7 @@ def explain(
 
 
 def _settings(options: dict[str, Any]) -> Any:
-    """The options of a command and of its configuration, checked; written to a file if asked for."""
+    """The options of a command and of its configuration, checked; written to a file with --save-config."""
     from dataclasses import fields
 
     from .._core.atomic import write_whole

@@ -90,7 +90,7 @@ class Rounds(ProgressLine):
         return self
 
     def __call__(self, moment: Moment) -> None:
-        """Show where the game stands, a few times a second."""
+        """Show the progress of the game, a few times a second."""
         now = time.monotonic()
         seconds = self.seconds_left(moment, now)
         if now - self.last < 0.2 and moment.round < moment.n_rounds:
@@ -106,7 +106,7 @@ class Rounds(ProgressLine):
         self._bar.update(self._task, completed=moment.round, best=self._best)
 
     def watch(self, generations: Sequence[Generation]) -> None:
-        """Show where column generation stands: a line that changes on a terminal, a line now and then elsewhere."""
+        """Show the progress of column generation: a line that changes on a terminal, a line now and then elsewhere."""
         now = time.monotonic()
         if self.console.is_terminal:
             if self._status is None:

@@ -147,7 +147,9 @@ class Examples:
     def column(self, name: str) -> NDArray[Any]:
         """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
         if name in self.ambiguous:
-            raise DataError(f"several columns of X are called {name!r}: rename them, or pass the one meant by itself")
+            raise DataError(
+                f"several columns of X are called {name!r}: rename them, or pass the one you mean as an attribute"
+            )
         if name not in self._checked:
             self._checked[name] = _complete(column_of(self.columns, name, self.given), name)
         return self._checked[name]
@@ -529,7 +531,7 @@ def scores_of(values: Any) -> Array:
 
 
 def probabilities_of(values: Any, classes: Classes) -> Array:
-    """Check probabilities of more than two classes, given in the place of features."""
+    """Check probabilities of more than two classes, given instead of features."""
     array = to_numpy(values)
     if array.ndim != 2:
         raise DataError(

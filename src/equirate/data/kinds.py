@@ -140,7 +140,7 @@ KINDS = {
     )
 }
 CONFUSION = _kind("confusion", "P[predicted one class and label another]", lambda y, b: _when(y == 1, _PREDICTED))
-"""P[label = true and predicted]: with two classes to name, it has a public function of its own."""
+"""P[label = true and predicted]; its public function is separate, since it names two classes."""
 CONFUSION_ROW = _kind("confusion", "P[predicted one class | label another]", lambda y, b: _PREDICTED, labels=(1,))
 """P[predicted | label = true]."""
 

@@ -37,7 +37,7 @@ class Given(NamedTuple):
     attributes: Any = None
     sample_weight: Any = None
     names: tuple[str, ...] | None = None
-    """Names of the features, where X itself has none."""
+    """Names of the features, if X has no names."""
 
 
 def given(X: Any, y: Any, attributes: Any, sample_weight: Any) -> Given:
@@ -45,7 +45,7 @@ def given(X: Any, y: Any, attributes: Any, sample_weight: Any) -> Given:
     if not hasattr(X, "given"):
         return Given(X, y, attributes, sample_weight)
     if not (y is None and attributes is None and sample_weight is None):
-        raise DataError(f"a {type(X).__name__} has labels, attributes and weights of its own: give nothing beside it")
+        raise DataError(f"a {type(X).__name__} has its own labels, attributes and weights: give nothing else")
     parts: Given = X.given()
     return parts
 

@@ -1,6 +1,6 @@
 """Import of packages that only the data sets need, with an error that says what to install.
 
-In: a package's name and who asks for it. Out: the module. Called inside functions, so that importing
+In: a package's name and its caller. Out: the module. Called inside functions, so that importing
 :mod:`equirate.datasets` itself needs neither pandas nor rapidfuzz.
 """
 

@@ -93,7 +93,7 @@ class _Linear(MembersExport):
 
 
 class _Thresholds(MembersExport):
-    """Thresholds on a score that is given in the place of features."""
+    """Thresholds on a score that is given instead of features."""
 
     def __init__(self, members: Any) -> None:
         self.sign, self.cuts = members.setting.scorer.sign, members.cuts

@@ -7,7 +7,7 @@ All rates here are proportions :math:`a/b` of counts (F1 is one through the Jacc
 with it), so their intervals are Wilson's, with Kish's effective number of examples where there are weights; the
 interval of a difference of two independent proportions is Newcombe's hybrid of the two. With m differences in all,
 each interval has the level :math:`1 - (1 - \text{confidence})/m` (Bonferroni): all of them hold at once with the
-confidence asked for.
+given confidence.
 """
 
 from __future__ import annotations

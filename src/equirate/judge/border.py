@@ -112,7 +112,7 @@ def audit(
 ) -> Audit:
     """Compare every rate of every group, and of every pair of groups, with everybody else's.
 
-    Nothing is asked for beforehand: an audit looks for differences that are more than chance, in the decisions of any
+    No constraints are given: an audit looks for differences that are more than chance, in the decisions of any
     classifier. To judge constraints that are known beforehand, use `certify`; for a fitted estimator, `report`.
 
     Parameters

@@ -37,7 +37,7 @@ class Certification:
     method
         ``"cross"``, ``"holdout"``, or ``"split"``: what ``"cross"`` becomes where rows repeat.
     confidence
-        The level asked for, of all constraints together.
+        The given level, of all constraints together.
     certified
         Whether a classifier passed. Where not, the plain classifier predicts.
     margin
@@ -45,7 +45,7 @@ class Certification:
     examples
         How many rows the test had.
     objective, plain_objective
-        Of what passed and of the same without a margin, both on rows that they had not seen: the price. NaN where they
+        Of the classifier that passed and of the one without a margin, both on unseen rows: the price. NaN where they
         cannot be measured, or nothing passed.
     constraints
         Each constraint on the rows of the test, for what passed; for the classifier without a margin where none did.
@@ -82,7 +82,7 @@ class Certification:
 
     @property
     def meaning(self) -> str:
-        """What the certificate says, and how sure that is."""
+        """What the certificate means, and whether it is proven or measured."""
         return MEANS.get(self.method, self.method)
 
     @property
@@ -97,7 +97,7 @@ class Certification:
 
     @property
     def price(self) -> str:
-        """What the margin costs; empty where that is not known."""
+        """What the margin costs; empty if unknown."""
         if not self.certified or self.objective != self.objective or self.plain_objective != self.plain_objective:
             return ""
         return (

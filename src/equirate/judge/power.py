@@ -63,7 +63,7 @@ class ConstraintPower:
         How far the truth must stay from the limit. For a constraint on ``abs`` that is the smallest tolerance that can
         be certified of equal rates.
     available
-        How far the assumed rates stay from the limit; for a constraint on ``abs`` the tolerance asked for.
+        How far the assumed rates stay from the limit; for a constraint on ``abs`` the given tolerance.
     two_sided
         Whether it is a constraint on ``abs``.
     group

@@ -188,7 +188,7 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
     same_length(array, length, "clusters")
     missing = sum(map(is_missing, array.tolist()))
     if missing:
-        raise DataError(f"clusters has {missing} missing values: give examples that are alone a name of their own")
+        raise DataError(f"clusters has {missing} missing values: give an example without a cluster a unique name")
     names, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if len(names) < 2:
         raise DataError(

@@ -40,9 +40,7 @@ def needs_label(name: str, classes: Classes) -> DataError:
     if name in _TWO_ONLY:
         return DataError(f"{many}: {_TWO_ONLY[name]}")
     if name == "cost":
-        return DataError(
-            f"{many}: write cost(matrix=[[0, 1, ...], ...], labels=[{first}, ...]) in the place of fp=, fn="
-        )
+        return DataError(f"{many}: write cost(matrix=[[0, 1, ...], ...], labels=[{first}, ...]) instead of fp=, fn=")
     if name == "f_score":
         return DataError(
             f"{many}: write f_score(beta, label={first}), f_score(beta, average='macro') or worst('f_score', beta=...)"

@@ -206,8 +206,8 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
     Parameters
     ----------
     function
-        Called with numpy arrays, one per rate; returns an array. It is to be minimised or bounded above where it
-        stands with a plus sign.
+        Called with numpy arrays, one per rate; returns an array. With a plus sign, it is to be minimised or bounded
+        above.
     *rates
         Affine expressions, and constants that depend on the data, such as ``base_rate()``.
     increasing

@@ -1,4 +1,4 @@
-"""Metrics with a name of their own, defined by rates and functions of them.
+"""Named metrics, defined by rates and functions of them.
 
 In: a slice, perhaps a parameter or two. Out: expressions that print by their name and know their class (``curvature``)
 from the definition. `METRICS` holds them by name: a new metric is a function here, marked ``@_metric``.
@@ -107,7 +107,7 @@ def informedness(slice: Slice | None = None, *, label: Any = None, average: Aver
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def precision(slice: Slice | None = None, *, label: Any = None, average: Average
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def npv(slice: Slice | None = None, *, label: Any = None, average: Average | Non
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def f1(slice: Slice | None = None, *, label: Any = None, average: Average | None
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def f_score(
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -302,7 +302,7 @@ def jaccard(slice: Slice | None = None, *, label: Any = None, average: Average |
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -328,7 +328,7 @@ def markedness(slice: Slice | None = None, *, label: Any = None, average: Averag
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -355,7 +355,7 @@ def lift(slice: Slice | None = None, *, label: Any = None, average: Average | No
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------

@@ -209,7 +209,7 @@ def has_black_box(part: Expression) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Expression):
-    """A metric with a name of its own, defined by another expression.
+    """A named metric, defined by another expression.
 
     ``within`` is an interval that holds its values, where that is narrower than the range of the definition.
     """

@@ -44,13 +44,13 @@ MOST_CONSTRAINTS = 4096
 
 @dataclass(frozen=True)
 class Metric:
-    """A named function of a slice, such as precision, perhaps with arguments of its own."""
+    """A named function of a slice, such as precision, perhaps with further arguments."""
 
     function: Callable[..., Expression]
     arguments: tuple[str, ...] = ()
     label: Any = None
     predicted: Any = None
-    """Of an entry of the confusion matrix: the class that is predicted where ``label`` is true."""
+    """For an entry of the confusion matrix: the predicted class, where ``label`` is true."""
 
     def __call__(self, slice_: Slice) -> Expression:
         """Return the metric of a slice."""
@@ -60,7 +60,7 @@ class Metric:
         return self.function(*self.arguments, slice_, **more)
 
     def of_classes(self, labels: Sequence[Any]) -> list[Metric]:
-        """The same metric of each of some classes; one that compares with a baseline is of all of them."""
+        """The same metric for each class; one that compares with a baseline is for all classes at once."""
         return [self] if self.arguments else [replace(self, label=label) for label in labels]
 
 

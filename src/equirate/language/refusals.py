@@ -92,7 +92,7 @@ class _Check:
                     self.wrong_sign(part)
 
     def known_sign(self, part: Expression, sign: Interval) -> None:
-        """What is not affine needs a factor of known sign."""
+        """Parts that are not affine need a factor of known sign."""
         if sign.lo < 0 < sign.hi:
             self.refuse(f"the sign of the factor of {part!r} is not known", "Use a factor of known sign.")
 
@@ -199,7 +199,7 @@ class _Check:
         """An atom outside its domain, of a loss, or of arguments that it does not accept."""
         atom = part.atom
         for loss in part.losses():
-            self.refuse(f"{loss!r} is a loss of the scores and stands inside {atom.name}", f"Add {loss!r} as it is.")
+            self.refuse(f"{loss!r} is a loss of the scores and is inside {atom.name}", f"Add {loss!r} as it is.")
         for argument, direction, needed in zip(part.arguments, part.monotonicity, _needed(part), strict=True):
             if argument.interval not in atom.domain.widened(_ROUNDING):
                 self.outside(atom, argument)

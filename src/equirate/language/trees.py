@@ -71,7 +71,7 @@ class Tree:
 
     @property
     def outcomes(self) -> tuple[Hashable, tuple[float, ...]] | None:
-        """Of a mean over examples: which examples, and what one of each sort contributes. None for anything else."""
+        """For a mean over examples: which examples, and the contribution of each sort. None for anything else."""
         return None
 
     def rates(self) -> Iterator[Rate]:
@@ -127,7 +127,7 @@ class Tree:
         """
         return [each for rate in self.rates() if rate.label is not None for each in (rate.label, rate.predicted)]
 
-    # -- what it is worth ------------------------------------------------------------------------
+    # -- its value --------------------------------------------------------------------------------
 
     def value(self, measure: Measure) -> Value:
         """Return the value, given a function that measures each linear rate (numbers or arrays of them).

@@ -35,7 +35,7 @@ Box = tuple[Interval, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaf(Expression):
-    """A quantity that is known from counts, in the place of a rate or a ratio."""
+    """A quantity that is known from counts, which replaces a rate or a ratio."""
 
     index: int
 

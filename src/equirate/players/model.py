@@ -81,12 +81,12 @@ class Descend(ModelPlayer):
 
     @property
     def rule(self) -> StepRule[Any]:
-        """How it steps."""
+        """Its step rule."""
         return self.step
 
     @property
     def bounds(self) -> Surrogate:
-        """What it descends on."""
+        """Its surrogate."""
         return self.surrogate
 
     def split(self, table: Table, multipliers: Array, levels: Array | None) -> tuple[Array, Array]:

@@ -4,7 +4,7 @@ r"""The slack player: picks :math:`\xi` to minimise its part of the Lagrangian.
 
 Strategies: `BestSlack` (closed form per atom, over the box of reachable values; a grid for black boxes; in
 biconvex form it also descends on u), `DescendingSlack` (projected gradient steps) and `ImpliedSlack` (no slack of its
-own: it stands where the multipliers of follow-the-leader put it).
+own: the multipliers of follow-the-leader determine it).
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def middle(table: Table, count: int) -> Array:
 
 
 def atom_weights(table: Table, multipliers: Array) -> Array:
-    """w_a = c_0a + sum_j lambda_j c_ja (+ the couplings that an inner atom stands in)."""
+    """w_a = c_0a + sum_j lambda_j c_ja (+ the couplings that contain an inner atom)."""
     weights: Array = table.atom_matrix.T @ multipliers[: table.program.n_multipliers]
     return weights
 

@@ -64,7 +64,7 @@ def check_possible(constraints: Sequence[Constraint]) -> None:
 
 
 def _alone(constraint: Constraint) -> None:
-    """Refuse a constraint that the ranges of its own parts rule out."""
+    """Raise an error for a constraint that the ranges of its parts rule out."""
     for part in (constraint, *constraint.split()):
         rounding = _ROUNDING * max(1.0, _size(part.left), _size(part.right))
         small, large = (part.left, part.right) if part.symbol == "<=" else (part.right, part.left)
@@ -103,7 +103,7 @@ class _Row:
     others: dict[Hashable, float] = field(default_factory=dict)
     """Factors of everything that is not a mean."""
     ranges: dict[Hashable, Interval] = field(default_factory=dict)
-    """Where they lie."""
+    """Their ranges."""
 
     @classmethod
     def of(cls, index: int, part: Constraint) -> _Row:

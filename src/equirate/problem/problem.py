@@ -280,7 +280,7 @@ class Problem:
 
     @property
     def has_black_boxes(self) -> bool:
-        """Whether a function of the user's own stands in the objective or a constraint."""
+        """Whether the objective or a constraint contains a `black_box`."""
         sides = (side for constraint in self._plain() for side in (constraint.left, constraint.right))
         return any(map(has_black_box, (self.objective.expr, *sides)))
 

@@ -142,7 +142,7 @@ def _groups(report: Report) -> list[str]:
 def _certificate(report: Report) -> str:
     certification = report.certification
     if certification is None:
-        return "No confidence level was asked for: nothing is certified."
+        return "There is no confidence level: nothing is certified."
     method = f"Method: {certification.method}. {certification.meaning}"
     return "\n\n".join([*words.certificate(report), method, *(f"- {reason}" for reason in certification.reasons)])
 

@@ -146,7 +146,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the classifier comes from: the estimator as it is written, its mixture, and what made it."""
+    """Where the classifier comes from: the estimator as code, its mixture, facts about the data, and versions."""
 
     estimator: str
     members: tuple[Member, ...]

@@ -1,4 +1,4 @@
-"""A report in a notebook: its verdict and its tables as HTML, with a little style of their own and no script.
+"""A report in a notebook: its verdict and its tables as HTML, with inline style and no script.
 
 In: a `Report`. Out: HTML with every name and value from the data escaped.
 """

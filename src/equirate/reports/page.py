@@ -81,7 +81,9 @@ def _bundle() -> str:
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
     if "</script" in script.lower():
-        raise ImportError("this version of vl-convert-python gives a script that cannot stand in a page: take another")
+        raise ImportError(
+            "this version of vl-convert-python gives a script that is not safe in a page: install another version"
+        )
     return script
 
 

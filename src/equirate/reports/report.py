@@ -48,7 +48,7 @@ class Report:
     origin
         The mixture, the data, the versions and how to make it again.
     certification
-        Where a confidence level was asked for: how it was tested, what that means, what it costs, or why not.
+        With a confidence level: how the classifier was tested, what that means, what it costs, or why it failed.
     uncovered
         Groups that constraints leave out, a sentence for each constraint.
     """

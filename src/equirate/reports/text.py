@@ -69,7 +69,7 @@ def _constraints(report: Report) -> list[str]:
         rows.append([*cells, f"[{signed(row.low)}, {signed(row.high)}]", row.verdict])
     achieved = [row[0] for row in rows[1:]]
     lines = aligned(rows).splitlines()
-    if len(lines[1]) > WIDTH:  # what is achieved gets a line of its own
+    if len(lines[1]) > WIDTH:  # the achieved values get a line of their own
         lines = aligned([["  ", *row[1:]] for row in rows]).splitlines()
         lines[2:] = [f"{values}\n{line}" for values, line in zip(achieved, lines[2:], strict=True)]
     folded = [textwrap.fill(row.constraint, WIDTH, subsequent_indent="    ") for row in last.constraints]

@@ -64,7 +64,7 @@ def verdict(report: Report) -> str:
 def _verdict(report: Report) -> str:
     rows, where, sure = report.last.constraints, _where(report), f"{percent(report.last.confidence)} confidence"
     if not rows:
-        return f"{report.objective} is {number(report.last.objective)} {where}; no constraint was asked for."
+        return f"{report.objective} is {number(report.last.objective)} {where}; there are no constraints."
     if len(rows) == 1:
         return _one(rows[0], where, sure)
     counts = {name: sum(row.verdict == name for row in rows) for name in MEANS}
@@ -129,7 +129,7 @@ def price(report: Report) -> str:
 
 
 def affected(report: Report) -> str:
-    """How many decisions differ from the baseline's; empty where that is not known."""
+    """How many decisions differ from the baseline's; empty if unknown."""
     if report.baseline is None or not report.baseline.changes:
         return ""
     everybody = report.baseline.changes[0]
@@ -141,7 +141,7 @@ def affected(report: Report) -> str:
 
 
 def certificate(report: Report) -> tuple[str, ...]:
-    """What was certified, by which method, and the price of it; nothing where no confidence level was asked for."""
+    """What was certified, by which method, and its price; empty without a confidence level."""
     certification = report.certification
     if certification is None:
         return ()

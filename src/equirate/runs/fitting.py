@@ -49,7 +49,7 @@ class RunOutcome:
     summary
         The same as plain data.
     code
-        0; 3 if a constraint's verdict on held-out data is "fail", or a confidence was asked for and not certified;
+        0; 3 if a constraint's verdict on held-out data is "fail", or a given confidence was not certified;
         130 if the run was interrupted and this is what was reached.
     """
 

@@ -87,7 +87,7 @@ def _as_written(frontier_: Frontier) -> int:
 
 
 def _report(prepared: PreparedTable, frontier_: Frontier, provenance: Provenance) -> Report:
-    """The classifier for the constraints as written, and beside it every point of the frontier."""
+    """The classifier for the constraints as written, with every point of the frontier."""
     examples = prepared.test.examples()
     problem = prepared.problem.expanded(examples)
     chosen = _as_written(frontier_)

@@ -199,7 +199,7 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
-    """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold."""
+    """Decisions as truth values: from values of the label's column, from 0 and 1, or from scores and a threshold."""
     if threshold is not None:
         kind = kind_of(name, column)
         if kind is not Kind.NUMBER:

@@ -166,7 +166,7 @@ class Labels:
         return np.asarray(_COMPARE[symbol](values.to_numpy(), float(number)))
 
     def named(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Labels as they stand in the table."""
+        """Labels as values of the table."""
         if self.classes:
             return np.asarray(np.array(self.classes)[codes])
         return np.where(codes, np.array(self.positive), np.array(self.negative))

@@ -172,7 +172,9 @@ def _thresholds(prepared: PreparedTable) -> Trained:
 
     settings, labels, train = prepared.settings, prepared.labels, prepared.train
     if settings.algorithm != "auto":
-        raise EquirateError("--algorithm goes with --model linear and --model trees: thresholds have one of their own")
+        raise EquirateError(
+            "--algorithm goes with --model linear and --model trees: thresholds have their own algorithm"
+        )
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     estimator = RatePostprocessor(
         LogisticRegression(max_iter=1000),

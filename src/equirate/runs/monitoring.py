@@ -37,7 +37,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class MonitoringOptions:
-    """How to follow.
+    """Options of monitoring.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ LOOKED_AT = 100_000
 _COPIES = 3
 """Copies of the features: as read, as encoded, and as arranged for training."""
 _SHARE = 0.5
-"""Of the memory that is free: the other half is for predictions, other programs, and an estimate that is too low."""
+"""Usable share of the free memory: the rest is for predictions, other programs, and an estimate that is too low."""
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 

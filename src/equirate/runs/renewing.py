@@ -51,7 +51,7 @@ class Renewing:
     confidence
         Of the intervals and verdicts.
     subject_to
-        New constraints in the place of the old ones; empty to certify the classifier as it is.
+        New constraints that replace the old ones; empty to certify the classifier as it is.
     split
         With new constraints, the share of the rows to certify on; the mixture is chosen on the others.
     seed
@@ -159,7 +159,7 @@ def _members(trained: Trained) -> Members:
 
 
 def _linear(estimator: Any) -> Members:
-    """Thresholds on the score of a linear classifier as linear classifiers, which a folder can hold by themselves."""
+    """Thresholds on the score of a linear classifier as linear classifiers, which can be saved without it."""
     line = Line.of(estimator.estimator_)
     sign = 1.0 if estimator.classes_[1] == estimator.pos_label else -1.0
     cuts = estimator.classifier_.members.cuts[0]

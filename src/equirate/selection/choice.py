@@ -40,7 +40,7 @@ class Outcome:
     margin: float = 0.0
     certification: Certification | None = None
     salt: int | None = None
-    """That the output ``"served"`` draws by, where rows repeat and there is one."""
+    """The salt of the output ``"served"``, if rows repeat."""
 
 
 @dataclass(frozen=True)

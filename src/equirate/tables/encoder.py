@@ -190,7 +190,7 @@ class Encoder:
             raise FileError("the columns are not a list of the right length")
         columns = tuple(map(_read, plain))
         if len({column.name for column in columns}) != len(columns):
-            raise FileError("a column stands twice")
+            raise FileError("a column occurs twice")
         return cls(columns)
 
 
@@ -252,7 +252,7 @@ def _read(plain: Any) -> Encoding:
             raise FileError(f"the values of column {name!r} are not a list of the right length")
         texts = tuple(_text(value, empty=True) for value in values)
         if len(set(texts)) != len(texts):
-            raise FileError(f"a value of column {name!r} stands twice")
+            raise FileError(f"a value of column {name!r} occurs twice")
         return OneHot(name, texts, missing)
     mean, scale = _number(plain.get("mean"), name), _number(plain.get("scale"), name)
     if not scale > 0:

@@ -77,7 +77,7 @@ class WrittenFinding:
     """How the text of a table is written: the options it was read with, and whether it is CSV.
 
     ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether
-    some column has numbers with decimal points, so that another sign for the whole file would spoil it.
+    some column has numbers with decimal points, so that another sign for the whole file would misread it.
     """
 
     options: ReadOptions
@@ -146,7 +146,7 @@ def _about_text(name: str, column: Any, how: WrittenFinding) -> list[TableFindin
     findings = []
     signs = texts.signs(SIGNS)
     if signs:
-        what = f"{_some(signs)} in {texts.rows(signs):,} rows may stand for a missing value"
+        what = f"{_some(signs)} in {texts.rows(signs):,} rows may mean a missing value"
         findings.append(TableFinding(name, what, tuple(("missing", sign) for sign in signs)))
     longest = max(map(len, values), default=0)
     if is_unfit(len(values), rows, longest):

@@ -133,7 +133,7 @@ def date_format(name: str, column: Any) -> str:
         raise DataError(f"column {name!r} holds dates that can be read in two ways: give {either}")
     raise DataError(
         f"column {name!r} holds {values.drop_null()[0].as_py()!r}, and its values are no dates in one known format: "
-        f"give it, as in --date '{name}=%d.%m.%Y', or --missing for what stands for none"
+        f"give it, as in --date '{name}=%d.%m.%Y', or --missing for signs of missing values"
     )
 
 

@@ -47,9 +47,9 @@ def hashes_of(X: Any) -> Hashes | None:
 
 
 def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies: Array | None = None) -> bool:
-    """Whether rows repeat among all of them, or within one of some groups of rows.
+    """Whether rows repeat, among all rows or within one of the groups.
 
-    ``copies`` are how many rows each stands for; by default one.
+    ``copies`` are how many rows each represents; by default one.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Draws:
     ) -> Draws | None:
         """The draws of some rows; None where they are distinct, or several processes share them.
 
-        With ``counted``, a weight that is a whole number stands for as many copies of its row.
+        With ``counted``, a weight that is a whole number counts as that many copies of its row.
         """
         if hashes is None or cells.shared.size > 1:
             return None

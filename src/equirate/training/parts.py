@@ -1,6 +1,6 @@
 """Which rows train, which are held out, and which test a margin.
 
-In: `Settings`, a problem and its cells. Out: `Parts`, three slices of the rows in an order of their own.
+In: `Settings`, a problem and its cells. Out: `Parts`, three slices of the rows, and the order of rows that they need.
 """
 
 from __future__ import annotations
@@ -67,6 +67,6 @@ class Parts:
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
-            raise DataError(f"{message}, and {wish} cannot be had; give more data or larger slices")
+            raise DataError(f"{message}, and {wish} is not possible; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=4)  # where fit was called
         return cls(None, everything, None, everything)

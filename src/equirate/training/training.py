@@ -66,7 +66,7 @@ class Training:
     """What was learnt before training, if something else replaces the features there."""
     seed: int | None = None
     moved: Rows | None = None
-    """Where each row was in the data as given; None where the rows were not moved."""
+    """Index of each row in the data as given; None if the rows were not moved."""
     draws: Draws | None = None
     """How rows that repeat draw; None where they are distinct, or the output does not draw by rows."""
 
@@ -217,7 +217,7 @@ class Training:
         start: Start | None = None,
         line: ProgressLine | None = None,
     ) -> Solution:
-        """Solve on some of the rows: generate columns or, where a game is asked for, play it."""
+        """Solve on some of the rows: generate columns or, if the algorithm is a game, play it."""
         levels = None if levels is None else list(levels)
         if self.generates and not self.referee:
             return self.generator(line, start).solve(

@@ -56,7 +56,7 @@ def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: An
 
 
 def _bound(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
-    """Add a row's weight times the hinge bounds on its predictions to its cell, where they are asked for."""
+    """Add a row's weight times the hinge bounds on its predictions to its cell, unless they are None."""
     raise NotImplementedError  # compiled below
 
 
