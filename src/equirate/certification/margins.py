@@ -260,7 +260,7 @@ class FoldMixtures:
             if solved is None or solved.smallest_violation > MARGIN_TOLERANCE:
                 break
             self.last = _without_negligible(solved.weights)
-            if not self.judge.nonlinear.any() or self._keeps(self.margins(share, more).at(self.last)):
+            if not self.judge.nonlinear.any() or self._satisfies(self.margins(share, more).at(self.last)):
                 self.near.append(self.last)
                 return self.last
         self.last = before
@@ -272,7 +272,7 @@ class FoldMixtures:
         # Black boxes have no cuts: the margin is that of the last mixture.
         return best_with_margins(self.judge, self.columns, self.last, shift=margins.at(self.last))
 
-    def _keeps(self, margins: Array) -> bool:
+    def _satisfies(self, margins: Array) -> bool:
         return bool((self.values(self.last) + margins <= MARGIN_TOLERANCE + 0.05 * margins).all())
 
     def probability(self, mu: Array, rows: Rows | None = None) -> Array:

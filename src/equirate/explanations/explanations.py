@@ -136,10 +136,10 @@ class Explanations(Sequence[Explanation]):
     def __getitem__(self, row: int | slice) -> Explanation | Explanations:
         """One row, or some rows."""
         if isinstance(row, slice):
-            return self._some(row)
+            return self._rows(row)
         if not -len(self) <= row < len(self):
             raise IndexError(f"there are {len(self)} explanations; asked for number {row}")
-        return self._one(row % len(self))
+        return self._row(row % len(self))
 
     # -- all rows ------------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class Explanations(Sequence[Explanation]):
         label = self.positive if positive else self._negative
         return label.item() if isinstance(label, np.generic) else label
 
-    def _some(self, rows: slice) -> Explanations:
+    def _rows(self, rows: slice) -> Explanations:
         all_contributions = self.contributions
         return replace(
             self,
@@ -234,8 +234,8 @@ class Explanations(Sequence[Explanation]):
             unconstrained=None if self.unconstrained is None else self.unconstrained[rows],
         )
 
-    def _one(self, row: int) -> Explanation:
-        only = self._some(slice(row, row + 1))
+    def _row(self, row: int) -> Explanation:
+        only = self._rows(slice(row, row + 1))
         p, scores = float(only.probability[0]), None if only.contributions is None else only.contributions.scores[0]
         members = tuple(
             MemberDecision(

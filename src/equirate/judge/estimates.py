@@ -258,7 +258,7 @@ class Bounds:
         np.add.at(totals, self.group, values)
         return totals
 
-    def _made_up(self, gradient: Array, side: int) -> tuple[Array, Array]:
+    def _added_example(self, gradient: Array, side: int) -> tuple[Array, Array]:
         """What the added example of its denominator contributes to each rate; the span of each denominator."""
         moved = self._by_denominator(gradient[:, None] * self.outcomes)
         worst = (side * moved).round(12).argmax(axis=1)  # a tie is not decided by rounding
@@ -267,12 +267,12 @@ class Bounds:
 
     def linear(self, gradient: Array, side: int, level: float) -> tuple[float, Array]:
         """How far a linear function may be from its value, and how far the rates then are from theirs."""
-        sums, (made_up, span) = self.sample.sums, self._made_up(gradient, side)
+        sums, (added, span) = self.sample.sums, self._added_example(gradient, side)
         share = self.sizes / (self.sizes + 1)
-        expected = share * self.rate_values + (1 - share) * made_up
+        expected = share * self.rate_values + (1 - share) * added
         slopes, offsets = self.slopes * share, (self.offsets - self.inside * expected) * share
         a, b = slopes @ gradient, offsets @ gradient
-        step = (made_up - expected) / (self.sizes + 1)
+        step = (added - expected) / (self.sizes + 1)
         new = self._by_denominator(gradient * step)
         second, third = sums.moments(a, b)
         second, third = second + float(new @ new), third + float((new**3).sum())

@@ -45,12 +45,12 @@ class ExactProportion:
 
     successes: int
     trials: int
-    worth: Callable[[float], float]
+    contribution: Callable[[float], float]
 
     def bound(self, left: float, side: int) -> float:
         """The largest (smallest) contribution, given its share ``left`` of the error probability."""
-        rising = self.worth(1.0) >= self.worth(0.0)
-        return self.worth(clopper_pearson(self.successes, self.trials, left, side if rising else -side))
+        rising = self.contribution(1.0) >= self.contribution(0.0)
+        return self.contribution(clopper_pearson(self.successes, self.trials, left, side if rising else -side))
 
 
 def clopper_pearson(successes: int, trials: int, left: float, side: int) -> float:
@@ -166,7 +166,7 @@ class Decisions:
             left = (1 - confidence) / max(len(proportions), 1)
             return constant + sum(proportion.bound(left, side) for proportion in proportions)
 
-        value = constant + sum(p.worth(p.successes / max(p.trials, 1)) for p in proportions)
+        value = constant + sum(p.contribution(p.successes / max(p.trials, 1)) for p in proportions)
         variance = sum(_variance(p) for p in proportions)
         return Estimate(value, float(np.sqrt(variance)), expr.interval, bound)
 
@@ -239,11 +239,11 @@ class Decisions:
             int(self.counts[inside & (seen[0] == n) & (seen[1] == d)].sum()) for n, d in ((n1, d1), (n2, d2))
         )
 
-        def worth(share: float) -> float:
+        def contribution(share: float) -> float:
             below = share * d2 + (1 - share) * d1
             return factor * (share * n2 + (1 - share) * n1) / below if below > 0 else factor * float("inf")
 
-        return ExactProportion(second, first + second, worth)
+        return ExactProportion(second, first + second, contribution)
 
     def _single_ratio(self, expr: Expression) -> Estimate:
         """Bound a ratio by the t at which the bound of N - t D reaches 0."""
@@ -323,7 +323,7 @@ def _variance(proportion: ExactProportion) -> float:
     if proportion.trials == 0:
         return np.inf
     share, width = proportion.successes / proportion.trials, 1 / (proportion.trials + 2)
-    ends = [proportion.worth(min(max(share + way * width, 0.0), 1.0)) for way in (1, -1)]
+    ends = [proportion.contribution(min(max(share + way * width, 0.0), 1.0)) for way in (1, -1)]
     slope = (ends[0] - ends[1]) / (min(share + width, 1.0) - max(share - width, 0.0))
     return float(slope**2 * (share * (1 - share) + width) / proportion.trials)
 

@@ -96,13 +96,13 @@ def enclosure(expr: Expression, box: Sequence[Interval]) -> Interval:
             total = Interval(0.0, 0.0)
             for sign, part in expr.parts:
                 total = total + enclosure(part, box) if sign > 0 else total - enclosure(part, box)
-            return _known(total)
+            return _defined(total)
         case Negative():
             return -enclosure(expr.part, box)
         case Product():
-            return _known(enclosure(expr.left, box) * enclosure(expr.right, box))
+            return _defined(enclosure(expr.left, box) * enclosure(expr.right, box))
         case Quotient():
-            return _known(enclosure(expr.left, box) / enclosure(expr.right, box))
+            return _defined(enclosure(expr.left, box) / enclosure(expr.right, box))
         case Named():
             return enclosure(expr.definition, box) & expr.within
         case Call():
@@ -114,7 +114,7 @@ def enclosure(expr: Expression, box: Sequence[Interval]) -> Interval:
     raise EquirateError(f"a monitor cannot bound {expr!r}")
 
 
-def _known(interval: Interval) -> Interval:
+def _defined(interval: Interval) -> Interval:
     """Replace undefined ends, differences of infinite ones, by infinite ends."""
     return Interval(
         -math.inf if math.isnan(interval.lo) else interval.lo, math.inf if math.isnan(interval.hi) else interval.hi
@@ -128,7 +128,7 @@ def _monotone(expr: BlackBox, arguments: list[Interval]) -> Interval:
     for side in (False, True):
         corner = [part.hi if rising is side else part.lo for part, rising in pairs]
         ends.append(float(expr.function(*corner)))
-    return _known(Interval(*ends))
+    return _defined(Interval(*ends))
 
 
 def _x_log_x(part: Interval) -> Interval:

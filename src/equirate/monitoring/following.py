@@ -162,21 +162,21 @@ class Follower:
             end = int(cuts[k + 1]) if k + 1 < len(cuts) else length
             self.counts = self.counts + sums[:, :, k]
             self.rows += end - int(cut)
-            self._look()
+            self._test()
             self.history.append((self.rows, self.counts))
             if self.rows % EVERY == 0:
-                self._begin()
+                self._add_start()
         while len(self.history) > MOST_POINTS:
             self.history = self.history[:-1][1::2] + self.history[-1:]
 
-    def _begin(self) -> None:
+    def _add_start(self) -> None:
         if self.alarm is not None:
             return
         number = self.rows // EVERY
         self.starts = [start for start in self.starts if start.kept(number)]
         self.starts.append(FollowerStart(number, self.rows, self.counts))
 
-    def _look(self) -> None:
+    def _test(self) -> None:
         """Raise the alarm where a test shows that the constraint is broken."""
         if self.alarm is not None:
             return

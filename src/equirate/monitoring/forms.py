@@ -169,21 +169,21 @@ class General(Form):
 
     expr: Expression
     proportions: tuple[Proportion, ...]
-    worths: tuple[Callable[[Any], Any], ...]
+    leaf_values: tuple[Callable[[Any], Any], ...]
     """The value of each leaf as a function of its proportion."""
     negative: Expression = field(repr=False)
 
     def value(self, p: Array) -> Array:
         """Evaluate the expression."""
-        return value_at(self.expr, [worth(row) for worth, row in zip(self.worths, p, strict=True)])
+        return value_at(self.expr, [leaf_value(row) for leaf_value, row in zip(self.leaf_values, p, strict=True)])
 
     def bound(self, successes: Array, trials: Array, alpha: float, side: int) -> float:
         """Bound over the box of intervals."""
         limit, one = math.log(len(self.proportions) / alpha), np.ones(1)
         box = []
-        for worth, k, n in zip(self.worths, successes, trials, strict=True):
+        for leaf_value, k, n in zip(self.leaf_values, successes, trials, strict=True):
             k, n = np.array([k]), np.array([n])
-            ends = [float(worth(end)) for end in (-largest(-one, k, n, limit), largest(one, k, n, limit))]
+            ends = [float(leaf_value(end)) for end in (-largest(-one, k, n, limit), largest(one, k, n, limit))]
             box.append(Interval(min(ends), max(ends)))
         largest_ = largest_value(self.expr if side > 0 else self.negative, tuple(box))
         return side * largest_

@@ -65,8 +65,8 @@ def _affine(residual: Expression) -> Affine | None:
         if single is None or not single.is_affine:
             return None
         times = float(factor.value(_no_rates))
-        constant += times * float(single.worth(0.0))
-        parts.append((times * float(single.worth(1.0) - single.worth(0.0)), single.proportion))
+        constant += times * float(single.value(0.0))
+        parts.append((times * float(single.value(1.0) - single.value(0.0)), single.proportion))
     return Affine.of(constant, parts)
 
 
@@ -113,7 +113,7 @@ class _Single:
     """A ratio that is a function of one proportion."""
 
     proportion: Proportion
-    worth: Callable[[Any], Any]
+    value: Callable[[Any], Any]
     is_affine: bool
 
 
@@ -145,12 +145,12 @@ def _single(ratio: Quotient) -> _Single | None:
     one, turned = oriented(rates[0].slice, next(iter(models), None), counted, success)
     (n1, d1), (n2, d2) = kinds[::-1] if turned else kinds
 
-    def worth(share: Any) -> Any:
+    def value(share: Any) -> Any:
         with np.errstate(all="ignore"):
             share = np.asarray(share, dtype=float)
             return (share * n2 + (1 - share) * n1) / (share * d2 + (1 - share) * d1)
 
-    return _Single(one, worth, d1 == d2)
+    return _Single(one, value, d1 == d2)
 
 
 def _ratio(residual: Expression) -> Share | None:
@@ -176,12 +176,12 @@ def _ratio(residual: Expression) -> Share | None:
 def _general(residual: Expression) -> General:
     leaves: dict[tuple[Any, ...], Leaf] = {}
     proportions: list[Proportion] = []
-    worths: list[Callable[[Any], Any]] = []
+    leaf_values: list[Callable[[Any], Any]] = []
 
-    def add(part: Expression, one: Proportion, worth: Callable[[Any], Any]) -> None:
+    def add(part: Expression, one: Proportion, value: Callable[[Any], Any]) -> None:
         leaves[part.key] = Leaf(len(proportions))
         proportions.append(one)
-        worths.append(worth)
+        leaf_values.append(value)
 
     def visit(part: Expression) -> None:
         if part.key in leaves:
@@ -193,7 +193,7 @@ def _general(residual: Expression) -> General:
             return
         single = _single(part) if isinstance(part, Quotient) else None
         if single is not None:
-            add(part, single.proportion, single.worth)
+            add(part, single.proportion, single.value)
             return
         if isinstance(part, BlackBox) and any(each.curvature is Curvature.CONSTANT for each in part.arguments):
             raise EquirateError(
@@ -205,7 +205,7 @@ def _general(residual: Expression) -> General:
 
     visit(residual)
     expr = with_leaves(residual, leaves)
-    return General(expr, tuple(proportions), tuple(worths), -expr)
+    return General(expr, tuple(proportions), tuple(leaf_values), -expr)
 
 
 def _same(share: Any) -> Any:

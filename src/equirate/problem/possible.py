@@ -50,9 +50,9 @@ def check_possible(constraints: Sequence[Constraint]) -> None:
       Ask for less: recall() >= 1.
     """
     for constraint in constraints:
-        _alone(constraint)
+        _check_single(constraint)
     parts = [_Row.of(index, part) for index, constraint in enumerate(constraints) for part in constraint.split()]
-    if 1 < len(parts) <= _MOST and not _obvious(parts):
+    if 1 < len(parts) <= _MOST and not _is_satisfied_simply(parts):
         conflicting = _conflict(parts)
         if conflicting:
             shown = "\n".join(f"  {constraints[index]!r}" for index in conflicting)
@@ -63,7 +63,7 @@ def check_possible(constraints: Sequence[Constraint]) -> None:
             )
 
 
-def _alone(constraint: Constraint) -> None:
+def _check_single(constraint: Constraint) -> None:
     """Raise an error for a constraint that the ranges of its parts rule out."""
     for part in (constraint, *constraint.split()):
         rounding = _ROUNDING * max(1.0, _size(part.left), _size(part.right))
@@ -74,7 +74,7 @@ def _alone(constraint: Constraint) -> None:
         sides = (part.left, part.right) if disjoint else (part.left - part.right,)
         reason = " and ".join(f"{side!r} lies in {side.interval}" for side in sides if not isinstance(side, Constant))
         raise InfeasibleError(
-            f"no classifier can keep this constraint.\n  {constraint!r}\n  └─ {reason}\n  Ask for less{_less(part)}."
+            f"no classifier can keep this constraint.\n  {constraint!r}\n  └─ {reason}\n  Ask for less{_weaker(part)}."
         )
 
 
@@ -83,7 +83,7 @@ def _size(side: Expression) -> float:
     return max(finite, default=0.0)
 
 
-def _less(part: Constraint) -> str:
+def _weaker(part: Constraint) -> str:
     """The strongest bound that could be kept, where the bound is a number."""
     end = part.left.interval.lo if part.symbol == "<=" else part.left.interval.hi
     return f": {part.left!r} {part.symbol} {Constant(end)!r}" if isinstance(part.right, Constant) else ""
@@ -142,7 +142,7 @@ class _Row:
         return value
 
 
-def _obvious(rows: Sequence[_Row]) -> bool:
+def _is_satisfied_simply(rows: Sequence[_Row]) -> bool:
     """Whether a simple classifier keeps everything: right, always 0, always 1, as the baseline, wrong.
 
     For a rate of one class against the rest, 1 is that class, whichever it is: rates of several classes are not checked
@@ -170,18 +170,18 @@ def _shares(answer: Callable[[int, int], int]) -> Callable[[Hashable], Array]:
 
 def _conflict(rows: Sequence[_Row]) -> list[int]:
     """Indices of constraints that cannot be satisfied together, reduced by leaving out one at a time."""
-    broken = _broken(rows)
+    broken = _violation_duals(rows)
     if broken is None:
         return []
     conflicting = sorted({row.index for row, price in zip(rows, broken, strict=True) if price > _ROUNDING})
     for index in list(conflicting):
         fewer = [k for k in conflicting if k != index]
-        if _broken([row for row in rows if row.index in fewer]) is not None:
+        if _violation_duals([row for row in rows if row.index in fewer]) is not None:
             conflicting = fewer
     return conflicting
 
 
-def _broken(rows: Sequence[_Row]) -> Array | None:
+def _violation_duals(rows: Sequence[_Row]) -> Array | None:
     """Duals of the rows at the smallest possible violation; None if all rows can be satisfied."""
     from scipy.optimize import linprog  # late: most problems never need it
 

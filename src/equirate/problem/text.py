@@ -106,7 +106,7 @@ def parse_expression(text: str) -> Expression:
     result = parse(text)
     if isinstance(result, Expression):
         return result
-    raise _not(text, "an expression of rates: write, for example, f1() or tpr() - fpr()")
+    raise _not_a(text, "an expression of rates: write, for example, f1() or tpr() - fpr()")
 
 
 def parse_constraints(text: str) -> list[Constraint | ConstraintFamily]:
@@ -116,7 +116,7 @@ def parse_constraints(text: str) -> list[Constraint | ConstraintFamily]:
         return [result]
     if isinstance(result, list):
         return result
-    raise _not(text, "a constraint: compare two expressions with <= or >=")
+    raise _not_a(text, "a constraint: compare two expressions with <= or >=")
 
 
 def parse_objective(text: str) -> Objective:
@@ -124,7 +124,7 @@ def parse_objective(text: str) -> Objective:
     result = parse(text)
     if isinstance(result, Objective):
         return result
-    raise _not(text, "an objective: write minimize(...) or maximize(...)")
+    raise _not_a(text, "an objective: write minimize(...) or maximize(...)")
 
 
 class _Reader:
@@ -327,7 +327,7 @@ def _uncalled(tree: ast.AST) -> str:
     return ""
 
 
-def _not(text: str, wanted: str) -> ParseError:
+def _not_a(text: str, wanted: str) -> ParseError:
     return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(_tree(text.strip()))}")
 
 

@@ -133,7 +133,8 @@ def _rates(report: Report) -> list[dict[str, Any]]:
     groups = []
     for size in report.last.slices:
         cells = [
-            (shown, _of(report.rates, shown.name, size.slice), _of(beside, shown.name, size.slice)) for shown in SHOWN
+            (shown, _find_rate(report.rates, shown.name, size.slice), _find_rate(beside, shown.name, size.slice))
+            for shown in SHOWN
         ]
         groups.append({"size": size, "cells": cells})
     return groups if report.rates else []
@@ -162,7 +163,7 @@ def _percent(part: float) -> str:
     return f"{100 * part:.0f}" if part >= 0.005 else ""
 
 
-def _of(rates: tuple[RateValue, ...], name: str, slice_: str) -> RateValue | None:
+def _find_rate(rates: tuple[RateValue, ...], name: str, slice_: str) -> RateValue | None:
     return next((rate for rate in rates if rate.rate == name and rate.slice == slice_), None)
 
 

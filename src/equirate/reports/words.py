@@ -66,7 +66,7 @@ def _verdict(report: Report) -> str:
     if not rows:
         return f"{report.objective} is {number(report.last.objective)} {where}; there are no constraints."
     if len(rows) == 1:
-        return _one(rows[0], where, sure)
+        return _one_constraint(rows[0], where, sure)
     counts = {name: sum(row.verdict == name for row in rows) for name in MEANS}
     if counts["pass"] == len(rows):
         return f"{'Both' if len(rows) == 2 else f'All {len(rows)}'} constraints hold {where}, each at {sure}."
@@ -77,15 +77,15 @@ def _verdict(report: Report) -> str:
     worst = max((row.violation for row in rows if not math.isnan(row.violation)), default=math.nan)
     most = "by" if counts["fail"] == 1 else "the worst by"
     parts = [
-        counts["fail"] and f"{counts['fail']} {_is(counts['fail'])} broken ({most} {number(worst)})",
-        counts["cannot tell"] and f"{counts['cannot tell']} {_is(counts['cannot tell'])} too close to call",
+        counts["fail"] and f"{counts['fail']} {_is_or_are(counts['fail'])} broken ({most} {number(worst)})",
+        counts["cannot tell"] and f"{counts['cannot tell']} {_is_or_are(counts['cannot tell'])} too close to call",
         counts["not measured"] and f"{counts['not measured']} cannot be measured, for want of examples",
         counts["pass"] and f"{counts['pass']} {'holds' if counts['pass'] == 1 else 'hold'}",
     ]
     return f"Of {len(rows)} constraints, {listed([part for part in parts if part])} {where}, each at {sure}."
 
 
-def _one(row: ConstraintValue, where: str, sure: str) -> str:
+def _one_constraint(row: ConstraintValue, where: str, sure: str) -> str:
     if row.verdict == "pass":
         return f"The constraint holds {where}, at {sure}."
     if row.verdict == "fail":
@@ -103,7 +103,7 @@ def _one(row: ConstraintValue, where: str, sure: str) -> str:
     return f"The constraint {kept} {where}, {unsure}."
 
 
-def _is(count: int) -> str:
+def _is_or_are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
@@ -121,7 +121,7 @@ def price(report: Report) -> str:
     breaks = f" and keeps every constraint here{' too' if kept else ''}"
     if broken:
         worst = f"{'by' if len(broken) == 1 else 'the worst by'} {number(max(broken))}"
-        breaks = f", but breaks {_of(len(broken), len(report.last.constraints))} ({worst})"
+        breaks = f", but breaks {_count_of(len(broken), len(report.last.constraints))} ({worst})"
     if abs(better) < 5e-5:
         return f"That costs nothing in {name}: {number(ours)}; {beside}{breaks}."
     verb = "That costs" if better < 0 else "It even gains"
@@ -181,7 +181,7 @@ def _where(report: Report) -> str:
     return f"on the {people(examples)} {held}examples of the {name} part"
 
 
-def _of(number: int, count: int) -> str:
+def _count_of(number: int, count: int) -> str:
     if count == 1:
         return "the constraint"
     return f"{number} of the {count} constraints" if number < count else f"all {count} constraints"

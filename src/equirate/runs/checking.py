@@ -21,8 +21,8 @@ from ..tables.findings import Option, TableFinding, WrittenFinding, about_column
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import FileForm, TableSource
-from .labels import MOST_CLASSES, Labels, distinct, some
-from .likeness import says_label, twins
+from .labels import MOST_CLASSES, Labels, distinct, shown_values
+from .likeness import duplicates, share_determined
 from .names import mentioned
 from .out_of_core import LOOKED_AT, is_too_large
 from .settings import RunSettings, option_text, shell
@@ -140,7 +140,7 @@ def refuse(settings: RunSettings, checked: Checked, out: str = "") -> None:
     if not checked.stops:
         return
     if len(checked.stops) == 1 and not any(each.options and each.proposed for each in checked.remarks):
-        raise DataError(f"{_sentence(checked.stops[0])}{_mended(checked.stops[0])}")
+        raise DataError(f"{_sentence(checked.stops[0])}{_options_note(checked.stops[0])}")
     lines = [f"{settings.data} cannot be trained on yet:"]
     lines += table_of([*checked.stops, *checked.remarks])
     raise TableError("\n".join([*lines, "all of it at once:", f"  {command(settings, checked, out)}"]))
@@ -166,7 +166,7 @@ def table_of(findings: Iterable[TableFinding]) -> list[str]:
 
 def note(finding: TableFinding) -> str:
     """A finding in one line."""
-    return f"{_sentence(finding)}{_mended(finding)}"
+    return f"{_sentence(finding)}{_options_note(finding)}"
 
 
 def written_options(options: Iterable[Option]) -> str:
@@ -178,7 +178,7 @@ def _sentence(finding: TableFinding) -> str:
     return f"column {finding.column!r}: {finding.what}" if finding.column else finding.what
 
 
-def _mended(finding: TableFinding) -> str:
+def _options_note(finding: TableFinding) -> str:
     return f" ({written_options(finding.options)})" if finding.options else ""
 
 
@@ -317,7 +317,7 @@ def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> li
             return [*findings, TableFinding(name, str(error).removeprefix(f"the label {name!r} "), stops=True)]
         if labels.rule == "rest":
             others = [value for value in sorted(several) if value != labels.positive]
-            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {some(others)}"
+            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {shown_values(others)}"
             findings.append(TableFinding(name, what))
         return findings
     return [*findings, _undecided_label(name, column, several, options)]
@@ -325,7 +325,7 @@ def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> li
 
 def _undecided_label(name: str, column: Any, values: Sequence[str], options: ReadOptions) -> TableFinding:
     """A label without --positive: the proposal is the rarer value, or the upper half."""
-    shown = some(sorted(values))
+    shown = shown_values(sorted(values))
     if len(values) == 2:
         what = f"the label holds {shown}: say which one is positive with --positive"
         return TableFinding(name, what, (("positive", values[-1]),), stops=True)
@@ -377,7 +377,7 @@ def _about_columns(
     for name in constant:
         findings.append(TableFinding(name, "has one value only, and is left out"))
     others = [name for name in features if name not in constant]
-    for name, twin in twins(table, [*settings.attributes, *others]):
+    for name, twin in duplicates(table, [*settings.attributes, *others]):
         if name in others:
             what = f"says the same as {twin!r}, row by row"
             findings.append(TableFinding(name, what, (("ignore", name),)))
@@ -392,7 +392,7 @@ def _about_columns(
         return findings
     reported = _named(findings)
     for name in others:
-        share = None if name in reported else says_label(labelled[name], positive)
+        share = None if name in reported else share_determined(labelled[name], positive)
         if share is not None:
             what = f"almost determines the label: {share:.1%} of the rows follow from it. Is it known beforehand?"
             findings.append(TableFinding(name, what, (("ignore", name),)))

@@ -29,7 +29,7 @@ from . import reasons
 from .fitting import GIVEN, Exit, RunOutcome, achieved_text, sentence, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
-from .labels import Labels, some
+from .labels import Labels, shown_values
 from .models import needs_dense
 from .names import attributes_of
 from .preparing import RunLog, people_of, read_part, weights_of
@@ -184,7 +184,7 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     labels = Labels.of(how.label, how.positive, table[how.label])
     if labels.classes:
         raise DataError(
-            f"the label {how.label!r} has {len(labels.classes)} values, {some(labels.classes)}: audit compares one of "
+            f"the label {how.label!r} has {len(labels.classes)} values, {shown_values(labels.classes)}: audit compares one of "
             "them with the rest, so say which with --positive"
         )
     positive = labels.positives(table[how.label])

@@ -85,7 +85,7 @@ class Labels:
             return labels
         values = [values[k] for k in np.argsort(-np.bincount(codes, minlength=len(values)), kind="stable")]
         values = distinct(values)
-        shown = some(sorted(values))
+        shown = shown_values(sorted(values))
         if len(values) < 2:
             raise DataError(f"the label {name!r} has {len(values)} value, {shown}: a classifier needs two")
         if wanted:
@@ -127,7 +127,7 @@ class Labels:
         if not matching:
             raise DataError(
                 f"the label {self.column!r} holds {value!r}, which was not in training: there it held "
-                f"{some(self.classes)}"
+                f"{shown_values(self.classes)}"
             )
         return matching[0]
 
@@ -200,7 +200,7 @@ def same(value: str, other: str) -> bool:
         return False
 
 
-def some(values: Sequence[str], most: int = 5) -> str:
+def shown_values(values: Sequence[str], most: int = 5) -> str:
     """Some values, for a message."""
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 

@@ -22,7 +22,7 @@ _ALMOST = 0.99
 """A column determines the label if it decides this share of the rows of the rarer label."""
 
 
-def twins(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:
+def duplicates(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:
     """Columns that duplicate an earlier one, with that one: equal, or one-to-one."""
     rows = _rows(table.num_rows)
     first: dict[bytes, str] = {}
@@ -36,7 +36,7 @@ def twins(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-def says_label(column: Any, positive: NDArray[np.bool_]) -> float | None:
+def share_determined(column: Any, positive: NDArray[np.bool_]) -> float | None:
     """The share of rows whose label follows from a column, if it almost determines the label; otherwise None."""
     rows = _rows(len(positive))
     y, sample = positive[rows.to_numpy()], column.take(rows)

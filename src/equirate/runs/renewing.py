@@ -198,8 +198,12 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
 
 def _text(achieved: dict[str, Any], old: Any, rows: int) -> str:
     """The verdict, and for every constraint the new numbers with the old ones beside them."""
-    lines = [sentence(achieved, GIVEN), "", f"objective {achieved['objective']:.4f}  on {rows:,} new rows{_was(old)}"]
-    known = _known(old)
+    lines = [
+        sentence(achieved, GIVEN),
+        "",
+        f"objective {achieved['objective']:.4f}  on {rows:,} new rows{_previous_objective(old)}",
+    ]
+    known = _previous_constraints(old)
     for row in achieved["constraints"]:
         lines.append(f"{row['verdict']:<12}  {row['constraint']}")
         lines.append(f"{'':<12}  now    {_numbers(row)}")
@@ -208,12 +212,12 @@ def _text(achieved: dict[str, Any], old: Any, rows: int) -> str:
     return "\n".join(lines)
 
 
-def _was(old: Any) -> str:
+def _previous_objective(old: Any) -> str:
     value = old.get("objective") if isinstance(old, dict) else None
     return f", {value:.4f} before" if isinstance(value, (int, float)) else ""
 
 
-def _known(old: Any) -> dict[str, dict[str, Any]]:
+def _previous_constraints(old: Any) -> dict[str, dict[str, Any]]:
     """The constraints of an old certificate that have numbers; the summary is not trusted."""
     rows = old.get("constraints") if isinstance(old, dict) else None
     if not isinstance(rows, list):

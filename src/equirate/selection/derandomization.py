@@ -60,8 +60,8 @@ def derandomised(
     bins = np.searchsorted(edges, score[disputed], side="right")
     rates = _rates_of_bins(judge, decided, disputed, bins, len(edges) + 1)
     fixed = judge.rates(agreed_sums(judge.cells, decided))[:, 0]
-    shares = _basic(rates, weights)
-    choice = _settled(rates, fixed, shares, cost)
+    shares = _basic_solution(rates, weights)
+    choice = _rounded(rates, fixed, shares, cost)
     single = Derandomised(members, weights, edges, choice.astype(np.int64))
     return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
 
@@ -144,7 +144,7 @@ def _class_rates_of_bins(
     return np.asarray(matrix @ by_count.reshape(cells.n_counts, -1)).reshape(matrix.shape[0], count, -1)
 
 
-def _basic(rates: Array, weights: Array) -> Array:
+def _basic_solution(rates: Array, weights: Array) -> Array:
     """Shares of the members in the bins (bins, members) with the mixture's rates; few bins are shared."""
     n_rates, bins, members = rates.shape
     if not bins:
@@ -171,7 +171,7 @@ def _independent(rows: Array) -> NDArray[np.intp]:
     return np.sort(order[: np.count_nonzero(sizes > 1e-9 * sizes.max(initial=0.0))])
 
 
-def _settled(rates: Array, fixed: Array, shares: Array, cost: Callable[[Array], Array]) -> NDArray[np.intp]:
+def _rounded(rates: Array, fixed: Array, shares: Array, cost: Callable[[Array], Array]) -> NDArray[np.intp]:
     """Give each shared bin to one member, the largest bin first, with the other bins as they are so far."""
     choice: NDArray[np.intp] = np.argmax(shares, axis=1)
     current = shares.copy()

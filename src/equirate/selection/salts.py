@@ -66,7 +66,7 @@ def best_salt(
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     disputed = np.flatnonzero(disagree(decided))
     if not len(disputed):
-        return _alone(solution, mixture, sample, draws, margins)
+        return _served_single(solution, mixture, sample, draws, margins)
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
@@ -92,7 +92,7 @@ def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) 
     return best_salt(solution, served.classifier, sample, replace(draws, salts=(served.salt,)))
 
 
-def _alone(
+def _served_single(
     solution: Solution, single: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
 ) -> Served:
     decided = single.members.decide(sample.X, attributes=sample.examples.columns)
@@ -124,7 +124,7 @@ def chosen_to_serve(
         except InfeasibleError:
             break
         candidates.append(best_salt(solution, replace(tighter, problem=solution.problem), sample, draws))
-    candidates.append(_alone(solution, single, sample, draws))
+    candidates.append(_served_single(solution, single, sample, draws))
     best = min(candidates, key=lambda one: one.cost(solution.tolerance))
     return best, _status(solution, mixture, best, sample)
 

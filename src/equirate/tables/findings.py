@@ -131,7 +131,7 @@ def _about_text(name: str, column: Any, how: WrittenFinding) -> list[TableFindin
     others = pa.array([value for value in values if value not in set(signs)], pa.string())
     many = len(others) > FEW_VALUES
     missing: tuple[Option, ...] = tuple(("missing", sign) for sign in signs)
-    beside = f", and {_some(signs)} for missing in {texts.rows(signs):,} rows" if signs else ""
+    beside = f", and {_listed(signs)} for missing in {texts.rows(signs):,} rows" if signs else ""
     if len(others):
         style = number_style(others, how.ambiguous)
         formats = date_formats(others)
@@ -139,14 +139,14 @@ def _about_text(name: str, column: Any, how: WrittenFinding) -> list[TableFindin
             return [_dates(name, others, formats, missing, beside, many, how)]
         if style:
             return [_numbers(name, others, style, missing, beside, many, how)]
-    slips = _slips(others, how.options.decimal) if many else []
-    if slips:
-        what = f"numbers, but for {_some(slips)} in {texts.rows(slips):,} rows"
-        return [TableFinding(name, what, tuple(("missing", slip) for slip in slips), stops=True)]
+    misfits = _misfits(others, how.options.decimal) if many else []
+    if misfits:
+        what = f"numbers, but for {_listed(misfits)} in {texts.rows(misfits):,} rows"
+        return [TableFinding(name, what, tuple(("missing", misfit) for misfit in misfits), stops=True)]
     findings = []
     signs = texts.signs(SIGNS)
     if signs:
-        what = f"{_some(signs)} in {texts.rows(signs):,} rows may mean a missing value"
+        what = f"{_listed(signs)} in {texts.rows(signs):,} rows may mean a missing value"
         findings.append(TableFinding(name, what, tuple(("missing", sign) for sign in signs)))
     longest = max(map(len, values), default=0)
     if is_unfit(len(values), rows, longest):
@@ -196,7 +196,7 @@ def _numbers(
     return TableFinding(name, what, (("number", name), *missing), stops=many)
 
 
-def _slips(values: Any, decimal: str) -> list[str]:
+def _misfits(values: Any, decimal: str) -> list[str]:
     """The few values that are no numbers in a column of numbers; empty if there are more than a few."""
     good = fits(values, number_pattern(decimal))
     share = compute.mean(good.cast(pa.float64())).as_py()
@@ -206,7 +206,7 @@ def _slips(values: Any, decimal: str) -> list[str]:
     return wrong if len(wrong) <= 3 else []
 
 
-def _some(values: Sequence[str]) -> str:
+def _listed(values: Sequence[str]) -> str:
     shown = ", ".join(map(repr, values[:3]))
     return shown if len(values) <= 3 else f"{shown}, ..."
 

@@ -92,10 +92,10 @@ class Sink:
             self._close()
             if self._part is not None and self.path is not None:
                 if sys.platform == "win32":  # an open file cannot be renamed there
-                    self._let_go()
+                    self._release()
                 os.replace(self._part, self.path)
                 self._part = None
-            self._let_go()
+            self._release()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
@@ -108,9 +108,9 @@ class Sink:
         finally:
             if self._part is not None:
                 self._part.unlink(missing_ok=True)
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
