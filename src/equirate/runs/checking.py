@@ -317,7 +317,8 @@ def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> li
             return [*findings, TableFinding(name, str(error).removeprefix(f"the label {name!r} "), stops=True)]
         if labels.rule == "rest":
             others = [value for value in sorted(several) if value != labels.positive]
-            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {shown_values(others)}"
+            listed = shown_values(others)
+            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {listed}"
             findings.append(TableFinding(name, what))
         return findings
     return [*findings, _undecided_label(name, column, several, options)]

@@ -184,8 +184,8 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     labels = Labels.of(how.label, how.positive, table[how.label])
     if labels.classes:
         raise DataError(
-            f"the label {how.label!r} has {len(labels.classes)} values, {shown_values(labels.classes)}: audit compares one of "
-            "them with the rest, so say which with --positive"
+            f"the label {how.label!r} has {len(labels.classes)} values, {shown_values(labels.classes)}: audit compares "
+            "one of them with the rest, so say which with --positive"
         )
     positive = labels.positives(table[how.label])
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
