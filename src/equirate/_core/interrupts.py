@@ -27,7 +27,7 @@ def complete() -> Iterator[None]:
 
 
 def may_end_early() -> bool:
-    """Whether to return the result so far after an interruption: not inside `complete`, or if other processes wait.
+    """Whether to return the result so far after an interruption; False inside `complete` and with several processes.
 
     Examples
     --------

@@ -232,7 +232,7 @@ def _packed(masks: Iterator[NDArray[np.bool_]]) -> Iterator[NDArray[np.uint8]]:
 
 
 def _partition(words: Iterator[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The distinct rows of a table that is given some columns at a time, in order, and the number of each row's.
+    """The distinct rows of a table, given some columns at a time, in order, and the index of each row among them.
 
     The columns split the parts so far, so that memory does not grow with their number.
     """
@@ -245,7 +245,7 @@ def _partition(words: Iterator[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], N
 
 
 def _distinct_rows(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The distinct rows of ``keys``, in order, and the number of each row's."""
+    """The distinct rows of ``keys``, in order, and the index of each row among them."""
     if keys.shape[1] == 1:
         distinct = np.flatnonzero(np.bincount(keys[:, 0], minlength=256)).astype(np.uint8)
         number = np.zeros(256, np.int32)
@@ -263,7 +263,7 @@ def _distinct_rows(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[
 def _of_all_processes(
     keys: NDArray[np.uint8], of: NDArray[Any], shared: Peers
 ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The keys of all processes, and the number of each row's key among them."""
+    """The keys of all processes, and the index of each row's key among them."""
     if shared.size == 1:
         return keys, of
     all_keys, place = _distinct_rows(np.concatenate([*shared.gather(keys), keys]))

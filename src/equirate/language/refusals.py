@@ -42,7 +42,7 @@ def check_constraint(constraint: Constraint) -> None:
 
 
 def _signed(expr: Expression, sign: Interval = _ONCE) -> Iterator[tuple[Interval, Expression]]:
-    """Iterate over the parts of a sum, each with the range of its factor; a convex or concave named metric is one."""
+    """The parts of a sum, each with the range of its factor; a convex or concave named metric is one part."""
     if isinstance(expr, Sum):
         for direction, part in expr.parts:
             yield from _signed(part, sign if direction > 0 else -sign)

@@ -19,7 +19,7 @@ _MOST_ROWS = 20_000
 _FEWEST = 20  # with fewer rows of the rarer label, a column may determine it by chance
 _REPEATED = 20  # fewest rows per value: a column of many values determines any label
 _ALMOST = 0.99
-"""A column determines the label if it decides this share of the rows of the rarer label."""
+"""A column determines the label if its errors are at most ``1 - _ALMOST`` times the rows of the rarer label."""
 
 
 def duplicates(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -163,7 +163,7 @@ class Training:
 
     @property
     def _fitted(self) -> slice:
-        """All rows but those of the test; only without a test are the rows in another order."""
+        """All rows but those of the test, which are the last ones."""
         return slice(0, (self.parts.validation or self.parts.train).stop)
 
     def play(self, levels: Levels | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
