@@ -185,5 +185,5 @@ class General(Form):
             k, n = np.array([k]), np.array([n])
             ends = [float(leaf_value(end)) for end in (-largest(-one, k, n, limit), largest(one, k, n, limit))]
             box.append(Interval(min(ends), max(ends)))
-        largest_ = largest_value(self.expr if side > 0 else self.negative, tuple(box))
-        return side * largest_
+        bound = largest_value(self.expr if side > 0 else self.negative, tuple(box))
+        return side * bound

@@ -223,13 +223,13 @@ def moves(examples: Examples, predictions: Array, baseline: Array) -> tuple[Move
     labels = examples.labels[:, None] == np.arange(len(classes))
     every = baseline.T @ predictions
     right, wrong = baseline.T @ (predictions * labels), (baseline * labels).T @ predictions
-    moves_found = [
+    frequent = [
         Move(str(classes[i]), str(classes[j]), float(every[i, j]), float(right[i, j]), float(wrong[i, j]))
         for i in range(len(classes))
         for j in range(len(classes))
         if i != j and every[i, j] >= _FEWEST_MOVED
     ]
-    return tuple(sorted(moves_found, key=lambda move: -move.number))
+    return tuple(sorted(frequent, key=lambda move: -move.number))
 
 
 def slices_of(problem: Problem) -> Sequence[Slice]:
