@@ -115,7 +115,7 @@ def sweep(target: Path) -> None:
             left.unlink(missing_ok=True)
 
 
-if sys.platform == "win32":  # an open file cannot be removed there, which is a lock of its own
+if sys.platform == "win32":  # an open file cannot be removed there, which serves as a lock
 
     def _lock(descriptor: int, wait: bool) -> None:
         """Nothing to do."""

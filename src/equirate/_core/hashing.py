@@ -119,7 +119,7 @@ def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:
 
 def mixed(z: Hashes) -> Hashes:
     """The finaliser of splitmix64 (Steele et al. 2014): every bit of the input matters to every bit of the output."""
-    if z.size == 1:  # Python's own numbers are faster than nine passes over an array of one
+    if z.size == 1:  # Python's integers are faster than nine passes over an array of one
         return np.full(z.shape, _mixed(int(z.item())), dtype=np.uint64)
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -47,13 +47,13 @@ def undisturbed(rows: int) -> Iterator[None]:
     has such a product between passes now and then, and the passes then share the other cores with spinning threads:
     two threads were slower than one.
     """
-    # BLAS has one limit for the whole process, which threads must not set and restore across each other: one fit at a
-    # time has it, and one that overlaps goes on with whatever there is.
+    # BLAS has one limit for the whole process, which concurrent fits must not set and restore across each other: one
+    # fit at a time sets it, and a fit that overlaps leaves it as it is.
     if count() <= 1 or rows < FEW or not kernels.ready() or not _limiting.acquire(blocking=False):
         yield
         return
     try:
-        # scikit-learn brings it, without type information; only a play of some size needs it.
+        # scikit-learn depends on it, without type information; only large trainings need it.
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         with threadpool_limits(limits=1, user_api="blas"):

@@ -59,7 +59,7 @@ def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures])
         excess = np.maximum(excess, excess_violation(first, out_of_fold_probability(parts, first)))
     for share in SHARES if len(parts) > 1 else (*WIDER_SHARES, *SHARES):
         mixtures = _mixtures(parts, share, excess)
-        if mixtures is None:  # no mixture has so wide a margin, which does not depend on the test
+        if mixtures is None:  # no mixture has so wide a margin; this does not depend on the test rows
             continue
         probability = out_of_fold_probability(parts, mixtures)
         certificates = constraint_test.certify(rows, probability)

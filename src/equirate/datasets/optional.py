@@ -19,6 +19,6 @@ def require(module: str, *, caller: str) -> Any:
         import_module(package)
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != package:  # the package is there, but something it needs itself is not
+        if error.name != package:  # the package is installed, but one of its dependencies is not
             raise
         raise ImportError(f"{caller} needs {package}: pip install 'equirate[data]'", name=package) from error

@@ -56,7 +56,7 @@ Values = Callable[[Array], Array]
 
 _AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 _STEPS = 5  # of the search for the largest value
-_FEWER = 4  # cells are put together where that leaves a quarter of them at most
+_FEWER = 4  # cells are merged if at most a quarter of them remains
 _SORTS = 8  # of examples: label, baseline and prediction
 
 
@@ -315,7 +315,7 @@ class Bounds:
             return self.value + self.linear(self.gradient, side, confidence)[0]
         secants, bends = self._along_axes
         starts = [self.axes @ secants]
-        if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: uphill may be any way
+        if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: try several directions
             starts += [sign * self.axes[:, np.abs(bends).argmax()] for sign in (1, -1)]
         largest = max(self._search(start, side, confidence) for start in starts)
         if self.one_ratio:  # multiplied through it is linear, and linear functions have no bias

@@ -21,7 +21,7 @@ import numpy as np
 
 from . import measuring
 from .atoms import ABS, MAX, MIN, Atom
-from .constraints import Constraint as Constraint  # made by comparisons, and found beside what makes it
+from .constraints import Constraint as Constraint  # re-exported: comparisons of expressions make it
 from .curvature import REALS, UNIT, Curvature, Interval, Monotonicity, compose
 from .measuring import Measure, Value
 from .trees import Binding, Term, Tree

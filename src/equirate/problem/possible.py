@@ -152,7 +152,7 @@ def _is_satisfied_simply(rows: Sequence[_Row]) -> bool:
     for row in rows:
         for key, factor in row.others.items():
             signs.setdefault(key, set()).add(factor > 0)
-    if any(len(directions) > 1 for directions in signs.values()):  # one value of it cannot be at its best in both
+    if any(len(directions) > 1 for directions in signs.values()):  # one value cannot be best for both
         return False
     return any(all(row.least(_shares(answer)) <= 0 for row in rows) for answer in _ANSWERS)
 

@@ -32,7 +32,7 @@ LISTED = ("attributes", "also_feature", "also-feature", "ignore", "category", "d
 """Options that take names with commas between them."""
 _MOST_BYTES = 1 << 20
 _LARGEST = sys.float_info.max
-_MOST = 2**53  # a whole number of an option at most: the largest that other programs read back
+_MOST = 2**53  # largest whole number of an option: other programs do not read larger ones exactly
 
 
 @dataclass(frozen=True)

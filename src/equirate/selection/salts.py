@@ -70,7 +70,7 @@ def best_salt(
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
-    if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each will do
+    if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each is enough
         hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
         merge = sp.csr_array((np.ones(len(disputed)), (np.arange(len(disputed)), place.reshape(-1))))
         picked, adder = picked[first], adder @ merge
