@@ -232,25 +232,25 @@ _PUBLIC = [
 
 def _catalogue() -> dict[str, _Any]:
     """Every rate, ratio, score, loss and function of the language by name."""
-    found: dict[str, _Any] = _import_module(f"{__name__}.language.catalogue").CATALOGUE
-    return found
+    catalogue: dict[str, _Any] = _import_module(f"{__name__}.language.catalogue").CATALOGUE
+    return catalogue
 
 
 def __getattr__(name: str) -> _Any:
     """Import a public name when it is first used."""
     if name == "__all__":
         names = [each for public in _PUBLIC for each in (_catalogue() if public == "*" else [public])]
-        found: _Any = [name for name in names if name not in _LIKE_BUILTINS]
+        value: _Any = [name for name in names if name not in _LIKE_BUILTINS]
     elif name in _MODULES:
-        found = _import_module(f"{__name__}.{_MODULES[name]}")
+        value = _import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _NAMES:
-        found = getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
+        value = getattr(_import_module(f"{__name__}.{_NAMES[name]}"), name)
     elif not name.startswith("_") and name in _catalogue():
-        found = _catalogue()[name]
+        value = _catalogue()[name]
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -297,7 +297,7 @@ def test_an_algorithm_by_the_papers_name(people: Path, tmp_path: Path, capsys: p
     assert "there is no --algorithm 'SPADEE'; did you mean 'spade'?" in capsys.readouterr().err
     assert fit(people, tmp_path / "none", "--algorithm", "SPADE") == 2  # solves problems without constraints
     assert fit(people, tmp_path / "none", "--algorithm", "COCO", "--model", "thresholds") == 2
-    assert "thresholds have one of their own" in capsys.readouterr().err
+    assert "thresholds have their own algorithm" in capsys.readouterr().err
 
 
 def test_a_model_keeps_what_was_said_of_its_rows(

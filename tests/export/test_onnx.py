@@ -227,7 +227,7 @@ def test_a_model_that_decides_otherwise_is_not_written(tmp_path: Path) -> None:
     members, other = linear(rng), linear(rng)
     export = export_of(members)
     export.__dict__["decide"] = lambda inputs: other.decide(inputs["X"])
-    with pytest.raises(eq.EquirateError, match="of 2,000 checked rows otherwise than Python"):
+    with pytest.raises(eq.EquirateError, match="of 2,000 checked rows differently from Python"):
         export.write(tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
     X = rng.normal(size=(10, WIDTH))

@@ -264,7 +264,7 @@ OBJECTIVES = [  # (written, smallest offending part, rule, advice, rewrite that 
     (
         eq.minimize(eq.square(eq.log_loss())),
         "log_loss()",
-        "log_loss() is a loss of the scores and stands inside square",
+        "log_loss() is a loss of the scores and is inside square",
         "Add log_loss() as it is.",
         lambda: eq.minimize(eq.log_loss()),
     ),
@@ -358,7 +358,7 @@ CONSTRAINTS = [
     ),
     (
         eq.square(eq.log_loss()) <= 0.5,
-        "log_loss() is a loss of the scores and stands inside square",
+        "log_loss() is a loss of the scores and is inside square",
         "as it is",
         T <= 0.5,
     ),

@@ -29,9 +29,9 @@ def test_it_is_self_contained_and_escaped() -> None:
     assert not re.search(r"<script|https?://(?!www\.w3\.org)|<b>|src=|url\(", text.replace("&lt;script", ""))
     assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
     assert text.count("<svg") == 3
-    assert "After 4,000 rows: 1 constraint is broken, 1 is kept, 1 cannot be told yet." in text
+    assert "After 4,000 rows: 1 constraint is broken, 1 is kept, 1 cannot be decided yet." in text
     assert ">alarm</text>" in text
-    assert "more rows would tell" in text
+    assert "more rows would decide" in text
 
 
 def test_its_elements_are_closed() -> None:
@@ -59,7 +59,7 @@ def test_the_same_monitor_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_before_any_row() -> None:
     empty = eq.Monitor([eq.f1() >= 0.5, eq.recall() >= 0.5])
-    assert sentence(empty) == "After 0 rows: 2 constraints cannot be told yet."
+    assert sentence(empty) == "After 0 rows: 2 constraints cannot be decided yet."
     assert "nothing was counted yet" in page(empty)
 
 

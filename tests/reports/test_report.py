@@ -186,7 +186,7 @@ def test_no_constraints_and_one_part() -> None:
     problem = eq.Problem(eq.minimize(eq.error_rate()))
     text = str(Report(repr(problem), {"test": evaluated(problem)}))
     assert "violation" not in text
-    assert "no constraint was asked for" in text
+    assert "there are no constraints" in text
     assert "minimize error_rate()" in text
     assert evaluated(problem).violation == 0
 
@@ -235,7 +235,7 @@ PASS, FAIL, UNSURE, ABSENT = (-0.1, "pass"), (0.05, "fail"), (-0.001, "cannot te
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([], "f1() is 0.7000 on the 1,200 held-out examples of the test part; no constraint was asked for."),
+        ([], "f1() is 0.7000 on the 1,200 held-out examples of the test part; there are no constraints."),
         ([PASS], "The constraint holds on the 1,200 held-out examples of the test part, at 90% confidence."),
         ([FAIL], "The constraint is broken on .*: by 0.0500, and by 0.0400 or more at 90% confidence."),
         ([UNSURE], "The constraint holds on .*, but they are too few .* at 90% confidence it may be missed by 0.0090."),

@@ -14,7 +14,7 @@ import pyarrow.csv as arrow_csv
 
 import equirate as eq
 from equirate.runs.checking import Checked, check, command, refuse
-from equirate.runs.likeness import says_label, twins
+from equirate.runs.likeness import duplicates, share_determined
 from equirate.runs.preparing import features_of
 from equirate.runs.settings import RunSettings
 from equirate.tables.reading import open_source
@@ -162,21 +162,21 @@ def test_columns_that_say_the_same() -> None:
             "g": np.arange(300),
         }
     )
-    assert twins(table, table.schema.names) == [("b", "a"), ("e", "d")]
+    assert duplicates(table, table.schema.names) == [("b", "a"), ("e", "d")]
 
 
 def test_what_tells_the_label() -> None:
     y = np.random.default_rng(0).random(1000) < 0.3
-    assert says_label(pa.array(np.where(y, "x", "z")), y) == 1.0
-    assert says_label(pa.array(np.where(y, 5.0, np.nan), from_pandas=True), y) == 1.0
-    assert says_label(pa.array(np.where(y, -1.0, 1.0)), y) == 1.0
+    assert share_determined(pa.array(np.where(y, "x", "z")), y) == 1.0
+    assert share_determined(pa.array(np.where(y, 5.0, np.nan), from_pandas=True), y) == 1.0
+    assert share_determined(pa.array(np.where(y, -1.0, 1.0)), y) == 1.0
     noisy = y.copy()
     noisy[:100] = ~noisy[:100]
-    assert says_label(pa.array(noisy), y) is None
-    assert says_label(pa.array([f"v{k}" for k in range(1000)]), y) is None
-    assert says_label(pa.array(y), np.arange(1000) < 5) is None
+    assert share_determined(pa.array(noisy), y) is None
+    assert share_determined(pa.array([f"v{k}" for k in range(1000)]), y) is None
+    assert share_determined(pa.array(y), np.arange(1000) < 5) is None
 
 
 def test_large_tables_are_looked_at_in_part() -> None:
     table = arrow_csv.read_csv(pa.BufferReader(b"a,b\n" + b"1,2\n2,1\n" * 30_000))
-    assert twins(table, ["a", "b"]) == [("b", "a")]
+    assert duplicates(table, ["a", "b"]) == [("b", "a")]

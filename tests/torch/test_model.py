@@ -342,7 +342,7 @@ def test_the_estimator_lets_multipliers_see_held_out_rows_where_there_are_enough
     rare = np.where(np.arange(N) < 8, "a", "b")
     with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate to hold data out"):
         clf.fit(X, Y, sensitive_features={"group": rare})
-    with pytest.raises(eq.DataError, match="two_sets cannot be had"):  # who asks for it is not given something else
+    with pytest.raises(eq.DataError, match="two_sets is not possible"):  # who asks for it is not given something else
         clf.set_params(two_sets=True).fit(X, Y, sensitive_features={"group": rare})
 
 

@@ -44,7 +44,7 @@ def test_four_are_not():
 
 @pytest.mark.parametrize("settings", [{"confidence": 0.9, "confidence_method": "holdout"}, {"two_sets": True}])
 def test_what_needs_held_out_data_is_refused_without(settings):
-    with pytest.raises(eq.DataError, match=r"(holdout\"|two_sets) cannot be had"):
+    with pytest.raises(eq.DataError, match=r"(holdout\"|two_sets) is not possible"):
         parts(400, 16, 1, **settings)
 
 

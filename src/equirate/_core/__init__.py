@@ -1,1 +1,1 @@
-"""What every package uses and nobody else needs to know: errors, seeds, hashes, threads, compiled kernels."""
+"""Internals that every package uses: errors, seeds, hashes, threads, compiled kernels."""

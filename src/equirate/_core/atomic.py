@@ -1,9 +1,9 @@
-"""Writing a file whole or not at all.
+"""Writing a file atomically.
 
 In: a path and the bytes in parts. Out: a file that has either its old content or the new one, whenever the process or
-the machine stops. The bytes go to a temporary file in the same folder, which then takes the place of the old one. The
-temporary file is locked while it is written; one that nobody locks was left behind by a process that was killed, and
-the next write to the same path removes it.
+the machine stops. The bytes go to a temporary file in the same folder, which then replaces the old one. The temporary
+file is locked while it is written; one without a lock was left by a process that was killed, and the next write to the
+same path removes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def write_whole(path: str | os.PathLike[str], parts: Iterable[Bytes]) -> None:
-    """Write a file in one step. Links are followed; an existing file keeps its permissions, a new one has the usual."""
+    """Write a file atomically. Links are followed; an existing file keeps its permissions."""
     try:
         target = Path(os.path.realpath(os.fspath(path)))
         old = _existing(target)
@@ -43,7 +43,7 @@ def write_whole(path: str | os.PathLike[str], parts: Iterable[Bytes]) -> None:
 
 
 def kind_of(mode: int) -> str | None:
-    """What stands in the place of a file, by its mode: None for a file."""
+    """What a path is, from its mode, if it is not a regular file; None for a regular file."""
     return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "not a file")
 
 
@@ -81,13 +81,13 @@ def _write(target: Path, parts: Iterable[Bytes], old: os.stat_result | None) -> 
 
 
 def locked_file(target: Path, mode: int) -> tuple[Path, int]:
-    """A new, locked file beside the target, and its descriptor; who closes that lets go of the lock."""
+    """A new, locked file beside the target, and its descriptor; closing that releases the lock."""
     while True:
         temporary = target.parent / f"{_mark(target)}{secrets.token_hex(8)}.part"
         descriptor = os.open(temporary, _WRITE, mode)
         try:
             _lock(descriptor, wait=True)
-            if temporary.exists():  # or it was swept before it was locked: once more
+            if temporary.exists():  # otherwise it was swept before it was locked: try again
                 return temporary, descriptor
         except BaseException:
             os.close(descriptor)
@@ -97,25 +97,25 @@ def locked_file(target: Path, mode: int) -> tuple[Path, int]:
 
 
 def _mark(target: Path) -> str:
-    """How the names of the target's temporary files begin; short, however long its own name is."""
+    """Prefix of the names of the target's temporary files; short, however long its own name is."""
     return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}-"
 
 
 def sweep(target: Path) -> None:
-    """Remove what killed processes left behind."""
+    """Remove temporary files of processes that were killed."""
     for left in target.parent.glob(f"{_mark(target)}*.part"):
         with contextlib.suppress(OSError):
             descriptor = os.open(left, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0))
             try:
-                _lock(descriptor, wait=False)  # fails where somebody is writing it
+                _lock(descriptor, wait=False)  # fails if another process is writing it
                 if sys.platform != "win32":
-                    left.unlink(missing_ok=True)  # before somebody else can lock it
+                    left.unlink(missing_ok=True)  # before another process can lock it
             finally:
                 os.close(descriptor)
             left.unlink(missing_ok=True)
 
 
-if sys.platform == "win32":  # an open file cannot be removed there, which is a lock of its own
+if sys.platform == "win32":  # an open file cannot be removed there, which serves as a lock
 
     def _lock(descriptor: int, wait: bool) -> None:
         """Nothing to do."""
@@ -124,7 +124,7 @@ else:
     import fcntl
 
     def _lock(descriptor: int, wait: bool) -> None:
-        """Lock until the file is closed, be it by the end of the process."""
+        """Lock until the file is closed or the process ends."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except OSError:
@@ -145,7 +145,7 @@ def _keep_permissions(descriptor: int, old: os.stat_result) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name last; some systems cannot, and the content is safe either way."""
+    """Make a new name durable; some systems cannot, and the content is safe either way."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:

@@ -64,7 +64,7 @@ class EquirateWarning(UserWarning):
 
 
 class NotSolvedWarning(EquirateWarning):
-    """The run ended, but not with what was asked for: infeasible, diverged, interrupted, out of domain."""
+    """The run ended without a solution: infeasible, diverged, interrupted, out of domain."""
 
 
 class UndefinedRateWarning(EquirateWarning):

@@ -1,8 +1,8 @@
 """Threads of OpenMP do not survive a fork: a parallel loop in the child waits for them for ever.
 
-In: the number of threads that a library is about to use. Out: nothing, or a `ProcessError` in the place of a fit that
-would hang: after a fit of LightGBM, XGBoost or ``HistGradientBoostingClassifier`` with several threads, a child that
-was made by ``fork`` cannot have another one with several.
+In: the number of threads that a library is about to use. Out: nothing, or a `ProcessError` instead of a fit that would
+hang: after a fit of LightGBM, XGBoost or ``HistGradientBoostingClassifier`` with several threads, a child made by
+``fork`` cannot fit another with several.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _user: int | None = None
 
 
 def use_openmp(library: str, threads: int) -> None:
-    """Note that a library uses threads of OpenMP in this process, and refuse it where it would wait for ever."""
+    """Note that a library uses threads of OpenMP in this process; an error where it would wait for ever."""
     global _user
     if threads <= 1:
         return

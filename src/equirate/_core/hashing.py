@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
-_WHOLE = 2**64 - 1
+_ALL_BITS = 2**64 - 1
 _TOGETHER = 1 << 15
 """Values that are hashed together: as many as fit into a processor's cache, a few arrays of them."""
 _COPIED = 1 << 22
 """Values that are copied in single precision at once."""
 _MISSING = np.float32(-3.4e38)
-"""Stands for NaN, whose bits differ."""
+"""Replaces NaN, whose bits differ."""
 
 
 def row_hashes(X: Any) -> Hashes:
@@ -58,8 +58,8 @@ def uniform(hashes: Hashes) -> NDArray[np.float64]:
 
 
 def salted(hashes: Hashes, salt: int | Hashes) -> Hashes:
-    """Hashes that cannot be foretold without the salt; salts in an array are broadcast against the hashes."""
-    key = salt if isinstance(salt, np.ndarray) else np.uint64(salt & _WHOLE)
+    """Hashes that cannot be predicted without the salt; salts in an array are broadcast against the hashes."""
+    key = salt if isinstance(salt, np.ndarray) else np.uint64(salt & _ALL_BITS)
     return np.asarray(mixed(mixed(hashes ^ key) + key))
 
 
@@ -109,8 +109,8 @@ def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:
     True
     """
     if keys.dtype.kind == "f":
-        whole = np.isfinite(keys) & (keys == np.trunc(keys)) & (np.abs(keys) < 2**53)
-        texts = [str(int(key)) if w else repr(key) for key, w in zip(keys.tolist(), whole.tolist(), strict=True)]
+        integral = np.isfinite(keys) & (keys == np.trunc(keys)) & (np.abs(keys) < 2**53)
+        texts = [str(int(key)) if w else repr(key) for key, w in zip(keys.tolist(), integral.tolist(), strict=True)]
     else:
         texts = [str(key) for key in keys.tolist()]
     known = {text: int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") for text in set(texts)}
@@ -119,7 +119,7 @@ def salted_keys(keys: NDArray[Any], salt: int) -> Hashes:
 
 def mixed(z: Hashes) -> Hashes:
     """The finaliser of splitmix64 (Steele et al. 2014): every bit of the input matters to every bit of the output."""
-    if z.size == 1:  # Python's own numbers are faster than nine passes over an array of one
+    if z.size == 1:  # Python's integers are faster than nine passes over an array of one
         return np.full(z.shape, _mixed(int(z.item())), dtype=np.uint64)
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -128,9 +128,9 @@ def mixed(z: Hashes) -> Hashes:
 
 
 def _mixed(z: int) -> int:
-    z = (z + 0x9E3779B97F4A7C15) & _WHOLE
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WHOLE
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WHOLE
+    z = (z + 0x9E3779B97F4A7C15) & _ALL_BITS
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _ALL_BITS
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _ALL_BITS
     return z ^ (z >> 31)
 
 

@@ -1,8 +1,8 @@
-"""Ctrl-C: whether a computation that is interrupted may end with what it has.
+"""Ctrl-C: whether an interrupted computation may return its result so far.
 
-A play that is interrupted returns what was recorded. That serves a user who waits for a classifier, and not a test that
-counts only when it is complete: inside `complete`, the interruption is raised. Whatever returns early after a
-``KeyboardInterrupt`` asks `may_end_early` first.
+A training that is interrupted returns what was recorded. That is useful to a user who waits for a classifier, but not
+to a test that counts only when it is complete: inside `complete`, the interruption is raised. Code that returns early
+after a ``KeyboardInterrupt`` calls `may_end_early` first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _complete: ContextVar[bool] = ContextVar("complete", default=False)
 
 @contextmanager
 def complete() -> Iterator[None]:
-    """Raise interruptions inside: what is computed here counts only when it is complete."""
+    """Raise interruptions inside: the result counts only when it is complete."""
     before = _complete.set(True)
     try:
         yield
@@ -27,7 +27,7 @@ def complete() -> Iterator[None]:
 
 
 def may_end_early() -> bool:
-    """Whether to return what there is after an interruption: nobody needs all of it, and no process waits for this one.
+    """Whether to return the result so far after an interruption; False inside `complete` and with several processes.
 
     Examples
     --------

@@ -19,6 +19,6 @@ class Late(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         """Import the module and return the name from it."""
-        found = getattr(import_module(self.__name__), name)
-        setattr(self, name, found)
-        return found
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value

@@ -53,7 +53,7 @@ def locked(path: Path) -> Iterator[bool]:
                 path.unlink()
         else:
             with contextlib.suppress(OSError):
-                path.unlink()  # before the lock is released: nobody can lock a file that is about to go
+                path.unlink()  # before the lock is released: no process can lock a file that is being removed
             os.close(descriptor)
 
 
@@ -66,7 +66,7 @@ def _acquire(path: Path) -> tuple[int, bool]:
         descriptor = os.open(path, _OPEN, 0o644)
         try:
             real = _lock(descriptor)
-            if _is_at(descriptor, path):  # or its holder removed it in between: once more
+            if _is_at(descriptor, path):  # otherwise its holder removed it in between: try again
                 return descriptor, real
         except BlockingIOError:
             holder = os.pread(descriptor, _LONGEST, 0) if hasattr(os, "pread") else b""
@@ -89,7 +89,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(descriptor: int) -> bool:
-        """Lock a byte that nobody writes, or raise BlockingIOError."""
+        """Lock a byte that is never written, or raise BlockingIOError."""
         try:
             os.lseek(descriptor, 1 << 20, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

@@ -1,10 +1,10 @@
 """Peers: the processes that share the rows of one fit, as each of them sees the others.
 
 In: sums over the rows of this process. Out: sums over the rows of all processes, added in the same order on each.
-`all_processes` is where `fit`, `solve` and the evaluation of data begin: inside it the rows of all processes count, and
-an error on one process ends all of them. `Examples` take the processes from there when they are made, and everything
-that is made of examples (cells, rows, tables) has them as ``shared`` and adds up over them; nothing else asks `peers`.
-Who the others are is set by `equirate.distributed` (`among`), or by torchrun, which starts one program several times.
+`fit`, `solve` and the evaluation of data run inside `all_processes`: there the rows of all processes count, and an
+error on one process ends all of them. `Examples` take the processes from there when they are made, and everything made
+from examples (cells, rows, tables) has them as ``shared`` and sums over them; nothing else calls `peers`. The other
+processes are set by `equirate.distributed` (`among`), or by torchrun, which starts one program several times.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from numpy.typing import NDArray
 from .errors import AlgorithmError, DataError
 
 LAUNCHED = "TORCHELASTIC_RUN_ID"
-"""What torchrun leaves in the environment of the processes that it starts."""
+"""An environment variable of the processes that torchrun starts."""
 BY_TORCHRUN = "equirate.distributed.torchrun"
-"""The module that finds the others then; it needs an extra, so it is imported only there."""
+"""The module that finds the others then; it needs an extra, so it is imported only if needed."""
 
 
 class Peers:
-    """The processes that fit together, as one of them sees them. Here there is this one alone."""
+    """The processes that fit together, seen from one of them. This base class is a single process."""
 
     size: int = 1
     rank: int = 0
     wide: bool = False
-    """Whether slopes are added up in double precision, so that how rows are shared out does not show."""
+    """Whether slopes are summed in double precision, so that results do not depend on how rows are distributed."""
 
     keeps: bool = False
     """Whether a folder was given for checkpoints."""
@@ -43,56 +43,56 @@ class Peers:
         return parts
 
     def gather(self, value: Any) -> list[Any]:
-        """What each process gives, by rank."""
+        """The values of all processes, by rank."""
         return [value]
 
     def checkpoints(self, about: Callable[[], str]) -> Any:
-        """Where to leave the state of a play, ``about`` which it is, to go on from; None where nothing is kept."""
+        """Where to save the state of a training that ``about`` describes; None if nothing is saved."""
         return None
 
     def begin(self) -> None:
-        """Meet the others."""
+        """Wait for the others to begin."""
 
     def end(self) -> None:
-        """Wait for the others to come to the end."""
+        """Wait for the others to end."""
 
     def explained(self, error: BaseException) -> BaseException:
-        """Tell the others of an error, or find out what happened to them if that is what it is about."""
+        """Send an error to the others; if it comes from them, return one that says what happened there."""
         return error
 
-    # -- what follows from these -------------------------------------------------------------------
+    # -- derived from these ------------------------------------------------------------------------
 
     def total(self, value: Any) -> Any:
-        """A number or an array, added up over all processes."""
+        """A number or an array, summed over all processes."""
         if self.size == 1:
             return value
-        (found,) = self.add(np.atleast_1d(np.asarray(value)))
-        return found if np.ndim(value) else found[0].item()
+        (total,) = self.add(np.atleast_1d(np.asarray(value)))
+        return total if np.ndim(value) else total[0].item()
 
     def some(self, flag: Any) -> bool:
-        """Whether it is so on at least one process."""
+        """Whether a flag is set on at least one process."""
         return bool(flag) if self.size == 1 else bool(self.total(int(bool(flag))))
 
     def range(self, low: float, high: float) -> tuple[float, float]:
-        """Smallest and largest of what all processes have; (inf, -inf) from one that has nothing."""
+        """Smallest and largest over all processes; a process without values gives (inf, -inf)."""
         if self.size == 1:
             return low, high
-        found = self.gather((low, high))
-        return min(each[0] for each in found), max(each[1] for each in found)
+        ranges = self.gather((low, high))
+        return min(each[0] for each in ranges), max(each[1] for each in ranges)
 
     def first(self, value: Any) -> Any:
-        """What process 0 says."""
+        """The value of process 0."""
         return value if self.size == 1 else self.gather(value)[0]
 
     def places(self, count: int) -> tuple[int, int]:
-        """How many rows the processes before this one have, and all of them: the rows have numbers over all."""
+        """Number of rows on the processes before this one, and on all of them, to number the rows over all."""
         if self.size == 1:
             return 0, count
         counts = self.gather(count)
         return sum(counts[: self.rank]), sum(counts)
 
     def check_alone(self, what: str) -> None:
-        """Refuse what needs all rows in one process, where several processes share them."""
+        """Raise an error for what needs all rows in one process, if several processes share them."""
         if self.size > 1:
             raise AlgorithmError(
                 f"{what} must see all rows in one place, and here {self.size} processes share them: take a "
@@ -101,15 +101,15 @@ class Peers:
             )
 
     def agree(self, what: str, value: Any) -> None:
-        """Refuse to go on where processes were given different things: ``value`` is text, or something with a repr."""
+        """Raise an error if processes have different values: ``value`` is text, or has a repr."""
         if self.size == 1:
             return
-        said = [text if isinstance(text, str) else repr(text) for text in self.gather(value)]
-        other = next((k for k, text in enumerate(said) if text != said[0]), None)
+        texts = [text if isinstance(text, str) else repr(text) for text in self.gather(value)]
+        other = next((k for k, text in enumerate(texts) if text != texts[0]), None)
         if other is not None:
             raise DataError(
-                f"{what} must be the same on every process: process 0 has {_short(said[0])}, process {other} has "
-                f"{_short(said[other])}"
+                f"{what} must be the same on every process: process 0 has {_short(texts[0])}, process {other} has "
+                f"{_short(texts[other])}"
             )
 
 
@@ -125,7 +125,7 @@ def peers() -> Peers:
 
 @contextmanager
 def among(others: Peers) -> Iterator[Peers]:
-    """Say who the peers are, whatever started this process; `ALONE` to fit on one's own rows."""
+    """Set the peers, whatever started this process; `ALONE` to fit on the rows of this process."""
     before = _known.set(others)
     try:
         yield others
@@ -135,23 +135,23 @@ def among(others: Peers) -> Iterator[Peers]:
 
 @contextmanager
 def all_processes() -> Iterator[Peers]:
-    """Count the rows of all processes, which all come here; an error of one of them ends the others, too."""
-    found = _known.get()
-    if found is None and _active.get() is ALONE and LAUNCHED in os.environ:
-        found = importlib.import_module(BY_TORCHRUN).launched()
-    if found is None or found is ALONE or _active.get() is not ALONE:
+    """Count the rows of all processes, all of which must enter; an error of one of them ends the others, too."""
+    others = _known.get()
+    if others is None and _active.get() is ALONE and LAUNCHED in os.environ:
+        others = importlib.import_module(BY_TORCHRUN).launched()
+    if others is None or others is ALONE or _active.get() is not ALONE:
         yield _active.get()
         return
-    before = _active.set(found)
+    before = _active.set(others)
     try:
-        found.begin()
-        yield found
-        found.end()
+        others.begin()
+        yield others
+        others.end()
     except BaseException as error:
-        told = found.explained(error)
-        if told is error:
+        explained = others.explained(error)
+        if explained is error:
             raise
-        raise told from error
+        raise explained from error
     finally:
         _active.reset(before)
 

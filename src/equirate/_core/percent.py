@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def percent(level: float) -> str:
-    """A level in percent, with all digits that tell it from 100 %.
+    """A level in percent, with enough digits to distinguish it from 100 %.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Plain data, what JSON can hold, as text and back, within limits that hold before anything is made of it.
+"""Plain data (what JSON can hold) as text and back, with limits that are checked before it is parsed.
 
-In: dicts, lists, texts, numbers, flags and None, also from strangers. Out: the same. Text of plain data is ASCII;
+In: dicts, lists, texts, numbers, flags and None, also from untrusted files. Out: the same. Text of plain data is ASCII;
 numbers that JSON does not have (NaN and the infinities) are written as ``{"float": "nan"}``. What the data must hold is
 declared and checked in `rules`.
 """
@@ -76,7 +76,7 @@ def from_text(text: bytes) -> Any:
 
 
 def _check_sizes(text: bytes) -> None:
-    """Refuse text that is too long, too deep or too full, without reading it: quotes, brackets and commas suffice."""
+    """Refuse text that is too long, too deep or has too many values, from its quotes, brackets and commas alone."""
     if len(text) > MOST_TEXT:
         raise FileError(f"the text has more than {MOST_TEXT >> 20} MiB")
     if not text.isascii():
@@ -105,15 +105,15 @@ def _refused(text: str) -> Any:
 
 
 def _named(pairs: list[tuple[str, Any]]) -> Any:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    named = dict(pairs)
+    if len(named) != len(pairs):
         raise FileError("a name is given twice")
-    if found.keys() == {"float"}:
-        name = found["float"]
+    if named.keys() == {"float"}:
+        name = named["float"]
         if not isinstance(name, str) or name not in _ABSENT:
             raise FileError(f"a number is given as {shown(name)}")
         return _ABSENT[name]
-    return found
+    return named
 
 
 def _with_names(value: Any) -> Any:

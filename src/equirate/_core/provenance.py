@@ -1,7 +1,7 @@
 """Where a model comes from: when it was trained, by which version, on which data, and the hash of the model itself.
 
 In: data of any kind. Out: `Provenance`, plain text that pages, certificates and files carry, and `digest`, the SHA-256
-of data. ``SOURCE_DATE_EPOCH`` in the environment, as compilers know it, stands for the present time, so that equal runs
+of data. The environment variable ``SOURCE_DATE_EPOCH``, as in compilers, replaces the present time, so that equal runs
 can write equal bytes.
 """
 
@@ -45,8 +45,8 @@ class Provenance:
     def sentence(self) -> str:
         """All of it in one sentence."""
         hashes = [f"{name} {value[:_SHORT]}" for name, value in (("model", self.model), ("data", self.data)) if value]
-        said = f" (SHA-256: {', '.join(hashes)})" if hashes else ""
-        return f"Trained on {self.date} by equirate {self.version}{said}."
+        suffix = f" (SHA-256: {', '.join(hashes)})" if hashes else ""
+        return f"Trained on {self.date} by equirate {self.version}{suffix}."
 
 
 def present() -> str:
@@ -59,8 +59,8 @@ def present() -> str:
     ...     present()
     '2023-11-14T22:13:20+00:00'
     """
-    said = os.environ.get("SOURCE_DATE_EPOCH", "")
-    time = datetime.fromtimestamp(int(said), UTC) if said.isdecimal() else datetime.now(UTC)
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    time = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return time.isoformat(timespec="seconds")
 
 

@@ -1,8 +1,8 @@
-"""Publishing a folder: it has its old content or the new one, whenever the process or the machine stops.
+"""Publishing a folder atomically: it has its old content or the new one, whenever the process or the machine stops.
 
-In: a folder that is complete, and the place where it is to be. Out: the folder in its place, by one rename. Where
-something is there already, the two are exchanged in one step (Linux and macOS); elsewhere the old folder is renamed to
-`set_aside` first, and a reader that finds no folder reads that one.
+In: a complete folder, and its target path. Out: the folder at that path, by one rename. An existing folder is exchanged
+with it in one step (Linux and macOS); elsewhere the old folder is renamed to `set_aside` first, and a reader that finds
+no folder reads that one.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from pathlib import Path
 from .atomic import sync_folder
 
 _UNKNOWN = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""What a system or a file system answers that cannot exchange two folders."""
+"""Errors of systems and file systems that cannot exchange two folders."""
 
 
 def mark(target: Path) -> str:
-    """How the names begin of all that stands beside a target for its sake; short, however long its own name is."""
+    """Prefix of the names of all temporary files of a target; short, however long its own name is."""
     return f".equirate-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"
 
 
 def set_aside(target: Path) -> Path:
-    """Where the old folder is between two renames."""
+    """Path of the old folder between two renames."""
     return target.with_name(f"{mark(target)}.previous")
 
 
 def recover(target: Path) -> None:
-    """Remove what killed processes left, and put back a folder that was set aside. The caller holds the lock."""
+    """Remove files of killed processes, and restore a folder that was set aside. The caller holds the lock."""
     previous = set_aside(target)
     if previous.is_dir() and not target.exists():
         os.rename(previous, target)
@@ -42,7 +42,7 @@ def recover(target: Path) -> None:
 
 
 def complete(part: Path) -> None:
-    """Make the files of a new folder last before anybody sees them."""
+    """Make the files of a new folder durable before it is published."""
     for each in part.iterdir():
         descriptor = os.open(each, os.O_RDWR)
         try:
@@ -53,14 +53,14 @@ def complete(part: Path) -> None:
 
 
 def publish(part: Path, target: Path, replaced: Iterable[str] = ()) -> None:
-    """Put a complete folder in its place.
+    """Move a complete folder to its target.
 
     Parameters
     ----------
     part
         The new folder, beside the target.
     target
-        Its place. A folder that is there is removed, and what it holds besides ``replaced`` is carried over.
+        Its path. An existing folder is removed; its files are carried over, except ``replaced``.
     replaced
         Names that are not carried over.
     """
@@ -76,7 +76,7 @@ def publish(part: Path, target: Path, replaced: Iterable[str] = ()) -> None:
 
 
 def _carry_over(target: Path, part: Path, without: Iterable[str]) -> None:
-    """Give a new folder what else is in the old one; files are linked, so that they are the same files."""
+    """Copy the other files of the old folder to the new one, by hard links."""
     dropped = {*without, *(each.name for each in part.iterdir())}
     for each in target.iterdir():
         if each.name in dropped:
@@ -102,7 +102,7 @@ def _replace(part: Path, target: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step; False where that is not to be had."""
+    """Exchange two folders in one step; False if the system cannot."""
     call = _exchanging()
     if call is None or call(os.fsencode(first), os.fsencode(second)) == 0:
         return call is not None
@@ -113,7 +113,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _exchanging() -> Callable[[bytes, bytes], int] | None:
-    """The system's function that exchanges two paths; None where there is none."""
+    """The system's function that exchanges two paths; None if there is none."""
     try:
         if sys.platform == "linux":
             rename = ctypes.CDLL(None, use_errno=True).renameat2

@@ -1,7 +1,7 @@
 """Dataclasses from plain data: the rule follows from the types of the fields, so that a new field is checked too.
 
 In: a dataclass of numbers, texts, flags, tuples, mappings and other such dataclasses. Out: `record`, the rule that
-plain data must pass, and `build`, the dataclass made of data that passed.
+plain data must pass, and `build`, which makes the dataclass from data that passed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Rules for plain data and arrays that may come from strangers: declared as values, checked in one place.
+"""Rules for plain data and arrays from untrusted files: declared as values, checked in one place.
 
-A rule says what a value must be and refuses any other with a `FileError` that names the place, the rule and what was
-found. Rules only look: they allocate nothing that grows with what a stranger claims. Those of dataclasses are made in
-`records`.
+A rule says what a value must be; any other is a `FileError` that names the place, the rule and the value. Rules
+allocate nothing whose size the file determines. Those of dataclasses are made in `records`.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ class Rule:
     """What a value must be."""
 
     def check(self, value: Any, place: str) -> None:
-        """Refuse a value that does not pass; ``place`` says where it stands."""
+        """Raise an error for a value that does not pass; ``place`` says where it is."""
         if not self.passes(value):
             raise FileError(f"{place} must be {self}; it is {shown(value)}")
 
     def passes(self, value: Any) -> bool:
-        """Whether a value is as it must be; for one with parts, whether it has the form that has them."""
+        """Whether a value follows the rule; for a list or an object, only whether it is one."""
         raise NotImplementedError
 
 
@@ -53,7 +52,7 @@ class Flag(Rule):
 
 @dataclass(frozen=True)
 class Number(Rule):
-    """A number between two others, both allowed; NaN passes only where anything does."""
+    """A number between two others, inclusive; NaN and infinity pass only if not ``finite``."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -73,7 +72,7 @@ class Number(Rule):
 
 @dataclass(frozen=True)
 class Whole(Rule):
-    """A whole number between two others, both allowed."""
+    """A whole number between two others, inclusive."""
 
     low: int = 0
     high: int = 2**63
@@ -93,7 +92,7 @@ class Text(Rule):
     longest: int = LONGEST
 
     def passes(self, value: Any) -> bool:
-        """Whether it is text of that length; halves of a letter cannot be written anywhere."""
+        """Whether it is text of that length without surrogates, which cannot be encoded."""
         if not isinstance(value, str) or len(value) > self.longest:
             return False
         return value.isascii() or _HALVES.search(value) is None
@@ -139,7 +138,7 @@ class Either(Rule):
         return any(rule.passes(value) for rule in self.rules)
 
     def check(self, value: Any, place: str) -> None:
-        """Check by the first that takes values of this form."""
+        """Check by the first rule that the value passes."""
         for rule in self.rules:
             if rule.passes(value):
                 return rule.check(value, place)
@@ -151,7 +150,7 @@ class Either(Rule):
 
 @dataclass(frozen=True)
 class ListOf(Rule):
-    """A list of equals."""
+    """A list whose entries follow one rule."""
 
     rule: Rule
     most: int = MOST
@@ -162,7 +161,7 @@ class ListOf(Rule):
         return isinstance(value, list)
 
     def check(self, value: Any, place: str) -> None:
-        """Count first, then look at each."""
+        """Count first, then check each."""
         if not isinstance(value, list) or not self.least <= len(value) <= self.most:
             raise FileError(f"{place} must be {self}; it is {shown(value)}")
         for index, part in enumerate(value):
@@ -174,7 +173,7 @@ class ListOf(Rule):
 
 @dataclass(frozen=True)
 class MapOf(Rule):
-    """Equals under names that are not known beforehand."""
+    """An object with any names, whose values follow one rule."""
 
     rule: Rule
     most: int = 1000
@@ -184,7 +183,7 @@ class MapOf(Rule):
         return isinstance(value, dict)
 
     def check(self, value: Any, place: str) -> None:
-        """Count first, then look at each."""
+        """Count first, then check each."""
         if not isinstance(value, dict) or len(value) > self.most:
             raise FileError(f"{place} must be {self}; it is {shown(value)}")
         for name, part in value.items():
@@ -197,7 +196,7 @@ class MapOf(Rule):
 
 @dataclass(frozen=True)
 class Fields(Rule):
-    """Parts under known names, of which some may be left out; any other name is refused."""
+    """An object with known names, of which some are optional; any other name is an error."""
 
     needed: Mapping[str, Rule]
     optional: Mapping[str, Rule] = field(default_factory=dict)
@@ -207,7 +206,7 @@ class Fields(Rule):
         return isinstance(value, dict)
 
     def check(self, value: Any, place: str) -> None:
-        """Compare the names, then look at each part."""
+        """Compare the names, then check each part."""
         if not isinstance(value, dict):
             raise FileError(f"{place} must be {self}; it is {shown(value)}")
         missing = [name for name in self.needed if name not in value]
@@ -270,7 +269,7 @@ def _not_finite(block: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def check_arrays(rules: Mapping[str, Rule], arrays: Mapping[str, NDArray[Any]], place: str) -> None:
-    """Refuse arrays that are missing, not known, or not as they must be."""
+    """Raise an error for arrays that are missing, unknown, or against their rule."""
     for name in rules:
         if name not in arrays:
             raise FileError(f"{place} has no array {name!r}")

@@ -1,7 +1,7 @@
-"""Random numbers that do not repeat anybody else's, from whatever a user gives as ``random_state``.
+"""Random numbers from a user's ``random_state``, independent of the user's own with the same seed.
 
-Data made up with ``default_rng(0)`` and a split drawn with ``default_rng(0)`` would use the same numbers, and the split
-would follow the data. So every use of a seed here has a stream of its own.
+Data generated with ``default_rng(0)`` and a split drawn with ``default_rng(0)`` would use the same numbers, and the
+split would depend on the data. So every use of a seed here has a stream of its own.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def seed_of(random_state: Any, caller: str) -> int | None:
     """
     if random_state is None:
         return None
-    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
-    if whole and random_state >= 0:
+    is_integer = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if is_integer and random_state >= 0:
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(_SEEDS))

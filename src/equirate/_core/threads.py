@@ -1,7 +1,7 @@
-"""Work on several blocks at once, in threads: compiled passes let go of the interpreter's lock.
+"""Work on several blocks at once, in threads: compiled passes release the interpreter's lock.
 
-How many threads is the machine's business, never the result's: blocks are cut the same way whatever their number, and
-what they give is added up in their order.
+Results do not depend on the number of threads: blocks are the same whatever their number, and their results are summed
+in order.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ FEW = 10_000
 
 
 def count() -> int:
-    """Threads to use: ``OMP_NUM_THREADS`` where it is set (as worker processes do), else the cores there are.
+    """Threads to use: ``OMP_NUM_THREADS`` if it is set (as in worker processes), else the number of cores.
 
-    Asked for at every pass, so that a change of the variable counts at once.
+    Read at every pass, so that a change of the variable takes effect at once.
     """
     wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     if wish.isdigit() and int(wish) > 0:
@@ -35,7 +35,7 @@ def count() -> int:
 
 @cache
 def _pool(process: int, others: int) -> ThreadPoolExecutor:
-    """Threads beside the one that asks, of a process; one that was forked gets its own."""
+    """The threads of a process besides the calling one; a forked process gets its own."""
     return ThreadPoolExecutor(others, thread_name_prefix="equirate")
 
 
@@ -47,13 +47,13 @@ def undisturbed(rows: int) -> Iterator[None]:
     has such a product between passes now and then, and the passes then share the other cores with spinning threads:
     two threads were slower than one.
     """
-    # BLAS has one limit for the whole process, which threads must not set and restore across each other: one fit at a
-    # time has it, and one that overlaps goes on with whatever there is.
+    # BLAS has one limit for the whole process, which concurrent fits must not set and restore across each other: one
+    # fit at a time sets it, and a fit that overlaps leaves it as it is.
     if count() <= 1 or rows < FEW or not kernels.ready() or not _limiting.acquire(blocking=False):
         yield
         return
     try:
-        # scikit-learn brings it, without type information; only a play of some size needs it.
+        # scikit-learn depends on it, without type information; only large trainings need it.
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         with threadpool_limits(limits=1, user_api="blas"):
@@ -67,17 +67,17 @@ def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> Non
     available = count()
     lots = min(available, len(blocks))
 
-    def some(first: int) -> None:
+    def work(first: int) -> None:
         for block in blocks[first::lots]:
             function(*block)
 
     if lots <= 1:
-        some(0)
+        work(0)
         return
-    others = [_pool(os.getpid(), available - 1).submit(some, k) for k in range(1, lots)]
+    others = [_pool(os.getpid(), available - 1).submit(work, k) for k in range(1, lots)]
     try:
-        some(0)
+        work(0)
     finally:
-        wait(others)  # they write to shared buffers: nobody leaves before they are done
+        wait(others)  # they write to shared buffers, which must not be used before they are done
     for other in others:
         other.result()

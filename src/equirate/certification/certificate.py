@@ -31,34 +31,34 @@ NO_MARGIN = (
 
 
 def certification_of(status: Status, certification: Certification | None) -> Certification | None:
-    """The certificate of one output: an output that was not tested itself has none, and says why."""
+    """The certificate of one output; for an output that was not tested, one that says why it is not certified."""
     if certification is None or status.certified or not certification.certified:
         return certification
     reasons = tuple(line for line in status.advice if line.startswith("not certified"))
     return replace(certification, certified=False, reasons=reasons)
 
 
-def certify_result(training: Training, found: MethodResult) -> tuple[Certification, Evaluation]:
+def certify_result(training: Training, result: MethodResult) -> tuple[Certification, Evaluation]:
     """The certificate of a method's result, and the numbers of the test.
 
     They are those of the mixture that passed or, where none did, of the one without a margin.
     """
-    constraint_test, passed = found.constraint_test, found.passed
-    plain = _evaluated(training, found, found.without)
-    evaluation = plain if passed is None else _evaluated(training, found, passed.probability)
-    examples = constraint_test.sample.examples.take(found.rows)
-    cells = constraint_test.cells.only(found.rows)
-    power = foretold(training.problem, examples, cells, constraint_test.confidence)
+    constraint_test, passed = result.constraint_test, result.passed
+    plain = _evaluated(training, result, result.without)
+    evaluation = plain if passed is None else _evaluated(training, result, passed.probability)
+    examples = constraint_test.sample.examples.take(result.rows)
+    cells = constraint_test.cells.only(result.rows)
+    power = expected_power(training.problem, examples, cells, constraint_test.confidence)
     reasons: tuple[str, ...] = ()
     if passed is None:
         short = tuple(str(part) for part in power if part.needs_more)
-        reasons = (*found.reasons, *short) or (NO_MARGIN,)
+        reasons = (*result.reasons, *short) or (NO_MARGIN,)
     certification = Certification(
         method=training.settings.confidence_method,
         confidence=constraint_test.confidence,
         certified=passed is not None,
         margin=0.0 if passed is None else passed.share,
-        examples=len(found.rows),
+        examples=len(result.rows),
         objective=float("nan") if passed is None else evaluation.objective,
         plain_objective=plain.objective,
         constraints=evaluation.constraints if passed is None else _bounded(evaluation, passed.certificates),
@@ -69,24 +69,26 @@ def certify_result(training: Training, found: MethodResult) -> tuple[Certificati
     return certification, evaluation
 
 
-def foretold(problem: Problem, examples: Examples, cells: Cells, confidence: float) -> tuple[ConstraintPower, ...]:
-    """What can be certified at all with so many examples, without any classifier: the reasons where that is too few."""
+def expected_power(
+    problem: Problem, examples: Examples, cells: Cells, confidence: float
+) -> tuple[ConstraintPower, ...]:
+    """What can be certified at all with so many examples, whatever the classifier."""
     assumed, words = assumed_predictions(examples, None)
-    constraints = _written(problem)
-    found = powers(
+    constraints = _plain_constraints(problem)
+    power = powers(
         constraints, examples, assumed, drawn=True, assumed=words, confidence=confidence, counts=False, cells=cells
     )
-    return found.constraints
+    return power.constraints
 
 
-def _written(problem: Problem) -> list[Constraint]:
+def _plain_constraints(problem: Problem) -> list[Constraint]:
     return [c for c in problem.constraints if isinstance(c, Constraint)]
 
 
-def _evaluated(training: Training, found: MethodResult, probability: Array) -> Evaluation:
-    """What decisions on the rows of the test achieve."""
-    examples, test = training.sample.examples.take(found.rows), found.constraint_test
-    return Evaluation.of(training.problem, examples, probability, test.confidence, test.cells.take(found.rows))
+def _evaluated(training: Training, result: MethodResult, probability: Array) -> Evaluation:
+    """Evaluate predictions on the rows of the test."""
+    examples, test = training.sample.examples.take(result.rows), result.constraint_test
+    return Evaluation.of(training.problem, examples, probability, test.confidence, test.cells.take(result.rows))
 
 
 def _bounded(evaluation: Evaluation, certificates: Certificates) -> tuple[ConstraintValue, ...]:

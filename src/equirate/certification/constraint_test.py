@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify, opposed
-from ..judge.estimates import CellSample as Judged
+from ..judge.estimates import CellSample
 from ..judge.exact import Decisions
 from ..language.clearing import cleared
 from ..language.expressions import Constraint, Expression
@@ -31,15 +31,15 @@ _STEP = 1e-4  # of differences
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """A part of a constraint as the mixture programme has it: a bound on one ratio is multiplied through."""
+    """A part of a constraint in the form of the mixture programme: a bound on one ratio is multiplied through."""
 
     expr: Expression
 
     @classmethod
     def of(cls, part: Constraint) -> Residual:
-        """Clear the ratio, where there is one alone."""
-        found = cleared(part.residual)
-        return cls(part.residual if found is None else found[0])
+        """Multiply through by the denominator if there is a single ratio."""
+        affine = cleared(part.residual)
+        return cls(part.residual if affine is None else affine[0])
 
     @cached_property
     def rates(self) -> list[Any]:
@@ -51,8 +51,8 @@ class Residual:
         k, index = len(point), {rate.key: j for j, rate in enumerate(self.rates)}
         ends = np.clip(point[:, None] + _STEP * np.concatenate([np.eye(k), -np.eye(k)], axis=1), 0.0, 1.0)
         with np.errstate(all="ignore"):
-            found = np.asarray(self.expr.value(lambda part: ends[index[part.key]]), dtype=float)
-        up, down = np.split(np.broadcast_to(found, (2 * k,)), 2)
+            values = np.asarray(self.expr.value(lambda part: ends[index[part.key]]), dtype=float)
+        up, down = np.split(np.broadcast_to(values, (2 * k,)), 2)
         width = np.array([ends[j, j] - ends[j, k + j] for j in range(k)])
         return np.asarray(np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0))
 
@@ -70,12 +70,12 @@ class ConstraintTest:
 
     @cached_property
     def parts(self) -> list[Constraint]:
-        """The constraints with ``abs`` and ``max`` taken apart."""
+        """The constraints with ``abs`` and ``max`` split."""
         return split(self.problem)
 
     @cached_property
     def residuals(self) -> list[Residual]:
-        """The same as the programme has them."""
+        """The same in the form of the mixture programme."""
         return list(map(Residual.of, self.parts))
 
     @property
@@ -106,23 +106,23 @@ class ConstraintTest:
         return np.array([float(residual.expr.value(measure)) for residual in self.residuals])
 
     def beyond(self, rows: Rows, probability: Array, size: int) -> Array:
-        """What the bound of each residual reaches beyond z standard errors, in a test of ``size`` rows."""
+        """How far the bound of each residual exceeds z standard errors, in a test of ``size`` rows."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
         rates = [rate for residual in self.residuals for rate in residual.rates]
-        judged = Judged.of(rates, examples, probability, cells=cells)
+        judged = CellSample.of(rates, examples, probability, cells=cells)
         exact = None
         if self.method == "exact":
             exact = Decisions.of(rates, examples, probability, self.seed, cells).estimate
-        found = []
+        excess = []
         for residual in self.residuals:
             plain = judged.estimate(residual.expr)
             one = plain if exact is None else exact(residual.expr)
             reach = one.upper(self.confidence) - one.value
-            found.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
-        return np.asarray(np.array(found) * np.sqrt(self.count(rows) / size))
+            excess.append(max(reach - self.z * plain.error, 0.0) if np.isfinite(reach) else 0.0)
+        return np.asarray(np.array(excess) * np.sqrt(self.count(rows) / size))
 
     def count(self, rows: NDArray[Any]) -> int:
-        """Number of some of the rows, over all processes."""
+        """Number of rows, over all processes."""
         return int(self.cells.shared.total(len(rows)))
 
     def wider(self, rows: Rows, probability: Array) -> Array:
@@ -131,28 +131,30 @@ class ConstraintTest:
         if examples.clusters is None:
             return np.ones(len(self.residuals))
         rates = [rate for residual in self.residuals for rate in residual.rates]
-        together = Judged.of(rates, examples, probability, cells=cells)
-        alone = Judged.of(rates, replace(examples, clusters=None), probability, cells=cells)
-        errors = [[judged.estimate(r.expr).error for r in self.residuals] for judged in (together, alone)]
+        clustered = CellSample.of(rates, examples, probability, cells=cells)
+        independent = CellSample.of(rates, replace(examples, clusters=None), probability, cells=cells)
+        errors = [[judged.estimate(r.expr).error for r in self.residuals] for judged in (clustered, independent)]
         with np.errstate(all="ignore"):
             ratio = np.array(errors[0]) / np.array(errors[1])
         return np.asarray(np.where(np.isfinite(ratio), np.maximum(ratio, 1.0), 1.0))
 
     def reach(self, rows: Rows, probability: Array, size: int) -> Array:
-        """How far the bound of each part reaches in a test of ``size`` rows, within what both sides of a gap leave."""
+        """Distance of each part's bound from its value in a test of ``size`` rows, within the room of an ``abs``."""
         examples, cells = self.sample.examples.take(rows), self.cells.only(rows)
-        judged = Judged.of([rate for part in self.parts for rate in part.rates()], examples, probability, cells=cells)
+        judged = CellSample.of(
+            [rate for part in self.parts for rate in part.rates()], examples, probability, cells=cells
+        )
         one = [judged.estimate(part.residual) for part in self.parts]
         smaller = np.sqrt(self.count(rows) / size)
-        found = np.array([each.upper(self.confidence) - each.value for each in one]) * smaller
-        found = np.where(np.isfinite(found), found, 0.0)
+        reach = np.array([each.upper(self.confidence) - each.value for each in one]) * smaller
+        reach = np.where(np.isfinite(reach), reach, 0.0)
         for j in range(len(one) - 1):
             if opposed(self.parts[j].residual, self.parts[j + 1].residual):
                 room = -(one[j].value + one[j + 1].value) / 2
-                found[j : j + 2] = np.minimum(found[j : j + 2], 0.9 * room)
-        return found
+                reach[j : j + 2] = np.minimum(reach[j : j + 2], 0.9 * room)
+        return reach
 
 
 def split(problem: Problem) -> list[Constraint]:
-    """The constraints with ``abs`` and ``max`` taken apart."""
+    """The constraints with ``abs`` and ``max`` split."""
     return [part for c in problem.constraints if isinstance(c, Constraint) for part in c.split()]

@@ -24,9 +24,9 @@ Array = NDArray[np.float64]
 SHARES = (1.4, 1.2, 1.1, 0.9, 0.7, 0.45, 0.2, 0.0)
 """Shares of the margin that is expected to pass, the widest margin first."""
 WIDER_SHARES = (2.5, 1.9, 1.6)
-"""Shares that are tested before `SHARES` on a test part, where one candidate teaches the next nothing."""
+"""Shares that are tested before `SHARES` on a test part, where candidates do not depend on earlier results."""
 UNTESTED_SHARES = (1.0, 1.2)
-"""Shares of candidates that are not tested: they measure how much larger violations are on rows not seen."""
+"""Shares of candidates that are not tested: they measure how much larger violations are on unseen rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures])
     """Test candidates with ever smaller margins; the first failure ends the sequence. None if the first one fails.
 
     With folds, each candidate also measures by how much violations are larger on rows that were not seen, and the next
-    margin is widened by that; for the first one, candidates that are not tested measure it. On a test part of its own
+    margin is widened by that; for the first one, candidates that are not tested measure it. With a separate test part
     the candidates are fixed beforehand.
     """
     rows = np.concatenate([part.test for part in parts])
@@ -59,7 +59,7 @@ def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures])
         excess = np.maximum(excess, excess_violation(first, out_of_fold_probability(parts, first)))
     for share in SHARES if len(parts) > 1 else (*WIDER_SHARES, *SHARES):
         mixtures = _mixtures(parts, share, excess)
-        if mixtures is None:  # no mixture keeps so wide a margin; this is known without the test
+        if mixtures is None:  # no mixture has so wide a margin; this does not depend on the test rows
             continue
         probability = out_of_fold_probability(parts, mixtures)
         certificates = constraint_test.certify(rows, probability)
@@ -72,14 +72,14 @@ def run_sequence(constraint_test: ConstraintTest, parts: Sequence[FoldMixtures])
 
 
 def _mixtures(parts: Sequence[FoldMixtures], share: float, excess: Array) -> list[Array] | None:
-    """The mixture of each part with a margin; None where some part has none."""
-    found = []
+    """The mixture of each part with a margin; None if some part has none."""
+    mixtures = []
     for part in parts:
         mixture = part.mixture(share, excess)
         if mixture is None:
             return None
-        found.append(mixture)
-    return found
+        mixtures.append(mixture)
+    return mixtures
 
 
 def out_of_fold_probability(parts: Sequence[FoldMixtures], mixtures: Sequence[Array]) -> Array:

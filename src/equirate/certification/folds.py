@@ -60,7 +60,7 @@ def cross_fit(training: Training, chooser: Solution, seconds: float = 0.0) -> Me
 
 
 def _folds(training: Training) -> NDArray[np.int8] | None:
-    """Fold of each row, stratified by cell; None where a part without one could not measure every rate.
+    """Fold of each row, stratified by cell; None if the rows without some fold cannot measure every rate.
 
     Rows are dealt out in the order in which they were given, whichever process has them.
     """
@@ -76,7 +76,7 @@ def _folds(training: Training) -> NDArray[np.int8] | None:
 
 
 def _some_rows(constraint_test: ConstraintTest, plain: Classifier) -> tuple[Rows, Array]:
-    """Rows, not too many, and what the plain classifier decides there."""
+    """A subset of the rows, and the predictions of the plain classifier there."""
     size = len(constraint_test.sample)
     rows = np.arange(size)[:: max(size // MOST, 1)]
     sample = constraint_test.sample.take(rows)
@@ -119,49 +119,51 @@ def _linear_folds(
     engine.choose_ridge(np.ones(len(engine.rows.cells)))
     views, rows = [], set(range(K))
     for k in range(K):
-        apart = (k + 1) % K
-        views.append(engine.view(sorted(rows - {k})) if trusted else engine.view(sorted(rows - {k, apart}), [apart]))
+        held = (k + 1) % K
+        views.append(engine.view(sorted(rows - {k})) if trusted else engine.view(sorted(rows - {k, held}), [held]))
     as_written = [engine.begin(view, table) for view in views]
     engine.run(list(zip(as_written, views, strict=True)))
     with_margin = [engine.go_on(one, view, tighter) for one, view in zip(as_written, views, strict=True)]
     engine.run(list(zip(with_margin, views, strict=True)))
     learner = FittedLinear(training.width, training.sample.names)
-    found = []
+    solutions = []
     for both in zip(as_written, with_margin, strict=True):
         first, second = (each.columns() for each in both)
         W = np.concatenate([engine.weights(each, range(len(each.places))) for each in both], axis=1)
         handle = np.stack([np.zeros(W.shape[1], dtype=np.intp), np.arange(W.shape[1])], axis=1)
         columns = replace(first.join(second), handle=handle)
-        found.append(Solution(problem, column_generation, table, columns, learner, (W,), training.settings.tolerance))
-    return found
+        solutions.append(
+            Solution(problem, column_generation, table, columns, learner, (W,), training.settings.tolerance)
+        )
+    return solutions
 
 
 def _other_folds(
     training: Training, of: NDArray[np.int8], tight: Array, trusted: bool, seconds: float
 ) -> list[Solution]:
     """Columns of any other model without each fold, one after the other, for tighter constraints."""
-    found, report = [], _FoldProgress(training, seconds)
+    solutions, report = [], _FoldProgress(training, seconds)
     for k in range(K):
         report.before(k)
-        apart = of == (k + 1) % K
-        train = np.flatnonzero((of != k) & (trusted | ~apart))
+        held_out = of == (k + 1) % K
+        train = np.flatnonzero((of != k) & (trusted | ~held_out))
         one = training.solve(train, [-feasible_margins(training.problem, tight)])
         if not trusted:
-            choose = np.flatnonzero(apart)
+            choose = np.flatnonzero(held_out)
             one = one.on_sample(training.sample.take(choose), training.cells.only(choose))
-        found.append(one)
+        solutions.append(one)
     report.end()
-    return found
+    return solutions
 
 
 class _FoldProgress:
-    """Says beforehand how many trainings there are to come and, while they run, about how long they will take."""
+    """Prints how many trainings there are, and an estimate of the time left."""
 
     def __init__(self, training: Training, seconds: float) -> None:
         self.shown, self.each, self.began = bool(training.settings.verbose), seconds, time.monotonic()
 
     def before(self, k: int) -> None:
-        """Say which training begins."""
+        """Print which training begins."""
         if k:
             self.each = (time.monotonic() - self.began) / k
         if self.shown:

@@ -30,11 +30,11 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _TIGHTER = 3
-"""Mixtures that are tried for each share where rows repeat, each with a margin for what the best salt missed."""
+"""Mixtures that are tried for each share where rows repeat, each with a margin for the violation of the best salt."""
 
 
 def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
-    """Refuse, before training, what the strict method has no exact bounds for."""
+    """Raise an error before training if the strict method has no exact bounds for the problem."""
     if examples.shared.size > 1:
         raise EquirateError(
             'confidence_method="holdout" counts the rows of one process: over several, use confidence_method="cross"'
@@ -48,13 +48,13 @@ def refuse_inexact(problem: Problem, examples: Examples, cells: Cells) -> None:
             Decisions.of(list(part.rates()), examples, decided, 0, cells).estimate(part.residual).upper(0.9)
     except EquirateError as error:
         raise EquirateError(
-            f'confidence_method="holdout" tests by exact counts, and that cannot be had here ({error}); '
+            f'confidence_method="holdout" tests by exact counts, which is not possible here ({error}); '
             'use confidence_method="cross"'
         ) from None
 
 
 def hold_out(training: Training, chooser: Solution, method: str = "exact") -> MethodResult:
-    """Walk on the rows that were kept for the test; where rows repeat, with the decisions that are served."""
+    """Run the fixed sequence on the test rows; where rows repeat, with the decisions that are served."""
     test, constraint_test, plain = training.parts.test, constraint_test_of(training, method), chooser.polish()
     if test is None:  # too few rows to keep some for a test
         sample = training.sample
@@ -62,8 +62,8 @@ def hold_out(training: Training, chooser: Solution, method: str = "exact") -> Me
         return MethodResult(constraint_test, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
     some_rows = inside[:: max(len(inside) // MOST, 1)]
-    there = training.sample.take(some_rows)
-    decided = plain.expected(there.X, attributes=there.examples.columns)
+    subset = training.sample.take(some_rows)
+    decided = plain.expected(subset.X, attributes=subset.examples.columns)
     beyond = constraint_test.beyond(some_rows, decided, len(rows))
     if training.linear:
         tight = TIGHT * (constraint_test.reach(some_rows, decided, len(rows)) + beyond)
@@ -83,7 +83,7 @@ def hold_out(training: Training, chooser: Solution, method: str = "exact") -> Me
 
 
 class ServedMixtures(FoldMixtures):
-    """A part whose mixtures decide as they are served where rows repeat: each with the salt that suits it best.
+    """Mixtures for data in which rows repeat: each decides as it is served, with its best salt.
 
     Salts are chosen on the rows that mixtures are chosen on, never on those of the test.
     """
@@ -104,9 +104,9 @@ class ServedMixtures(FoldMixtures):
 
     def _served(self, mu: Array, margins: Array | float) -> Served:
         sample, draws = self.sample.take(self.judged), self.draws.take(self.judged)
-        found = best_salt(self.solution, self.classifier(mu), sample, draws, margins)
-        self._salts[mu.tobytes()] = found.salt
-        return found
+        served = best_salt(self.solution, self.classifier(mu), sample, draws, margins)
+        self._salts[mu.tobytes()] = served.salt
+        return served
 
     def salt_of(self, mu: Array) -> int:
         """The salt that a mixture is served with."""
@@ -120,14 +120,14 @@ class ServedMixtures(FoldMixtures):
             mu = super().mixture(share, more)
             if mu is None:
                 return None
-            found = self._served(mu, self.margins(share).at(mu))
-            if found.violation <= MARGIN_TOLERANCE:
+            served = self._served(mu, self.margins(share).at(mu))
+            if served.violation <= MARGIN_TOLERANCE:
                 return mu
-            more = more + found.violation
+            more = more + served.violation
         return None
 
     def probability(self, mu: Array, rows: Rows | None = None) -> Array:
-        """What is served on the rows of the test (or others), 0 or 1."""
+        """The served decisions on the rows of the test (or others), 0 or 1."""
         rows = self.test if rows is None else rows
         classifier, sample = self.classifier(mu), self.sample.take(rows)
         return self.draws.take(rows).decisions(classifier, sample, self.salt_of(mu))

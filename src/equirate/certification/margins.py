@@ -1,16 +1,16 @@
 r"""Mixtures with a margin: the columns of one part of the data, and the standard errors of their mixtures.
 
-In: columns judged on rows that may be looked at, and the `ConstraintTest` that the mixture will have to pass. Out: for
+In: columns judged on rows that may be used, and the `ConstraintTest` that the mixture will have to pass. Out: for
 each share of the margin the best mixture :math:`\mu` with
 
 .. math:: \phi_j(\mu) + s\,\bigl(f_j + z\,SE_j(\mu)\bigr) \le 0,
 
-where z is the quantile of the confidence level and f what the test's bound reaches beyond z standard errors.
+where z is the quantile of the confidence level and f how far the test's bound exceeds z standard errors.
 
 The standard error is that of the test, by its size. A residual whose gradient with respect to the rates is g moves with
 example i by :math:`w_i (a_c p_i + e_c)`, a and e of its cell c (`judge.spread`), and :math:`p_i` is linear in the
 mixture; so all that is needed of the rows are, for each cell, the sums of :math:`w^2 d_t d_{t'}` over pairs of columns.
-They are gathered once; after that nothing costs anything per row.
+They are gathered once; after that no cost depends on the number of rows.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ WORK = 2e8
 _DIRECTIONS = 160
 _AGAIN = 4
 MARGIN_TOLERANCE = 1e-3
-"""By how much a mixture may miss its margin: the tolerance of the mixture programme."""
+"""Largest shortfall of a mixture's margin: the tolerance of the mixture programme."""
 _NEGLIGIBLE = 1e-4
 """Total weight of the smallest members that are dropped from a mixture."""
 
 
 @dataclass(frozen=True, eq=False)
 class _OnCells:
-    """The rates of a residual: what each cell contributes, over the denominator, and what each column's are."""
+    """The rates of a residual: contributions of each cell, over the denominator, and the rates of each column."""
 
     slopes: Array
     offsets: Array
@@ -73,20 +73,20 @@ def _columns(residual: Residual, cells: Cells) -> tuple[Array, Array, Array]:
 
 
 class FoldMixtures:
-    """The columns of one part of the data, of which mixtures with margins are made.
+    """The columns of one part of the data, and their mixtures with margins.
 
     Parameters
     ----------
-    trial
+    constraint_test
         The test that the mixture has to pass.
     solution
         Columns, judged on the rows that the mixture is chosen on.
     inside
-        Rows that may be looked at.
+        Rows that may be used.
     test, size
         Rows that this part's mixture is tested on, and how many rows the whole test has.
     beyond
-        What bounds reach beyond z standard errors.
+        How far bounds exceed z standard errors.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class FoldMixtures:
     # -- columns ---------------------------------------------------------------------------------
 
     def _constant_columns(self) -> Columns:
-        """The two classifiers that decide for nobody and for everybody, as columns."""
+        """The two constant classifiers, as columns."""
         cells = self.judge.cells
         sums = np.stack([np.zeros(len(cells)), cells.totals], axis=1)
         return Columns.of(self.judge.rates(sums), Source.CONSTANT, np.zeros((2, 2), dtype=np.intp))
@@ -132,35 +132,35 @@ class FoldMixtures:
         rows = judge.rows_from_rates(columns.rates, columns.losses)
         usable = np.flatnonzero(np.isfinite(rows).all(axis=0))
         start = shrink(judge, columns).weights
-        found = [np.flatnonzero(start)]
+        chosen = [np.flatnonzero(start)]
         for share in (0.0, 1.2):
             polished = best_with_margins(judge, columns, start, shift=share * self._guess(), rounds=20, tolerance=1e-4)
-            found += [] if polished is None else [np.flatnonzero(polished.weights)]
+            chosen += [] if polished is None else [np.flatnonzero(polished.weights)]
         values = rows[:, usable]
         directions = np.random.default_rng(0).dirichlet(np.full(len(rows), 0.5), _DIRECTIONS)
         directions /= np.ptp(values, axis=1) + 1e-12
-        found += [usable[np.argmin(values, axis=1)], usable[np.argmin(directions @ values, axis=1)]]
+        chosen += [usable[np.argmin(values, axis=1)], usable[np.argmin(directions @ values, axis=1)]]
         most = int(np.clip(np.sqrt(WORK / max(j * len(self.constraint_test.cells), 1)), 40, COLUMNS))
-        every = np.concatenate(found)
-        first = np.sort(np.unique(every, return_index=True)[1])[:most]
-        return np.asarray(np.sort(every[first]), dtype=np.intp)
+        candidates = np.concatenate(chosen)
+        first = np.sort(np.unique(candidates, return_index=True)[1])[:most]
+        return np.asarray(np.sort(candidates[first]), dtype=np.intp)
 
     def _guess(self) -> Array:
         """Margins before any mixture is known: rates of one half."""
-        found = []
+        margins = []
         for residual in self.constraint_test.residuals:
             gradient = residual.gradient(np.full(len(residual.rates), 0.5))
             inside = _columns(residual, self.constraint_test.cells)[2]
             sizes = (self.constraint_test.cells.totals @ inside**2) * 0.25
-            found.append(self.constraint_test.z * np.sqrt((gradient**2 * sizes).sum()))
-        return np.array(found) + self.beyond
+            margins.append(self.constraint_test.z * np.sqrt((gradient**2 * sizes).sum()))
+        return np.array(margins) + self.beyond
 
     # -- standard errors -------------------------------------------------------------------------
 
     def _gather(self, inside: Rows) -> None:
         """Sums over pairs of columns, cell by cell, and the columns' own rates on the rows inside."""
         constraint_test = self.constraint_test
-        if len(inside) > ROWS:  # every so many: the rows are in no order that matters within a cell
+        if len(inside) > ROWS:  # evenly spaced: within a cell the order of the rows does not matter
             order = inside[np.argsort(constraint_test.cells.index[inside], kind="stable")]
             used = np.sort(order[np.linspace(0, len(order) - 1, ROWS).astype(np.intp)])
         else:
@@ -221,15 +221,15 @@ class FoldMixtures:
 
     def values(self, mu: Array) -> Array:
         """Value of each residual at a mixture, on the rows that it is chosen on."""
-        found: Array = self._rows[self.judge.constraints] @ mu
+        values: Array = self._rows[self.judge.constraints] @ mu
         bent = self.judge.nonlinear
         if bent.any():
             mixed = [(part @ mu)[:, None] for part in (self.columns.rates, self.columns.losses)]
-            found[bent] = self.solution.values(*mixed)[1][bent, 0]
-        return found
+            values[bent] = self.solution.values(*mixed)[1][bent, 0]
+        return values
 
     def margins(self, share: float, more: Array | float = 0.0) -> Margins:
-        """Margins at a share of what the test will reach; functions that bend have their slopes of the last mixture."""
+        """Margins at a share of the test's reach; nonlinear functions have their slopes at the last mixture."""
         forms: list[Array] = []
         of: list[int] = []
         before: tuple[list[Any], Array] | None = None
@@ -249,18 +249,18 @@ class FoldMixtures:
     # -- mixtures --------------------------------------------------------------------------------
 
     def mixture(self, share: float, more: Array | float = 0.0) -> Array | None:
-        """The best mixture with a share of the margin (and ``more`` beside it); None where there is none.
+        """The best mixture with a share of the margin, plus ``more``; None if there is none.
 
-        Where functions bend, their standard errors are those of the last mixture; so it is asked for again until they
-        are its own.
+        Standard errors of nonlinear functions are those at the last mixture, so the programme is solved again until
+        they agree.
         """
         before = self.last
         for _ in range(_AGAIN if self.judge.nonlinear.any() else 1):
-            found = self._solved(self.margins(share, more))
-            if found is None or found.smallest_violation > MARGIN_TOLERANCE:
+            solved = self._solved(self.margins(share, more))
+            if solved is None or solved.smallest_violation > MARGIN_TOLERANCE:
                 break
-            self.last = _without_negligible(found.weights)
-            if not self.judge.nonlinear.any() or self._keeps(self.margins(share, more).at(self.last)):
+            self.last = _without_negligible(solved.weights)
+            if not self.judge.nonlinear.any() or self._satisfies(self.margins(share, more).at(self.last)):
                 self.near.append(self.last)
                 return self.last
         self.last = before
@@ -272,7 +272,7 @@ class FoldMixtures:
         # Black boxes have no cuts: the margin is that of the last mixture.
         return best_with_margins(self.judge, self.columns, self.last, shift=margins.at(self.last))
 
-    def _keeps(self, margins: Array) -> bool:
+    def _satisfies(self, margins: Array) -> bool:
         return bool((self.values(self.last) + margins <= MARGIN_TOLERANCE + 0.05 * margins).all())
 
     def probability(self, mu: Array, rows: Rows | None = None) -> Array:

@@ -43,7 +43,7 @@ Rows = NDArray[np.intp]
 
 METHODS = ("cross", "holdout")
 TIGHT = 1.2
-"""Factor of the margin that columns are also generated for: a little more than the test's bound reaches."""
+"""Factor of the margin that columns are also generated for: a little more than the reach of the test's bound."""
 MOST = 20_000
 """Rows, about, that the reach of the test's bounds is measured on."""
 TOO_FEW = "there are too few examples behind some rate to deal them out in folds"
@@ -51,7 +51,7 @@ TOO_FEW = "there are too few examples behind some rate to deal them out in folds
 
 @dataclass(frozen=True, eq=False)
 class MethodResult:
-    """The result of a method: the rows of the test, the decisions there without a margin, and what passed, if any."""
+    """The result of a method: the rows of the test, the decisions there without a margin, and what passed."""
 
     constraint_test: ConstraintTest
     rows: Rows

@@ -33,7 +33,7 @@ from .holdout import hold_out, refuse_inexact
 
 INTERRUPTED = "not certified: fit was interrupted before the test of the constraints was complete"
 UNCERTIFIED = "not certified: {reasons}. This is the classifier without a margin"
-"""Said wherever a confidence was asked for that could not be had."""
+"""Advice where the requested confidence was not reached."""
 NOT_ALONE = 'not certified: the mixture (output="hashed") passed its test, the one classifier made of it did not'
 NOT_MIXTURE = (
     "not certified: rows repeat, and what passed its test are the decisions that predict(X) returns with "
@@ -73,27 +73,27 @@ def _tested(training: Training, chooser: Solution, seconds: float) -> Outcome:
     method = training.settings.confidence_method
     held_out = method in ("holdout", SPLIT)
     test_method = "exact" if method == "holdout" else "approximate"
-    found = hold_out(training, chooser, test_method) if held_out else cross_fit(training, chooser, seconds)
-    certification, evaluation = certify_result(training, found)
-    if found.mixture is None:
+    result = hold_out(training, chooser, test_method) if held_out else cross_fit(training, chooser, seconds)
+    certification, evaluation = certify_result(training, result)
+    if result.mixture is None:
         return _uncertified(choose(training, chooser), certification)
-    outcome = outcome_of(training, chooser, found.mixture)
+    outcome = outcome_of(training, chooser, result.mixture)
     outputs = {**outcome.outputs, "plain": replace(chooser.polish(), problem=training.problem, notes={})}
-    tested = "stochastic" if found.salt is None else "served"
-    if found.salt is not None:
+    tested = "stochastic" if result.salt is None else "served"
+    if result.salt is not None:
         outputs["served"] = outcome.outputs["stochastic"]
     status = _certified(outcome.statuses[tested], certification, evaluation, training.settings.tolerance)
     single = outcome.statuses["deterministic"]
     if len(outputs["stochastic"].members) == 1:
         single = status  # the mixture is one classifier already
-    elif held_out and _passes(training, outputs["deterministic"], found.constraint_test):
+    elif held_out and _passes(training, outputs["deterministic"], result.constraint_test):
         single = replace(single, certified=True, certificate=certification.sentence)
     else:
         single = _without(single, NOT_ALONE if held_out else ONE_ALONE, certification)
     statuses = {**outcome.statuses, "deterministic": single, tested: status}
-    if found.salt is not None:
+    if result.salt is not None:
         statuses["stochastic"] = _without(outcome.statuses["stochastic"], NOT_MIXTURE, certification)
-    return Outcome(outputs, statuses, certification.margin, certification, found.salt)
+    return Outcome(outputs, statuses, certification.margin, certification, result.salt)
 
 
 def _certified(status: Status, certification: Certification, evaluation: Evaluation, tolerance: float) -> Status:
@@ -104,7 +104,7 @@ def _certified(status: Status, certification: Certification, evaluation: Evaluat
         objective=evaluation.objective if np.isfinite(evaluation.objective) else status.objective,
         violation=max(worst, 0.0),
         feasible=worst <= tolerance,
-        bound=None,  # what was proven is about the columns of the plain solution
+        bound=None,  # the proven bound is for the columns of the plain solution
         bound_over=None,
         gap=None,
         certified=True,

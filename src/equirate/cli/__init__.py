@@ -1,7 +1,7 @@
 """The command line: arguments only. What the commands do is in `runs`.
 
-Nothing but the standard library is imported here, so that the command says in one line what is not installed, and
-starts at once where it only explains or helps.
+Only the standard library is imported here, so that the command can say in one line what is not installed, and starts
+quickly where it only explains or prints help.
 """
 
 import os

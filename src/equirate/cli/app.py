@@ -1,7 +1,7 @@
-"""The commands and their arguments. Each hands them to `runs`, prints what comes back, and returns the exit code.
+"""The commands and their arguments. Each passes them to `runs`, prints the outcome, and returns the exit code.
 
-0: done; 3: a constraint is broken on held-out data or raised an alarm, or a confidence that was asked for was not
-certified; 2: bad input, in one line; 130: interrupted, with what was reached saved.
+0: done; 3: a constraint is broken on held-out data or raised an alarm, or the requested confidence was not certified;
+2: bad input, in one line; 130: interrupted, with the result so far saved.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Positive = Annotated[
     str | None,
     typer.Option(
         help='What is positive: a value, all others being negative, or a bound as in ">= 150"; 1 and true. A label '
-        "with more than two values has a class for each where nothing is said."
+        "with more than two values has a class for each without this option."
     ),
 ]
 Attributes = Annotated[
@@ -47,13 +47,13 @@ Attributes = Annotated[
 ]
 Also = Annotated[list[str] | None, typer.Option(help="An attribute that is a feature too.")]
 Ignore = Annotated[list[str] | None, typer.Option(help="Columns that are not used at all.")]
-Missing = Annotated[list[str] | None, typer.Option(help="Text that stands for a missing value, besides NA, null, ...")]
+Missing = Annotated[list[str] | None, typer.Option(help="Text that means a missing value, besides NA, null, ...")]
 Category = Annotated[list[str] | None, typer.Option(help="Columns that hold categories, such as codes of digits.")]
 Date = Annotated[
     list[str] | None, typer.Option(help="Columns of text that hold dates: NAME, or NAME=FORMAT as in opened=%d.%m.%Y.")
 ]
 Number = Annotated[list[str] | None, typer.Option(help="Columns of text that hold numbers such as 12% or 1.234,5.")]
-Decimal = Annotated[str | None, typer.Option(help="What stands before the decimals in a CSV file: . or ,")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal sign of a CSV file: . or ,")]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a CSV file; recognised if not given.")]
 DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a label.")]
 MissingAttributes = Annotated[
@@ -77,8 +77,8 @@ ModelName = Annotated[str | None, typer.Option("--model", help="linear, trees or
 Output = Annotated[str | None, typer.Option(help="hashed (a mixture, each row always decided alike) or deterministic.")]
 Confidence = Annotated[float | None, typer.Option(help="Keep a margin: constraints hold on new data, as in 0.95.")]
 Rounds = Annotated[int | None, typer.Option(help="Passes over the data at most; rounds, where a game is played.")]
-Seed = Annotated[int | None, typer.Option(help="Seed of the split and of all that is drawn; 0 if not given.")]
-Config = Annotated[Path | None, typer.Option(help="TOML file of options; the command line goes before it.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the split and of all draws; 0 if not given.")]
+Config = Annotated[Path | None, typer.Option(help="TOML file of options; the command line overrides it.")]
 SaveConfig = Annotated[Path | None, typer.Option(help="Write the options to this TOML file.")]
 
 
@@ -140,7 +140,7 @@ def fit(
     settings = _settings(locals())
     if out is None:
         raise EquirateError("there is no place for the model: name a folder with --out")
-    return _told(lambda shown: fitting.fit(settings, out, shown, force), json, quiet)
+    return _report(lambda shown: fitting.fit(settings, out, shown, force), json, quiet)
 
 
 @app.command()
@@ -170,11 +170,11 @@ def check(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Look at a table before training: everything to decide at once, with the options that mend it."""
+    """Check a table before training: all problems at once, with the options that solve them."""
     from ..runs import examining
 
     settings = _settings(locals())
-    return _told(lambda shown: examining.check_table(settings, shown), json, quiet)
+    return _report(lambda shown: examining.check_table(settings, shown), json, quiet)
 
 
 @app.command()
@@ -222,7 +222,7 @@ def frontier(
         steps = [float(level) for level in levels.split(",")]
     except ValueError:
         raise EquirateError(f"--levels must be numbers with commas between them; got {levels!r}") from None
-    return _told(lambda shown: frontiers.frontier(settings, steps, out, shown, force), json, quiet)
+    return _report(lambda shown: frontiers.frontier(settings, steps, out, shown, force), json, quiet)
 
 
 @app.command()
@@ -238,7 +238,7 @@ def evaluate(
     """Judge a model on a new file: what was asked, what is achieved, and how sure that is."""
     from ..runs import judging
 
-    return _told(lambda shown: judging.evaluate(model, data, confidence, out, shown, force), json, quiet)
+    return _report(lambda shown: judging.evaluate(model, data, confidence, out, shown, force), json, quiet)
 
 
 @app.command()
@@ -299,14 +299,14 @@ def export(
 
     if not onnx:
         raise EquirateError("export to what? --onnx writes an ONNX model")
-    return _told(lambda shown: exporting.export(model, out, check, shown), json, quiet)
+    return _report(lambda shown: exporting.export(model, out, check, shown), json, quiet)
 
 
 @app.command()
 def audit(
     data: Annotated[Path, typer.Argument(help="Table with labels, predictions and attributes.")],
     label: Annotated[str, typer.Option(help="Column of the label.")],
-    prediction: Annotated[str, typer.Option(help="Column of anybody's predictions, or of scores with --threshold.")],
+    prediction: Annotated[str, typer.Option(help="Column of predictions of any model, or of scores with --threshold.")],
     attributes: Annotated[list[str], typer.Option(help="Columns whose values make the groups: a,b or repeated.")],
     positive: Positive = None,
     threshold: Annotated[float | None, typer.Option(help="Scores of at least this much are positive.")] = None,
@@ -318,7 +318,7 @@ def audit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Compare every rate between groups, and pairs of groups, in predictions that anybody made."""
+    """Compare every rate between groups, and pairs of groups, in predictions of any model."""
     from ..runs import judging
 
     how = judging.Auditing(
@@ -332,7 +332,7 @@ def audit(
         smallest,
         tuple(missing or ()),
     )
-    return _told(lambda shown: judging.audited(data, how, shown, top), json, quiet)
+    return _report(lambda shown: judging.audited(data, how, shown, top), json, quiet)
 
 
 @app.command()
@@ -359,7 +359,7 @@ def monitor(
     from ..runs import monitoring
 
     how = monitoring.MonitoringOptions(state, confidence, floor, late, prediction or "", key or "", page)
-    return _told(lambda shown: monitoring.monitor(model, data, how, shown), json, quiet)
+    return _report(lambda shown: monitoring.monitor(model, data, how, shown), json, quiet)
 
 
 @app.command()
@@ -381,7 +381,7 @@ def recertify(
     from ..runs import renewing
 
     how = renewing.Renewing(confidence, tuple(subject_to or ()), split, seed)
-    return _told(lambda shown: renewing.recertify(model, data, how, out, shown, force), json, quiet)
+    return _report(lambda shown: renewing.recertify(model, data, how, out, shown, force), json, quiet)
 
 
 @app.command()
@@ -389,14 +389,14 @@ def explain(
     expression: Annotated[str, typer.Argument(help="An expression, a constraint, an objective or a slice.")],
     json: Json = False,
 ) -> int:
-    """Say how an expression reads, what kind of function it is, and what would solve it."""
+    """Explain an expression: in words, what kind of function it is, and which algorithm solves it."""
     from .explaining import explain as explained
 
     return explained(expression, json)
 
 
 def _settings(options: dict[str, Any]) -> Any:
-    """The options of a command and of its configuration, checked; written to a file if asked for."""
+    """The options of a command and of its configuration, checked; written to a file with --save-config."""
     from dataclasses import fields
 
     from .._core.atomic import write_whole
@@ -421,13 +421,15 @@ def _shown(quiet: bool) -> Shown:
 
 
 def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names that were repeated, or that have commas between them; one with a comma in it is put in double quotes."""
-    whole = [[each] if "=%" in each else next(csv.reader([each], skipinitialspace=True), []) for each in given or ()]
-    return tuple(dict.fromkeys(name.strip() for names in whole for name in names if name.strip()))
+    """Names from repeated options or separated by commas; a name with a comma in it is in double quotes."""
+    names_by_option = [
+        [each] if "=%" in each else next(csv.reader([each], skipinitialspace=True), []) for each in given or ()
+    ]
+    return tuple(dict.fromkeys(name.strip() for names in names_by_option for name in names if name.strip()))
 
 
-def _told(run: Any, json: bool, quiet: bool) -> int:
-    """Run something, print its outcome and return its code."""
+def _report(run: Any, json: bool, quiet: bool) -> int:
+    """Call ``run``, print its outcome and return its exit code."""
     from ..runs.jsons import as_json
 
     shown = _shown(quiet)
@@ -445,20 +447,20 @@ _USAGE: type[Exception] = next(k for k in typer.BadParameter.__mro__ if k.__name
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; whatever is wrong with the input is said on standard error, with exit code 2."""
+    """Run a command; errors in the input are printed to standard error, with exit code 2."""
     try:
         code = app(arguments or ["--help"], prog_name="equirate", standalone_mode=False)
         streams.write("")  # flush what typer has printed, such as help, while errors can be reported
     except EquirateError as error:
         return refused(shown_error(error))
     except _USAGE as error:
-        said = error.format_message() if hasattr(error, "format_message") else str(error)
-        return refused(" ".join(said.split()))
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        return refused(" ".join(message.split()))
     except (KeyboardInterrupt, typer.Abort):
         return interrupted()
     except MemoryError:
         return refused("there is not enough memory for this table")
-    except (BrokenPipeError, SystemExit):  # typer exits where help goes to a pipe that nobody reads
+    except (BrokenPipeError, SystemExit):  # typer exits where help goes to a pipe without a reader
         streams.silence()
         return 0
     except OSError as error:  # errors of tables and models are raised as EquirateError where they occur

@@ -14,9 +14,9 @@ def explain(text: str, json: bool) -> int:
     from ..runs.explaining import explain as explained
     from ..runs.jsons import as_json
 
-    found = explained(text)
-    streams.write(streams.as_text(found.to_dict(), as_json) if json else f"{found}\n")
-    return 0 if found.possible else BAD_INPUT
+    explanation = explained(text)
+    streams.write(streams.as_text(explanation.to_dict(), as_json) if json else f"{explanation}\n")
+    return 0 if explanation.possible else BAD_INPUT
 
 
 def plain(arguments: Sequence[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""What a command says when it stops: bad input with exit code 2, an interruption with 130."""
+"""Messages of a command that stops: bad input with exit code 2, an interruption with 130."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from .._core.errors import EquirateError, ParseError, TableError
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
-def refused(said: str) -> int:
-    """Say what is wrong with the input, and return the exit code."""
-    sys.stderr.write(f"equirate: {said}\n")
+def refused(message: str) -> int:
+    """Print what is wrong with the input, and return the exit code."""
+    sys.stderr.write(f"equirate: {message}\n")
     return BAD_INPUT
 
 
-def interrupted(said: str = "") -> int:
-    """Say that the command was interrupted, and return the exit code."""
-    sys.stderr.write(f"equirate: interrupted{said}\n")
+def interrupted(suffix: str = "") -> int:
+    """Print that the command was interrupted, and return the exit code."""
+    sys.stderr.write(f"equirate: interrupted{suffix}\n")
     return INTERRUPTED
 
 
 def shown_error(error: EquirateError) -> str:
     """An error in one line, with two exceptions.
 
-    One of a table has a line for each decision; one of the language has the text below it, and a caret at the place.
+    An error of a table has a line for each decision; one of the language has the text below it, and a caret.
     """
     if isinstance(error, TableError):
         return str(error)

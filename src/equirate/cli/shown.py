@@ -1,6 +1,6 @@
 """What is shown while a command runs, on standard error: stages, the columns of a table, rounds with the time left.
 
-In: what `runs` tells. Out: lines and bars by rich. Names and values from files are shown as they are, never as markup.
+In: messages of `runs`. Out: lines and bars by rich. Names and values from files are shown as they are, never as markup.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAUSE = 5.0  # seconds between lines where there is no terminal
 
 
 class Shown:
-    """Shows how a run goes; silent if asked to be."""
+    """Shows the progress of a run, unless ``quiet``."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
@@ -33,7 +33,7 @@ class Shown:
         self._last = ""
 
     def stage(self, what: str) -> None:
-        """Say what begins: a line that changes on a terminal, a line for each stage elsewhere."""
+        """Show a stage that begins: a line that changes on a terminal, a line for each stage elsewhere."""
         if self.quiet:
             return
         if self.console.is_terminal:
@@ -57,12 +57,12 @@ class Shown:
         self.console.print(table)
 
     def note(self, text: str) -> None:
-        """Say something that the user should know."""
+        """Show a remark for the user."""
         if not self.quiet:
             self.console.print(Text(f"! {text}"), soft_wrap=True)
 
     def line(self, sense: str) -> ProgressLine | None:
-        """What shows passes over the data, or the rounds of a game."""
+        """A progress callback for passes over the data, or for the rounds of a game."""
         if self.quiet:
             return None
         self.done()
@@ -90,7 +90,7 @@ class Rounds(ProgressLine):
         return self
 
     def __call__(self, moment: Moment) -> None:
-        """Show where the game stands, a few times a second."""
+        """Show the progress of the game, a few times a second."""
         now = time.monotonic()
         seconds = self.seconds_left(moment, now)
         if now - self.last < 0.2 and moment.round < moment.n_rounds:
@@ -106,7 +106,7 @@ class Rounds(ProgressLine):
         self._bar.update(self._task, completed=moment.round, best=self._best)
 
     def watch(self, generations: Sequence[Generation]) -> None:
-        """Show where column generation stands: a line that changes on a terminal, a line now and then elsewhere."""
+        """Show the progress of column generation: a line that changes on a terminal, a line now and then elsewhere."""
         now = time.monotonic()
         if self.console.is_terminal:
             if self._status is None:
@@ -138,8 +138,8 @@ class Rounds(ProgressLine):
             return
         self.last = now
         to_go = "" if left is None else f"  at most {left:.0f} s left"
-        said = f"round {moment.round}/{moment.n_rounds}  {self._best}{to_go}"
-        self.console.print(Text(said), soft_wrap=True)
+        line = f"round {moment.round}/{moment.n_rounds}  {self._best}{to_go}"
+        self.console.print(Text(line), soft_wrap=True)
 
     def end(self) -> None:
         """Take the bar or the line away, once."""

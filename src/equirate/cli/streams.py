@@ -1,4 +1,4 @@
-"""Standard output and error that are closed, full, not UTF-8, or a pipe that nobody reads.
+"""Standard output and error that are closed, full, not UTF-8, or a pipe without a reader.
 
 `prepare` makes both streams writable when the process starts; `write` writes to standard output and raises an
 `EquirateError` when that fails. Nothing but the standard library is imported here.

@@ -1,7 +1,7 @@
-"""Indexes of pandas inputs: examples are matched by their place, so indexes that disagree are told.
+"""Indexes of pandas inputs: examples are matched by position, so indexes that disagree get a warning or an error.
 
-In: features, labels, attributes and weights as the user gave them, by name. Out: nothing, a warning or a refusal.
-`data` and `judging` call this at the border.
+In: features, labels, attributes and weights as the user gave them, by name. Out: nothing, a warning or an error.
+`examples` and the estimators call this before anything else.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ else:
 
 
 def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
-    """Compare the indexes of pandas inputs by name: examples are matched by place, not by index.
+    """Compare the indexes of pandas inputs by name: examples are matched by position, not by index.
 
     The same index in another order would mix the examples up and is refused; indexes with different values get a
     warning.
     """
-    found = [pair for name, values in given.items() for pair in _indexes(name, values)]
+    indexes = [pair for name, values in given.items() for pair in _indexes(name, values)]
     different = []
-    for name, index in found[1:]:
-        first, other = found[0]
+    for name, index in indexes[1:]:
+        first, other = indexes[0]
         if len(index) != len(other) or index.equals(other):  # lengths are refused elsewhere
             continue
         if Counter(index) == Counter(other):
@@ -42,7 +42,7 @@ def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
             )
         different.append(f"{name} ({_ends(index)})")
     if different:
-        first, other = found[0]
+        first, other = indexes[0]
         warnings.warn(
             f"{first} ({_ends(other)}) and {', '.join(different)} have different indexes: examples are matched by "
             "place, not by index. If the places are right, drop the index with .reset_index(drop=True)",
@@ -52,7 +52,7 @@ def check_indexes(given: Mapping[str, Any], stacklevel: int = 4) -> None:
 
 
 def _indexes(name: str, values: Any) -> Iterator[tuple[str, Any]]:
-    """Indexes of a pandas frame or series, or of those in a dict of attributes, with what to call them."""
+    """Indexes of a pandas frame or series, or of those in a dict of attributes, each with the name of its input."""
     if isinstance(values, Mapping):
         for key, column in values.items():
             yield from _indexes(f"attribute {str(key)!r}", column)

@@ -22,10 +22,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A partition of the examples: who is in which cell, and what the cells share.
+    """A partition of the examples: the cell of each example, and what the examples of a cell have in common.
 
-    Where several processes share the rows, all of them know the same cells with the totals of all rows, and each knows
-    which of its own examples is where.
+    Where several processes share the rows, all of them have the same cells with the totals of all rows, and each has
+    the cell numbers of its own examples.
     """
 
     index: NDArray[np.int32]
@@ -41,7 +41,7 @@ class Cells:
     baselines: dict[str, NDArray[Any]]
     """Baseline prediction of each cell."""
     clusters: NDArray[np.int64] | None = None
-    """Cluster of each example, whose examples are kept together in every split; None where each stands alone."""
+    """Cluster of each example; a split keeps clusters together. None if examples are independent."""
     classes: Classes = BINARY
     """The labels by value, in the order of their codes."""
     shared: Peers = field(default_factory=peers, repr=False)
@@ -85,12 +85,12 @@ class Cells:
 
     @property
     def n_counts(self) -> int:
-        """Counts that predictions are added up in: one for each cell and each answer but the first."""
+        """Number of counts that predictions are summed into: one for each cell and each answer but the first."""
         return (len(self.classes) - 1) * len(self)
 
     @cached_property
     def adder(self) -> sp.csr_array:
-        """(cells, examples): adds weighted examples up, cell by cell."""
+        """(cells, examples): sums weighted examples in each cell."""
         order = np.argsort(self.index, kind="stable")
         pointers = np.concatenate([[0], np.cumsum(np.bincount(self.index, minlength=len(self)))])
         return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.index)))
@@ -142,19 +142,19 @@ class Cells:
         return indicator
 
     def sizes(self, positive: bool = False) -> NDArray[np.intp]:
-        """Number of examples in each cell, on all processes; of those with positive weight where asked for."""
+        """Number of examples in each cell, over all processes; with ``positive``, of those with positive weight."""
         inside = self.index[self.weights > 0] if positive else self.index
         return np.asarray(self.shared.total(np.bincount(inside, minlength=len(self))))
 
     def sums(self, values: NDArray[Any]) -> Array:
         """Add weighted values (examples, configurations) up, cell by cell, over the examples of all processes."""
-        found: Array = self.shared.total(self.partial_sums(values))
-        return found
+        sums: Array = self.shared.total(self.partial_sums(values))
+        return sums
 
     def partial_sums(self, values: NDArray[Any]) -> Array:
-        """The same over the examples of this process, for what is added up over processes later (`Rows.reduce`).
+        """The same over the examples of this process alone; `Rows.reduce` sums over the processes later.
 
-        Codes of classes are counted, answer by answer.
+        Codes of classes are counted for each answer.
         """
         if values.dtype.kind == "u" and self.n_classes > 2:
             return self.partial_counts(values)
@@ -184,31 +184,31 @@ class Cells:
     def partial_counts(self, answers: NDArray[Any]) -> Array:
         """The same over the examples of this process."""
         size, classifiers = len(self), answers.shape[1]
-        found = np.empty((self.n_classes * size, classifiers))
+        counts = np.empty((self.n_classes * size, classifiers))
         for m in range(classifiers):
             places = answers[:, m].astype(np.intp) * size + self.index
-            found[:, m] = np.bincount(places, weights=self.weights, minlength=len(found))
-        return found[size:]
+            counts[:, m] = np.bincount(places, weights=self.weights, minlength=len(counts))
+        return counts[size:]
 
     def constants(self) -> Array:
         """Counts of the classifiers that give everybody the same answer, (counts, classes)."""
         K, size = self.n_classes, len(self)
-        found = np.zeros((K - 1, size, K))
+        counts = np.zeros((K - 1, size, K))
         for k in range(1, K):
-            found[k - 1, :, k] = self.totals
-        return found.reshape(-1, K)
+            counts[k - 1, :, k] = self.totals
+        return counts.reshape(-1, K)
 
     def label_costs(self) -> Array:
-        """By how much each answer errs more than answer 0, by count: the costs of the error rate."""
+        """The error of each answer minus that of answer 0, by count: the costs of the error rate."""
         if self.n_classes == 2:
             return np.where(self.labels == 1, -1.0, 1.0)
         answers = np.arange(1, self.n_classes)[:, None]
         return np.where(self.labels == answers, -1.0, np.where(self.labels == 0, 1.0, 0.0)).reshape(-1)
 
     def expected_counts(self, predictions: Array) -> Array:
-        """The same of one classifier that predicts with probabilities (examples, classes)."""
-        found = np.asarray((self.adder @ predictions[:, 1:]).T.reshape(-1), dtype=float)
-        return np.asarray(self.shared.total(found))
+        """Counts of one classifier that predicts with probabilities (examples, classes)."""
+        counts = np.asarray((self.adder @ predictions[:, 1:]).T.reshape(-1), dtype=float)
+        return np.asarray(self.shared.total(counts))
 
     def spread(self, coefficients: Array) -> Array:
         """Give each example its weight times its cell's coefficient."""
@@ -216,7 +216,7 @@ class Cells:
 
 
 _WORD = 64
-"""Masks that are looked at together, as the bits of one number for each example."""
+"""Masks that are packed together, as the bits of one number for each example."""
 
 
 def _number(bits: NDArray[np.bool_], dtype: Any) -> NDArray[Any]:
@@ -227,44 +227,44 @@ def _number(bits: NDArray[np.bool_], dtype: Any) -> NDArray[Any]:
 
 def _packed(masks: Iterator[NDArray[np.bool_]]) -> Iterator[NDArray[np.uint8]]:
     """Masks as bits, (examples, bytes), a word at a time."""
-    while some := list(itertools.islice(masks, _WORD)):
-        yield np.packbits(np.stack(some, axis=1), axis=1)
+    while block := list(itertools.islice(masks, _WORD)):
+        yield np.packbits(np.stack(block, axis=1), axis=1)
 
 
 def _partition(words: Iterator[NDArray[np.uint8]]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The different rows of a table that is given some columns at a time, in order, and which of them each row is.
+    """The distinct rows of a table, given some columns at a time, in order, and the index of each row among them.
 
     The columns split the parts so far, so that memory does not grow with their number.
     """
-    keys, of = _told_apart(next(words))
+    keys, of = _distinct_rows(next(words))
     for word in words:
-        own, place = _told_apart(word)
+        own, place = _distinct_rows(word)
         pairs, of = np.unique(of.astype(np.int64) * len(own) + place, return_inverse=True)
         keys = np.concatenate([keys[pairs // len(own)], own[pairs % len(own)]], axis=1)
     return keys, of
 
 
-def _told_apart(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The different rows of ``keys``, in order, and which of them each row is."""
+def _distinct_rows(keys: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The distinct rows of ``keys``, in order, and the index of each row among them."""
     if keys.shape[1] == 1:
-        found = np.flatnonzero(np.bincount(keys[:, 0], minlength=256)).astype(np.uint8)
+        distinct = np.flatnonzero(np.bincount(keys[:, 0], minlength=256)).astype(np.uint8)
         number = np.zeros(256, np.int32)
-        number[found] = np.arange(len(found))
-        return found[:, None], number[keys[:, 0]]
+        number[distinct] = np.arange(len(distinct))
+        return distinct[:, None], number[keys[:, 0]]
     if keys.shape[1] <= 8:  # as one number, which is faster to sort
         wide = np.zeros((len(keys), 8), np.uint8)
         wide[:, : keys.shape[1]] = keys
         numbers, of = np.unique(wide.view(">u8")[:, 0].astype(np.uint64), return_inverse=True)
         return numbers.astype(">u8").view(np.uint8).reshape(-1, 8)[:, : keys.shape[1]], of
-    found, of = np.unique(keys.view(np.dtype((np.void, keys.shape[1])))[:, 0], return_inverse=True)
-    return found.view(np.uint8).reshape(-1, keys.shape[1]), of.reshape(-1)
+    distinct, of = np.unique(keys.view(np.dtype((np.void, keys.shape[1])))[:, 0], return_inverse=True)
+    return distinct.view(np.uint8).reshape(-1, keys.shape[1]), of.reshape(-1)
 
 
 def _of_all_processes(
     keys: NDArray[np.uint8], of: NDArray[Any], shared: Peers
 ) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The keys of all processes, and which of them each row of this process has."""
+    """The keys of all processes, and the index of each row's key among them."""
     if shared.size == 1:
         return keys, of
-    every, place = _told_apart(np.concatenate([*shared.gather(keys), keys]))
-    return every, place[len(place) - len(keys) :][of]
+    all_keys, place = _distinct_rows(np.concatenate([*shared.gather(keys), keys]))
+    return all_keys, place[len(place) - len(keys) :][of]

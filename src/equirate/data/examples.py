@@ -1,4 +1,4 @@
-"""The border: labels, attributes and weights come in as users have them, and are checked once.
+"""Input checks: labels, attributes and weights as users have them, checked once.
 
 In: anything array-like, pandas or polars frames, dicts. Out: `Examples`, which knows labels (0/1), weights
 and attribute columns, and measures a linear rate on given predictions. Everything past this module trusts it.
@@ -45,10 +45,10 @@ _ORDERED = ("<", "<=", ">", ">=")
 
 UNNAMED = "group"
 """Name of an attribute given as a bare array or an unnamed series."""
-_LIGHTEST = 2.0**-64  # products of weights that are all much lighter, or much heavier, would leave the numbers
+_LIGHTEST = 2.0**-64  # products of weights that are all much smaller, or much larger, would under- or overflow
 _ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
-_BLOCK = 1 << 20  # examples that are looked at together
-_MASKS = 64  # masks that are kept: those of more slices, such as hundreds of groups, would fill the memory
+_BLOCK = 1 << 20  # examples that are processed together
+_MASKS = 64  # masks that are cached: those of more slices, such as hundreds of groups, would fill the memory
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
 
@@ -69,11 +69,11 @@ class Examples:
     ambiguous: frozenset[str] = frozenset()
     """Names that several columns of features share."""
     clusters: NDArray[np.int64] | None = None
-    """Number of the cluster, such as a person, that each example belongs to; None where each stands alone."""
+    """Number of the cluster, such as a person, that each example belongs to; None if examples are independent."""
     classes: Classes = BINARY
     """The labels by value, in the order of their codes."""
     shared: Peers = field(default_factory=peers, repr=False)
-    """The processes that share the examples. Everything that is made of them has these and adds up over them."""
+    """The processes that share the examples; sums over the examples are sums over these processes."""
     _masks: dict[Slice, Mask] = field(default_factory=dict, repr=False)
     _codes: dict[str, tuple[dict[Any, int], NDArray[np.int32]]] = field(default_factory=dict, repr=False)
     _checked: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
@@ -90,7 +90,7 @@ class Examples:
         compared: bool = False,
         classes: Classes | None = None,
     ) -> Examples:
-        """Check labels, attributes and weights and put them together.
+        """Check labels, attributes and weights and combine them.
 
         Parameters
         ----------
@@ -130,15 +130,15 @@ class Examples:
         return len(self.labels)
 
     def take(self, rows: NDArray[np.intp] | slice) -> Examples:
-        """Some of the examples, in the order given; what was looked at already is not looked at again."""
+        """Some of the examples, in the order given; masks and columns that were checked are not checked again."""
         masks = {slice_: mask[rows] for slice_, mask in self._masks.items()}
         checked = {name: column[rows] for name, column in self._checked.items()}
         columns = TakenColumns(self.columns, rows)
         labels, weights = self.labels[rows], taken_weights(self.weights, rows)
         codes = {name: (numbers, coded[rows]) for name, (numbers, coded) in self._codes.items()}
         clusters = None if self.clusters is None else self.clusters[rows]
-        taken = replace(self, labels=labels, weights=weights, columns=columns, clusters=clusters)
-        return replace(taken, _masks=masks, _checked=checked, _codes=codes)
+        part = replace(self, labels=labels, weights=weights, columns=columns, clusters=clusters)
+        return replace(part, _masks=masks, _checked=checked, _codes=codes)
 
     def with_columns(self, columns: Columns) -> Examples:
         """The same examples with other attribute columns."""
@@ -147,7 +147,9 @@ class Examples:
     def column(self, name: str) -> NDArray[Any]:
         """Return an attribute with no missing values, in the plainest dtype; refuses others by name."""
         if name in self.ambiguous:
-            raise DataError(f"several columns of X are called {name!r}: rename them, or pass the one meant by itself")
+            raise DataError(
+                f"several columns of X are called {name!r}: rename them, or pass the one you mean as an attribute"
+            )
         if name not in self._checked:
             self._checked[name] = _complete(column_of(self.columns, name, self.given), name)
         return self._checked[name]
@@ -157,10 +159,10 @@ class Examples:
         known = self._masks.get(slice_)
         if known is not None:
             return known
-        found = self._mask(slice_)
+        mask = self._mask(slice_)
         if len(self._masks) < _MASKS:
-            self._masks[slice_] = found
-        return found
+            self._masks[slice_] = mask
+        return mask
 
     def _mask(self, slice_: Slice) -> Mask:
         if isinstance(slice_, Everybody):
@@ -182,7 +184,7 @@ class Examples:
         return slice_.mask({name: self.column(name) for name in sorted(slice_.attributes)})
 
     def _coded(self, name: str) -> tuple[dict[Any, int], NDArray[np.int32]]:
-        """The distinct values of an attribute with numbers, and the number of each example's: for many slices of it."""
+        """Codes of the distinct values of an attribute, and the code of each example: for many slices of it."""
         if name not in self._codes:
             numbers: dict[Any, int] = {}
             column = self.column(name).tolist()
@@ -202,9 +204,9 @@ class Examples:
             raise DataError(f"{error}; give the other model's 0/1 predictions in that attribute") from None
 
     def has(self, kind: RateKind, slice_: Slice, codes: ClassCodes | None = None) -> bool:
-        """Whether anybody, on any process, is there to measure a rate on."""
+        """Whether any process has examples to measure a rate on."""
         inside = self.mask(slice_)
-        if len(kind.labels) == 1:  # a label of its own
+        if len(kind.labels) == 1:  # measured among one label only
             inside = inside & among(kind, codes, self.labels)
         return self.shared.some((self.weights[inside] != 0).any())
 
@@ -223,14 +225,14 @@ class Examples:
         if len(self.classes) > 2:
             return self._measure_classes(kind, slice_, baseline, predictions, codes)
         mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
-        found = np.zeros(2)
-        for first in range(0, len(self), _BLOCK):  # nothing but blocks in memory beside what was given
+        sums = np.zeros(2)
+        for first in range(0, len(self), _BLOCK):  # temporary arrays of one block only
             rows = slice(first, first + _BLOCK)
             labels = self.labels[rows]
             weight = np.where(mask[rows] & np.isin(labels, kind.labels), self.weights[rows], 0.0)
             table = np.array(kind.contributions)[labels, 0 if other is None else other[rows]]
-            found += weight @ (table[:, 0] * predictions[rows] + table[:, 1]), weight.sum()
-        counted, total = self.shared.total(found)
+            sums += weight @ (table[:, 0] * predictions[rows] + table[:, 1]), weight.sum()
+        counted, total = self.shared.total(sums)
         if total <= 0:
             raise DataError(empty_message(kind, slice_, self))
         rate = float(counted / total)
@@ -240,14 +242,14 @@ class Examples:
         self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array, codes: ClassCodes | None
     ) -> float:
         mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
-        found = np.zeros(2)
+        sums = np.zeros(2)
         for first in range(0, len(self), _BLOCK):
             rows = slice(first, first + _BLOCK)
             labels = self.labels[rows]
             weight = np.where(mask[rows] & among(kind, codes, labels), self.weights[rows], 0.0)
             terms = class_terms(kind, codes, labels, None if other is None else other[rows])
-            found += weight @ terms.expected(predictions[rows]), weight.sum()
-        counted, total = self.shared.total(found)
+            sums += weight @ terms.expected(predictions[rows]), weight.sum()
+        counted, total = self.shared.total(sums)
         if total <= 0:
             raise DataError(empty_message(kind, slice_, self, codes))
         return min(max(float(counted / total), 0.0), 1.0)
@@ -255,30 +257,30 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class TakenColumns(Mapping[str, NDArray[Any]]):
-    """Some rows of columns, each taken when it is asked for: most columns of a frame are no attributes."""
+    """Some rows of columns, selected on first use: most columns of a frame are no attributes."""
 
-    whole: Columns
+    columns: Columns
     rows: NDArray[np.intp] | slice
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self.whole[name][self.rows]
+        return self.columns[name][self.rows]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.whole)
+        return iter(self.columns)
 
     def __len__(self) -> int:
-        return len(self.whole)
+        return len(self.columns)
 
 
 def empty_message(kind: RateKind, slice_: Slice, examples: Examples, codes: ClassCodes | None = None) -> str:
-    """Say that nobody is there to measure a rate on, and which value of the slice nobody has."""
-    some = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
+    """Say that a rate has no examples, and which value of the slice does not occur."""
+    example = {(0, 1): "example", (1,): "example with label 1", (0,): "example with label 0"}[kind.labels]
     if codes is not None and len(kind.labels) == 1:
         other = "another label than" if kind.labels == (0,) else "label"
-        some = f"example with {other} {examples.classes[codes.label]!r}"
+        example = f"example with {other} {examples.classes[codes.label]!r}"
     where = "the data" if slice_ == EVERYBODY else f"the slice {slice_!r}"
     why = unknown_values(slice_, {name: examples.column(name) for name in sorted(slice_.attributes)})
-    return f"{kind.name} cannot be measured: {where} holds no {some} with positive weight" + (why and f" ({why})")
+    return f"{kind.name} cannot be measured: {where} holds no {example} with positive weight" + (why and f" ({why})")
 
 
 def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np.int8]:
@@ -289,16 +291,16 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
     allowed = "0 and 1" if only_01 else "0 and 1 (or False/True, or -1/1)"
     numbers = _numbers(array, name)
     if numbers is None:
-        found = sorted({str(v) for v in array.tolist()})
-        shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
+        texts = sorted({str(v) for v in array.tolist()})
+        shown = ", ".join(map(repr, texts[:4])) + (", ..." if len(texts) > 4 else "")
         hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
         raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
-    found_values = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
-    if set(found_values) <= {0.0, 1.0}:
+    distinct = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
+    if set(distinct) <= {0.0, 1.0}:
         return numbers.astype(np.int8)
-    if not only_01 and set(found_values) <= {-1.0, 1.0}:
+    if not only_01 and set(distinct) <= {-1.0, 1.0}:
         return (numbers > 0).astype(np.int8)
-    shown = ", ".join(f"{v:g}" for v in found_values[:5]) + (", ..." if len(found_values) > 5 else "")
+    shown = ", ".join(f"{v:g}" for v in distinct[:5]) + (", ..." if len(distinct) > 5 else "")
     raise DataError(f"{name} must hold {allowed}; got the values {shown}")
 
 
@@ -317,13 +319,13 @@ def label_classes(values: ArrayLike, name: str, more: Iterable[Any] = ()) -> Cla
     refuse_missing(array, name)
     if array.dtype.kind not in "biufOUS":
         raise DataError(f"{name} must hold text, whole numbers or booleans; got the dtype {array.dtype}")
-    found = classes_of(array, name, more)
-    check_number(len(found), len(array), name)
-    return found
+    classes = classes_of(array, name, more)
+    check_number(len(classes), len(array), name)
+    return classes
 
 
 def _may_be_classes(array: NDArray[Any]) -> bool:
-    """Whether labels are others than 0/1, False/True and -1/1; what is no array of labels is refused elsewhere."""
+    """Whether labels are other than 0/1, False/True and -1/1; other checks refuse what is no array of labels."""
     if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or has_missing(array):
         return False
     return not _is_fractional(array) and _distinct(array) not in ({0}, {1}, {-1}, {0, 1}, {-1, 1})
@@ -331,10 +333,10 @@ def _may_be_classes(array: NDArray[Any]) -> bool:
 
 def many_classes(y: ArrayLike) -> Classes | None:
     """The classes of labels that are more than two; None for two or fewer, which are 0/1, False/True or -1/1."""
-    if not peers().some(_may_be_classes(to_numpy(y))):  # one process may have what others have not
+    if not peers().some(_may_be_classes(to_numpy(y))):  # a class may occur on one process only
         return None
-    found = label_classes(y, "y")
-    return found if len(found) > 2 else None
+    classes = label_classes(y, "y")
+    return classes if len(classes) > 2 else None
 
 
 def examples_and_predictions(
@@ -349,7 +351,7 @@ def examples_and_predictions(
 ) -> tuple[Examples, Array]:
     """Labels and predictions of two classes or of more, checked together.
 
-    Labels that are 0/1, False/True or -1/1, or that ``pos_label`` tells apart, are two classes as everywhere else. All
+    Labels that are 0/1, False/True or -1/1, or that ``pos_label`` splits, are two classes as everywhere else. All
     others are classes by value: those of ``classes``, or all that occur in the labels, in the predictions and among
     those ``mentioned``.
     """
@@ -364,13 +366,13 @@ def examples_and_predictions(
 
 
 def _is_binary(y_true: ArrayLike, y_pred: ArrayLike, mentioned: Iterable[Any]) -> bool:
-    """Whether labels, and predictions that are labels, are 0/1, False/True or -1/1, or nothing that can be classes."""
+    """Whether labels, and predictions that are labels, are 0/1, False/True or -1/1, or cannot be classes at all."""
     true, predicted = to_numpy(y_true), to_numpy(y_pred)
     if true.size == 0 or true.ndim > 2 or (true.ndim == 2 and true.shape[1] > 1) or has_missing(true):
-        return True  # refused there by name
+        return True  # `binary` refuses these by name
     labels = _distinct(true) | set(mentioned)
     if _is_fractional(true):
-        return True  # refused there, too
+        return True  # `binary` refuses these, too
     if predicted.ndim == 2 and predicted.shape[1] > 1:
         return predicted.shape[1] == 2 and (labels <= {0, 1} or labels <= {-1, 1})
     text = predicted.dtype.kind in "OUS" and any(isinstance(value, str) for value in predicted.reshape(-1)[:1])
@@ -397,9 +399,9 @@ def _distinct(array: NDArray[Any]) -> set[Any]:
     if array.dtype == object:
         return set(map(plain, array.reshape(-1).tolist()))
     if array.dtype.kind in "biuf":
-        there = [array == value for value in (-1, 0, 1)]
-        if np.logical_or.reduce(there).all():
-            return {value for value, mask in zip((-1, 0, 1), there, strict=True) if mask.any()}
+        matches = [array == value for value in (-1, 0, 1)]
+        if np.logical_or.reduce(matches).all():
+            return {value for value, mask in zip((-1, 0, 1), matches, strict=True) if mask.any()}
     return set(np.unique(array).tolist())
 
 
@@ -457,8 +459,8 @@ def by_label(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> tuple[NDAr
         labels |= set(predicted.tolist())
         predicted = np.asarray(predicted == pos_label, dtype=np.int8)
     if len(labels | {pos_label}) > 2 or pos_label not in labels:
-        found = ", ".join(sorted(map(repr, labels))[:5])
-        raise DataError(f"with pos_label={pos_label!r}, labels must be that and one other; there are {found}")
+        shown = ", ".join(sorted(map(repr, labels))[:5])
+        raise DataError(f"with pos_label={pos_label!r}, labels must be that and one other; there are {shown}")
     return np.asarray(true == pos_label, dtype=np.int8), predicted
 
 
@@ -529,7 +531,7 @@ def scores_of(values: Any) -> Array:
 
 
 def probabilities_of(values: Any, classes: Classes) -> Array:
-    """Check probabilities of more than two classes, given in the place of features."""
+    """Check probabilities of more than two classes, given instead of features."""
     array = to_numpy(values)
     if array.ndim != 2:
         raise DataError(
@@ -540,11 +542,11 @@ def probabilities_of(values: Any, classes: Classes) -> Array:
 
 def to_numpy(values: Any) -> NDArray[Any]:
     """Turn a series, a list or an array into a numpy array."""
-    if type(values) is np.ndarray:  # nothing to be found out, which would take a tenth of a millisecond
+    if type(values) is np.ndarray:  # the common case: asking narwhals would take a tenth of a millisecond
         return values
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
-    except nw.exceptions.DuplicateError:  # features may share a name: they are told apart by their place
+    except nw.exceptions.DuplicateError:  # features may share a name: their positions identify them
         native = values
     if isinstance(native, (nw.Series, nw.DataFrame)):
         return np.asarray(native.to_numpy())
@@ -561,7 +563,7 @@ def refuse_lazy(values: Any, name: str) -> None:
         return
     try:
         frame = nw.from_native(values, allow_series=True, pass_through=True)
-    except nw.exceptions.DuplicateError:  # columns that share a name are refused, or told apart, elsewhere
+    except nw.exceptions.DuplicateError:  # other checks handle columns that share a name
         return
     if isinstance(frame, nw.LazyFrame):
         method = "collect" if hasattr(values, "collect") else "compute"
@@ -571,7 +573,7 @@ def refuse_lazy(values: Any, name: str) -> None:
 
 
 def fill_missing(columns: Columns, value: str = "missing") -> dict[str, NDArray[Any]]:
-    """Give missing values of text and category columns a value of their own; columns of numbers stay as they are."""
+    """Replace missing values of text and category columns by ``value``; columns of numbers stay as they are."""
     filled = {}
     for name, column in columns.items():
         if column.dtype == object:
@@ -624,7 +626,7 @@ def _categories(source: Any) -> frozenset[str]:
     try:
         native = nw.from_native(source, eager_only=True, allow_series=True, pass_through=True)
         kinds = dict(native.schema) if isinstance(native, nw.DataFrame) else {}
-    except nw.exceptions.DuplicateError:  # refused, or not used, elsewhere
+    except nw.exceptions.DuplicateError:  # other checks handle columns that share a name
         return frozenset()
     if isinstance(native, nw.DataFrame):
         return frozenset(str(name) for name, kind in kinds.items() if isinstance(kind, (nw.Categorical, nw.Enum)))
@@ -672,7 +674,7 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 
 def ones(length: int) -> Array:
-    """Weights of 1; of very many, the same one for all, which takes no memory (and cannot be written to)."""
+    """Weights of 1; a long array is a broadcast of one value, which takes no memory (and is read-only)."""
     return np.ones(length) if length <= _BLOCK else np.broadcast_to(np.ones(1), (length,))
 
 
@@ -722,7 +724,7 @@ def _complete(column: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _encoded(column: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Number the distinct values of an object column: each is looked at once, however many examples there are."""
+    """Number the distinct values of an object column, so that each is checked once however many examples there are."""
     index: dict[Any, int] = {}
     try:
         codes = np.array([index.setdefault(value, len(index)) for value in column.tolist()], dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Features at the border: checked, named where they are wrong, and left as they were given."""
+"""Checks of features: errors name the columns that are wrong; the values stay as given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOLES = "X must hold numbers, all of them: fill missing values or drop those ex
 def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
     """Check features: a finite two-dimensional float array, or a CSR matrix. float32 and float64 are kept.
 
-    With ``finite=False`` the values are not looked at: whoever scores them will see.
+    With ``finite=False`` the values are not checked: the code that scores them does that.
     """
     if sp.issparse(X):
         refuse_corrupt(X)
@@ -43,7 +43,7 @@ def features(X: Any, length: int | None = None, finite: bool = True) -> Any:
 
 
 def as_given(X: Any, length: int) -> Any:
-    """Check features, but keep whole numbers (an embedding's) and arrays that are no table (images) as they are."""
+    """Check features, but keep integers (for embeddings) and arrays of more dimensions (images) as they are."""
     array = None if sp.issparse(X) or feature_names(X) is not None else to_numpy(X)
     if array is None or array.ndim < 2 or (array.ndim == 2 and array.dtype.kind not in "iu"):
         return features(X, length)
@@ -88,16 +88,16 @@ def refuse_infinite(matrix: Any, names: Sequence[str] | None = None) -> None:
             return
     if _all_finite(values):
         _refuse_large(matrix, names)
-    found = []
+    counts = []
     for what, test in (("NaN", np.isnan), ("infinity", np.isinf)):
         if sparse:
             rows = np.bincount(matrix.indices[test(matrix.data)], minlength=matrix.shape[1])
         else:
             rows = test(matrix).sum(axis=0)
-        found += [(int(k), int(rows[k]), what) for k in np.flatnonzero(rows)]
-    found.sort(key=lambda each: each[0])
-    said = [f"{what} in {n} row{'s' if n > 1 else ''} of column {_named(k, names)}" for k, n, what in found]
-    raise DataError(f"X has NaN or infinite values ({_some(said)}): fill them or drop those examples")
+        counts += [(int(k), int(rows[k]), what) for k in np.flatnonzero(rows)]
+    counts.sort(key=lambda each: each[0])
+    parts = [f"{what} in {n} row{'s' if n > 1 else ''} of column {_named(k, names)}" for k, n, what in counts]
+    raise DataError(f"X has NaN or infinite values ({_listed(parts)}): fill them or drop those examples")
 
 
 def _refuse_large(matrix: Any, names: Sequence[str] | None) -> None:
@@ -115,13 +115,13 @@ def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str
     """Say which columns of an array hold something else than numbers, and what to do; empty if none does."""
     if matrix.ndim != 2 or matrix.dtype.kind in "biufc":
         return ""
-    guilty = [k for k in range(matrix.shape[1]) if _not_a_number(matrix[:, k]) is not None]
-    if not guilty:
+    columns = [k for k in range(matrix.shape[1]) if _not_a_number(matrix[:, k]) is not None]
+    if not columns:
         return ""
-    said = _some([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in guilty])
-    them, these = ("it", "this column does") if len(guilty) == 1 else ("them", "these columns do")
+    listed = _listed([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in columns])
+    them, these = ("it", "this column does") if len(columns) == 1 else ("them", "these columns do")
     return (
-        f"X must hold numbers, and {these} not: {said}. Encode {them}, for example with "
+        f"X must hold numbers, and {these} not: {listed}. Encode {them}, for example with "
         f"sklearn.preprocessing.OneHotEncoder, or take {them} out of X and pass {them} as sensitive_features "
         "(RateClassifier) or attributes (solve)"
     )
@@ -163,5 +163,5 @@ def _named(column: int, names: Sequence[str] | None) -> str:
     return str(column) if names is None else repr(names[column])
 
 
-def _some(parts: Sequence[str], most: int = 5) -> str:
+def _listed(parts: Sequence[str], most: int = 5) -> str:
     return ", ".join(parts[:most]) + (f" and {len(parts) - most} more" if len(parts) > most else "")

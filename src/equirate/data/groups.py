@@ -24,12 +24,12 @@ from .slices import Attribute, Slice
 Array = NDArray[np.float64]
 
 MANY = 100
-"""Values of a numeric attribute from which on making each a group is likely a mistake."""
+"""With more values than this, making each value of a numeric attribute a group is likely a mistake."""
 MOST_NUMBERS = 200
 """Groups of a numeric attribute at most: with more it is a quantity, and a constraint for each value means nothing."""
 MOST = 1000
 """Groups at most: each has two constraints or more, and a table of rates by cells has the square of their number."""
-_BLOCK = 1 << 20  # examples that are looked at together
+_BLOCK = 1 << 20  # examples that are processed together
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +61,10 @@ class Groups:
         columns = [examples.column(name) for name in names]
         values = tuple(_unique(column, examples.shared) for column in columns)
         numeric = tuple(name for name, column in zip(names, columns, strict=True) if column.dtype.kind in "iufM")
-        for name, column, found in zip(names, columns, values, strict=True):
-            _warn_of_numbers(name, column, found)
-        here = _summed(list(_counted(columns, values, examples.weights)))
-        return cls(names, values, *_summed(examples.shared.gather(here)), numeric)
+        for name, column, distinct in zip(names, columns, values, strict=True):
+            _warn_of_numbers(name, column, distinct)
+        own_counts = _summed(list(_counted(columns, values, examples.weights)))
+        return cls(names, values, *_summed(examples.shared.gather(own_counts)), numeric)
 
     def __len__(self) -> int:
         """Count the groups."""
@@ -76,20 +76,20 @@ class Groups:
 
     def slice(self, k: int) -> Slice:
         """One group as a slice."""
-        places = np.unravel_index(int(self.codes[k]), [len(found) for found in self.values])
+        places = np.unravel_index(int(self.codes[k]), [len(distinct) for distinct in self.values])
         parts = [
-            Attribute(name) == found[int(place)]
-            for name, found, place in zip(self.names, self.values, places, strict=True)
+            Attribute(name) == distinct[int(place)]
+            for name, distinct, place in zip(self.names, self.values, places, strict=True)
         ]
         group: Slice = functools.reduce(operator.and_, parts)
         return group
 
 
 def refuse_many(groups: Groups, kept: int, what: str) -> None:
-    """Refuse more groups than make sense; ``kept`` are those with enough examples, and ``what`` asks for them."""
+    """Refuse more groups than make sense; ``kept`` have enough examples, ``what`` is the constraint that needs them."""
     for name in groups.numeric:
-        found = groups.values[groups.names.index(name)]
-        count, middle = len(found), found[len(found) // 2].item()
+        distinct = groups.values[groups.names.index(name)]
+        count, middle = len(distinct), distinct[len(distinct) // 2].item()
         if min(count, kept) > MOST_NUMBERS:
             raise DataError(
                 f"{what} makes {kept:,} groups of the numeric attribute {name!r}, which has {count:,} values. "
@@ -117,8 +117,8 @@ def _warn_of_numbers(name: str, column: NDArray[Any], values: list[Any]) -> None
 def _unique(column: NDArray[Any], shared: Peers) -> list[Any]:
     """The values of a column on all processes, in order."""
     if column.dtype.kind in "OU":
-        found = set().union(*shared.gather(set(column.tolist())))
-        return sorted(found, key=lambda value: (str(type(value)), value))
+        distinct = set().union(*shared.gather(set(column.tolist())))
+        return sorted(distinct, key=lambda value: (str(type(value)), value))
     blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
     return list(np.unique(np.concatenate(shared.gather(np.unique(np.concatenate(blocks))))))
 
@@ -128,12 +128,12 @@ Counted = tuple[NDArray[np.int64], Array, Array]
 
 def _counted(columns: list[NDArray[Any]], values: tuple[list[Any], ...], weights: Array) -> Iterator[Counted]:
     """Codes, counts and weights of the groups, block by block."""
-    places = [_places(found) for found in values]
+    places = [_places(distinct) for distinct in values]
     for first in range(0, max(len(weights), 1), _BLOCK):
         rows = slice(first, first + _BLOCK)
         code = np.zeros(len(weights[rows]), dtype=np.int64)
-        for column, place, found in zip(columns, places, values, strict=True):
-            code = code * len(found) + place(column[rows])
+        for column, place, distinct in zip(columns, places, values, strict=True):
+            code = code * len(distinct) + place(column[rows])
         yield _summed([(code, np.ones(len(code)), np.asarray(weights[rows], dtype=float))])
 
 
@@ -147,8 +147,8 @@ def _places(values: list[Any]) -> Any:
 
 
 def _summed(parts: list[Counted]) -> Counted:
-    """Equal codes put together."""
+    """Counts and weights summed over equal codes."""
     codes, of = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     counts, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-    found = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
-    return codes, *found
+    sums = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
+    return codes, *sums

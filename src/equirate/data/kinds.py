@@ -1,12 +1,12 @@
-"""The linear rates as a table: what each counts, among whom.
+"""The linear rates as a table: what each counts, among which examples.
 
 A kind says among which labels it is measured (its denominator) and what one example contributes to the
 numerator, ``slope * prediction + offset``, given its label y and a baseline model's prediction b. Everything
 else about linear rates (the public function, its text, evaluation, ranges, cells, coefficients) is derived from this
-table: a new rate is a row here, and a line with what it should be worth in ``tests/language/test_rates.py``. Two rows
+table: a new rate is a row here, and a line with its expected value in ``tests/language/test_rates.py``. Two rows
 that count the same are two names of one rate.
 
-With more than two classes a rate that speaks of one class reads the same table one class against the rest: label 1 is
+With more than two classes a rate of one class reads the same table as one class against the rest: label 1 is
 "has the class", prediction 1 is "is predicted as the class". `class_terms` says what that means for class codes.
 """
 
@@ -48,7 +48,7 @@ class RateKind:
     summary
         One line for the documentation.
     of_class
-        Whether it speaks of one class, which must be named where there are more than two.
+        Whether it is a rate of one class, which must be named where there are more than two.
     """
 
     name: str
@@ -77,7 +77,7 @@ class RateKind:
 
 
 class ClassCodes(NamedTuple):
-    """The class that labels are compared with, and the one that predictions are."""
+    """The class that labels are compared with, and the class that predictions are compared with."""
 
     label: int
     predicted: int
@@ -140,7 +140,7 @@ KINDS = {
     )
 }
 CONFUSION = _kind("confusion", "P[predicted one class and label another]", lambda y, b: _when(y == 1, _PREDICTED))
-"""P[label = true and predicted]: with two classes to name, it has a public function of its own."""
+"""P[label = true and predicted]; its public function is separate, since it names two classes."""
 CONFUSION_ROW = _kind("confusion", "P[predicted one class | label another]", lambda y, b: _PREDICTED, labels=(1,))
 """P[predicted | label = true]."""
 
@@ -170,8 +170,8 @@ class ClassTerms(NamedTuple):
             first = target == 0
             offset += np.where(first, coefficient, 0.0)
             slopes -= np.where(first, coefficient, 0.0)[:, None]
-            there = ~first
-            slopes[rows[there], target[there] - 1] += coefficient[there]
+            others = ~first
+            slopes[rows[others], target[others] - 1] += coefficient[others]
         return slopes, offset
 
 
@@ -197,7 +197,7 @@ def class_terms(kind: RateKind, codes: ClassCodes | None, labels: Codes, baselin
 
 
 def among(kind: RateKind, codes: ClassCodes | None, labels: Codes) -> NDArray[np.bool_]:
-    """Which of some labels, as codes, a rate is measured among."""
+    """Which labels, as codes, a rate is measured among."""
     if kind.labels == (0, 1):
         return np.ones(len(labels), dtype=bool)
     if codes is None:  # two classes

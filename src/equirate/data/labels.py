@@ -1,7 +1,7 @@
 """Labels of any number of classes: their values in order, and arrays of them as codes 0, 1, 2 ...
 
 In: numpy arrays of labels or of probabilities, and the classes by value. Out: codes and probabilities, checked.
-`examples` calls this at the border; past it classes are codes.
+`examples` calls this; everywhere else classes are codes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Classes = tuple[Any, ...]
 BINARY: Classes = (0, 1)
 """The classes of labels that are 0 and 1 already."""
 MANY = 100
-"""Classes from which on a warning says what they take."""
+"""With more classes than this, a warning says how much memory they take."""
 MOST = 1000
 """Classes at most: with more, labels are a quantity or an identifier."""
-_ROUNDED = 1e-6  # how far the probabilities of a row may be from 1 together, by rounding in single precision
+_ROUNDED = 1e-6  # how far the sum of a row's probabilities may be from 1, by rounding in single precision
 _SHOWN = 5
 
 
@@ -56,22 +56,22 @@ def classes_of(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> Clas
     >>> classes_of(np.array(["b", "a", "b"]), "y"), classes_of(np.array([2.0, 0.0]), "y", more=[1])
     (('a', 'b'), (0.0, 1, 2.0))
     """
-    here = refuse_mixed(array, name, more)
-    found = set().union(*peers().gather(here))
-    _refuse_mixed(found, name)
-    return tuple(sorted(found))
+    own_values = refuse_mixed(array, name, more)
+    values = set().union(*peers().gather(own_values))
+    _refuse_mixed(values, name)
+    return tuple(sorted(values))
 
 
 def refuse_mixed(array: NDArray[Any], name: str, more: Iterable[Any] = ()) -> set[Any]:
     """The distinct labels of an array here; refuses text beside numbers, and what is neither."""
-    found = {*map(plain, array.tolist() if array.dtype == object else np.unique(array)), *map(plain, more)}
-    _refuse_mixed(found, name)
-    return found
+    values = {*map(plain, array.tolist() if array.dtype == object else np.unique(array)), *map(plain, more)}
+    _refuse_mixed(values, name)
+    return values
 
 
-def _refuse_mixed(found: set[Any], name: str) -> None:
-    text = [value for value in found if isinstance(value, str)]
-    other = [value for value in found if not isinstance(value, str)]
+def _refuse_mixed(values: set[Any], name: str) -> None:
+    text = [value for value in values if isinstance(value, str)]
+    other = [value for value in values if not isinstance(value, str)]
     odd = [value for value in other if not isinstance(value, (bool, int, float))]
     if odd:
         raise DataError(f"{name} must hold text, whole numbers or booleans; got {odd[0]!r}")
@@ -104,8 +104,8 @@ def code_of(label: Any, classes: Classes, what: str) -> int:
     for code, value in enumerate(classes):
         if value == label and isinstance(value, str) == isinstance(label, str):
             return code
-    alike = [value for value in classes if str(value) == str(label)]
-    hint = f"; did you mean {alike[0]!r}?" if alike else ""
+    similar = [value for value in classes if str(value) == str(label)]
+    hint = f"; did you mean {similar[0]!r}?" if similar else ""
     raise DataError(f"{what}: y has no class {label!r}; its classes are {listed(classes)}{hint}")
 
 
@@ -124,8 +124,8 @@ def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
         place = {value: k for k, value in enumerate(values)}
         inverse = np.fromiter((place[value] for value in array.tolist()), np.intp, len(array))
     else:
-        found, inverse = np.unique(array, return_inverse=True)
-        values = found.tolist()
+        distinct, inverse = np.unique(array, return_inverse=True)
+        values = distinct.tolist()
     keys = [(isinstance(value, str), plain(value)) for value in values]
     unknown = [value for value, key in zip(values, keys, strict=True) if key not in number]
     if unknown:
@@ -157,14 +157,14 @@ def class_probabilities(array: NDArray[Any], classes: Classes, length: int) -> A
 
 def one_hot(codes: NDArray[Any], count: int) -> Array:
     """Certain predictions as probabilities (examples, classes)."""
-    found = np.zeros((len(codes), count))
-    found[np.arange(len(codes)), codes] = 1.0
-    return found
+    probabilities = np.zeros((len(codes), count))
+    probabilities[np.arange(len(codes)), codes] = 1.0
+    return probabilities
 
 
 def in_order(probabilities: Array, given: Sequence[Any], classes: Classes) -> Array:
-    """Columns of probabilities in the order of ``classes``; classes that another model does not know have none."""
-    found = np.zeros((len(probabilities), len(classes)))
+    """Columns of probabilities in the order of ``classes``; 0 for classes that the other model does not know."""
+    ordered = np.zeros((len(probabilities), len(classes)))
     for k, value in enumerate(given):
-        found[:, code_of(plain(value), classes, "the classifier's classes_")] = probabilities[:, k]
-    return found
+        ordered[:, code_of(plain(value), classes, "the classifier's classes_")] = probabilities[:, k]
+    return ordered

@@ -1,7 +1,7 @@
-"""Arrays in files instead of memory, for features that have no room there; everybody else sees an array.
+"""Arrays in files instead of memory, for features that do not fit; they behave like any other array.
 
-In: a shape and a folder. Out: an array over a file without a name, which is gone with the last view of it. The system
-keeps as much of it in memory as there is room for, and pages the rest in and out.
+In: a shape and a folder. Out: an array over an unnamed file, which is deleted with the last view of it. The system
+keeps as much of it in memory as fits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-_FOLDERS: dict[int, str] = {}
 
 
 def scratch(shape: tuple[int, ...], dtype: Any, folder: str | os.PathLike[str] | None = None) -> NDArray[Any]:

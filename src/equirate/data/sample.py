@@ -1,7 +1,7 @@
-"""A sample: features and examples together, checked once and then handed from package to package.
+"""A sample: features and examples together, checked once and then passed from package to package.
 
-In: features, labels, attributes and weights as users have them. Out: `Sample`, of which `take` gives parts. Whoever
-holds one trusts it.
+In: features, labels, attributes and weights as users have them. Out: `Sample`, of which `take` gives parts; it is not
+checked again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .slices import is_missing
 
 Rows = NDArray[np.intp] | slice
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-"""What the same thing is called differently by on every process."""
+"""An address in a ``repr``, which differs between processes for equal objects."""
 _BLOCK = 65536
 
 
@@ -37,17 +37,17 @@ class Given(NamedTuple):
     attributes: Any = None
     sample_weight: Any = None
     names: tuple[str, ...] | None = None
-    """Names of the features, where X itself has none."""
+    """Names of the features, if X has no names."""
 
 
 def given(X: Any, y: Any, attributes: Any, sample_weight: Any) -> Given:
-    """What a user gave; where X holds everything, as the rows of a file do, nothing else may be given."""
+    """The user's inputs; if X holds everything, as the rows of a file do, nothing else may be given."""
     if not hasattr(X, "given"):
         return Given(X, y, attributes, sample_weight)
     if not (y is None and attributes is None and sample_weight is None):
-        raise DataError(f"a {type(X).__name__} has labels, attributes and weights of its own: give nothing beside it")
-    found: Given = X.given()
-    return found
+        raise DataError(f"a {type(X).__name__} has its own labels, attributes and weights: give nothing else")
+    parts: Given = X.given()
+    return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Sample:
         return Sample(taken(self.X, rows), self.examples.take(rows), self.names)
 
     def arranged(self, order: NDArray[np.intp] | None, dtype: Any = None) -> Sample:
-        """The examples in another order, arrays in another precision: one copy of the features, or none if none is due.
+        """The examples in another order, arrays in another precision, with at most one copy of the features.
 
         Parts that are contiguous in the new order are then views (`take` of a slice).
         """
@@ -117,7 +117,7 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
 
 
 def count_rows(X: Any) -> int:
-    """How many examples features of any kind are of; a loader's are those of its data set."""
+    """Number of examples in features of any kind; for a loader, those of its data set."""
     return int(X.shape[0] if getattr(X, "shape", ()) else len(getattr(X, "dataset", X)))
 
 
@@ -131,10 +131,10 @@ def same_everywhere(others: Peers, asked: Any, X: Any, attributes: Any, settings
     if others.size == 1:
         return
     others.agree("the problem", repr(asked))
-    told = others.gather({name: _ADDRESS.sub("", repr(value)) for name, value in settings.items()})
-    for name in told[0]:
-        if any(each.get(name) != told[0][name] for each in told):
-            others.agree(name, told[others.rank].get(name))
+    settings_of_all = others.gather({name: _ADDRESS.sub("", repr(value)) for name, value in settings.items()})
+    for name in settings_of_all[0]:
+        if any(each.get(name) != settings_of_all[0][name] for each in settings_of_all):
+            others.agree(name, settings_of_all[others.rank].get(name))
     shape: tuple[int, ...] = getattr(X, "shape", ())
     names = feature_names(X)
     if len(shape) == 2 and shape[0] == 0:
@@ -149,7 +149,7 @@ def same_everywhere(others: Peers, asked: Any, X: Any, attributes: Any, settings
 
 
 def _kind(column: NDArray[Any]) -> str:
-    """What a column holds; missing values, which text in one place and numbers in another may have, are left out."""
+    """The kind of values in a column, leaving missing values out, since columns of any kind may have them."""
     if column.dtype.kind == "O":
         kinds = {"text" if isinstance(value, str) else "numbers" for value in column.tolist() if not is_missing(value)}
         return " and ".join(sorted(kinds)) or "nothing"

@@ -1,4 +1,4 @@
-"""Slices: which examples a rate speaks of, written before any data is seen.
+"""Slices: which examples a rate is measured on, written without any data.
 
 In: the name of an attribute and a comparison. Out: a frozen, hashable `Slice`; `Slice.mask` turns a table
 of attribute columns into a boolean array. `rates` holds slices, `data` and `table` evaluate them.
@@ -66,7 +66,7 @@ class Slice:
 
     @property
     def attributes(self) -> frozenset[str]:
-        """Names of the attributes that the slice looks at."""
+        """Names of the attributes that the slice depends on."""
         raise NotImplementedError
 
     def __and__(self, other: Slice) -> Slice:
@@ -99,7 +99,7 @@ class Everybody(Slice):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """No attribute is looked at."""
+        """No attributes."""
         return frozenset()
 
     def __repr__(self) -> str:
@@ -173,7 +173,7 @@ class Joined(Slice):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """What either part looks at."""
+        """The attributes of all parts."""
         return frozenset().union(*(part.attributes for part in self.parts))
 
     def __repr__(self) -> str:
@@ -192,7 +192,7 @@ class Complement(Slice):
 
     @property
     def attributes(self) -> frozenset[str]:
-        """What the part looks at."""
+        """The attributes of the part."""
         return self.part.attributes
 
     def __repr__(self) -> str:
@@ -285,7 +285,7 @@ EVERYBODY = Everybody()
 
 
 def comparisons(slice_: Slice) -> Iterator[Comparison]:
-    """Walk over the comparisons in a slice; ``isin`` is one for each of its values."""
+    """Iterate over the comparisons in a slice; ``isin`` is one for each of its values."""
     if isinstance(slice_, Comparison):
         yield slice_
     elif isinstance(slice_, Membership):
@@ -298,7 +298,7 @@ def comparisons(slice_: Slice) -> Iterator[Comparison]:
 
 
 def column_of(columns: Columns, name: str, given: bool = True) -> NDArray[Any]:
-    """Return a column by name, or say which there are; ``given``: whether there are attributes beside features."""
+    """Return a column by name, or raise an error that lists them; ``given``: whether attributes were passed."""
     if name in columns:
         return columns[name]
     known = _listed(list(columns)) or "none"
@@ -316,19 +316,19 @@ def column_of(columns: Columns, name: str, given: bool = True) -> NDArray[Any]:
 
 
 def unknown_values(slice_: Slice, columns: Columns) -> str:
-    """Say which values in a slice nobody has, and which there are, the most similar first; empty if all occur.
+    """Say which values in a slice do not occur, and which do, the most similar first; empty if all occur.
 
     Examples
     --------
     >>> unknown_values(attr("race") == "Afican", {"race": np.array(["Asian", "African"])})
     "the attribute 'race' has no value 'Afican', but 'African', 'Asian'"
     """
-    said = []
+    messages = []
     for part in comparisons(slice_):
         if part.symbol == "==" and not part.mask(columns).any():
             shown = _listed(_nearest(part.value, columns[part.attribute]))
-            said.append(f"the attribute {part.attribute!r} has no value {part.value!r}, but {shown}")
-    return "; ".join(said)
+            messages.append(f"the attribute {part.attribute!r} has no value {part.value!r}, but {shown}")
+    return "; ".join(messages)
 
 
 def _listed(values: list[Any]) -> str:
@@ -337,7 +337,7 @@ def _listed(values: list[Any]) -> str:
 
 
 def _unlike(value: str) -> Callable[[Any], float]:
-    """How little something looks like ``value``."""
+    """A sort key: the most similar to ``value`` first."""
     matcher = difflib.SequenceMatcher()
     matcher.set_seq2(value.casefold())
 

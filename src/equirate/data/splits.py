@@ -21,10 +21,10 @@ _BLOCK = 1 << 20
 def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Parts:
     """Split into parts with given shares, cell by cell; every part is sorted.
 
-    Every part has its share of every cell to within one example. Each cell is dealt out from a place of its own
+    Every part has its share of every cell to within one example. Each cell is dealt out from an offset of its own
     (systematic sampling), so that many small cells do not all round the same way. Rows that several processes share are
-    split as if they were all in one place, those of process 0 first; each is told the parts of its own. Examples of a
-    cluster stay together: clusters are split, each counted in the rarest cell of its examples.
+    split as if they were all on one process, those of process 0 first; each process gets the parts of its own rows.
+    Examples of a cluster stay together: clusters are split, each counted in the rarest cell of its examples.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def clusters_as_examples(cells: Cells) -> Cells:
 
 
 def _numbers(rng: np.random.Generator, first: int, count: int, total: int) -> Array:
-    """The draws of the rows that are here, as if all rows were: each takes one step of the generator."""
+    """The draws of this process's rows, as if all rows were here: each row takes one step of the generator."""
     if count == total:
         return rng.random(total)
     rng.bit_generator.advance(first)  # type: ignore[attr-defined]  # that of `stream` can
@@ -77,14 +77,14 @@ def _numbers(rng: np.random.Generator, first: int, count: int, total: int) -> Ar
 
 
 def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
-    """(cells, ends): the numbers drawn below which the rows of a cell belong to the parts before an end.
+    """(cells, ends): the rows of a cell whose draw is below this limit belong to the parts before an end.
 
-    In the order of its numbers a part of a cell ends at some place, so at some number. Where processes share the rows,
-    none of which are moved, that is found by bisection: each step counts the smaller numbers over all of them. The
-    numbers are multiples of 2^-53.
+    With the rows of a cell sorted by their draws, a part ends at some row, and so at some draw. Where processes share
+    the rows, that is found by bisection without moving any: each step counts the smaller draws over all processes. The
+    draws are multiples of 2^-53.
     """
-    here = np.bincount(cells.index, minlength=len(cells))
-    edges = np.concatenate([[0], np.cumsum(here)])
+    sizes = np.bincount(cells.index, minlength=len(cells))
+    edges = np.concatenate([[0], np.cumsum(sizes)])
     by_cell = numbers[np.argsort(cells.index, kind="stable")]
     drawn = [by_cell[a:b] for a, b in itertools.pairwise(edges)]
     for each in drawn:
@@ -105,16 +105,16 @@ def _before(sizes: NDArray[Any], start: Array, ends: Array) -> NDArray[np.int64]
     """(cells, ends): how many rows of each cell lie before each end, if each is dealt out from its start."""
     size = np.maximum(sizes, 1)[:, None]
     count = np.ceil(ends * size - start[:, None]).astype(np.int64)
-    for step in (1, -1):  # as the same division rounds it
+    for step in (1, -1):  # correct the rounding of the division
         inside = (count + (0 if step > 0 else -1) + start[:, None]) / size < ends
         count += np.where(inside if step > 0 else ~inside, step, 0)
     return np.asarray(np.clip(count, 0, sizes[:, None]), dtype=np.int64)
 
 
 def measurable(rates: Iterable[Any], cells: Cells, fewest: int = 1) -> bool:
-    """Whether all labels are there, and every rate has at least ``fewest`` examples of positive weight behind it.
+    """Whether all labels occur, and every rate is measured on at least ``fewest`` examples of positive weight.
 
-    ``rates`` have a ``slice``, which the cells tell apart, and say which labels they are measured among.
+    ``rates`` have a ``slice``, which is a union of cells, and say which labels they are measured among.
     """
     counts = cells.sizes(positive=True)
     behind = [counts[cells.members[rate.slice] & rate.among(cells.labels)].sum() for rate in rates]

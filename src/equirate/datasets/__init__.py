@@ -84,7 +84,7 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
         One of :func:`names`.
     data_dir : path, optional
         Where the files lie that are not bundled; by default the directory that the environment variable
-        ``EQUIRATE_DATA`` names. Bundled data sets do not look at it.
+        ``EQUIRATE_DATA`` names. Bundled data sets do not use it.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
 
 
 def locate(name: str, *, data_dir: Directory | None = None) -> Path:
-    """Find the file of a data set without reading it: whether it is to be had, before anything is computed.
+    """Find the file of a data set without reading it, to check that it exists before anything is computed.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ would use: nine similarities of the names and of the addresses (rapidfuzz; cosin
 whether they are equal, contain each other and differ in length, what is missing, postal codes, house numbers
 and the distance. What is missing on either side has similarity 0.
 
-A name, in lower case and without punctuation, is a chain's if it stands at three or more places (coordinates
+A name, in lower case and without punctuation, is a chain's if it occurs at three or more places (coordinates
 rounded to three decimals, about 100 m) on one side of the pairs; a pair is a chain's if either name is.
 """
 
@@ -111,7 +111,7 @@ def _missing_columns(part: str, pairs: pd.DataFrame) -> Columns:
 
 
 def _house_number_columns(left: Sequence[str], right: Sequence[str]) -> Columns:
-    """Tell whether both addresses hold numbers, and whether they share one."""
+    """Whether both addresses have numbers, and whether they share one."""
     numbers = [(set(re.findall(r"\d+", a)), set(re.findall(r"\d+", b))) for a, b in zip(left, right, strict=True)]
     return {
         "house_number_known": _each(bool(a) and bool(b) for a, b in numbers),
@@ -145,7 +145,7 @@ def _is_chain(pairs: pd.DataFrame) -> NDArray[np.bool_]:
         spots = np.round(pairs[[f"{side}_latitude", f"{side}_longitude"]].to_numpy(dtype=np.float64), 3)
         for key, (latitude, longitude) in zip(keys[side], spots.tolist(), strict=True):
             places.setdefault(key, set()).add((latitude, longitude))
-        chains |= {key for key, found in places.items() if key and len(found) >= CHAIN_PLACES}
+        chains |= {key for key, own in places.items() if key and len(own) >= CHAIN_PLACES}
     return np.array([a in chains or b in chains for a, b in zip(keys["left"], keys["right"], strict=True)])
 
 

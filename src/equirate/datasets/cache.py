@@ -68,7 +68,7 @@ def _read(path: Path) -> NDArray[np.float32] | None:
 
 
 def _write(path: Path, array: NDArray[np.float32]) -> None:
-    """Write under another name first, so that no reader and no crash ever sees half a file."""
+    """Write under another name first, so that no reader or crash ever leaves an incomplete file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(suffix=".npz", dir=path.parent)
     try:

@@ -2,8 +2,8 @@
 
 In: the raw UCI table. Out: 1,994 rows, 135 features: 123 numeric columns (the 122 predictors and UCI's
 ``fold`` number, which the paper's count includes) and twelve indicators, the thirds of four race percentages.
-Missing values become the column's mean. Means and thirds are those of the training rows where the caller says
-which these are, else of all rows: the source has no split of its own.
+Missing values become the column's mean. Means and thirds are those of the training rows if the caller gives them,
+else of all rows: the source has no split of its own.
 """
 
 from __future__ import annotations

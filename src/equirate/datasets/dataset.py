@@ -1,7 +1,7 @@
-"""The value every loader returns: a table of numbers, its labels, and who its people are.
+"""The value every loader returns: a table of numbers, its labels, and attributes of its rows.
 
 In: what a data set's module built. Out: a :class:`Dataset`, which holds data and computes nothing but its own
-summary. Made by the ``build`` function of each data set, used by whoever called
+summary. Made by the ``build`` function of each data set, returned by
 :func:`equirate.datasets.load`.
 """
 

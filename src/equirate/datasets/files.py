@@ -76,14 +76,14 @@ def path_of(source: DataSource, data_dir: Directory | None = None) -> Path:
 def _checked_bytes(source: DataSource, path: Path) -> bytes:
     """Return the decompressed table if either the file's digest or the table's own is the known one."""
     content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
-    text = _decompressed(source, content) if found == source.sha256 or source.content_sha256 else None
-    if text is not None and (found == source.sha256 or hashlib.sha256(text).hexdigest() == source.content_sha256):
+    digest = hashlib.sha256(content).hexdigest()
+    text = _decompressed(source, content) if digest == source.sha256 or source.content_sha256 else None
+    if text is not None and (digest == source.sha256 or hashlib.sha256(text).hexdigest() == source.content_sha256):
         return text
     raise CorruptDataError(
         f"The file {path} is not the one that data set {source.name!r} was made from.\n"
         f"  expected sha256: {source.sha256}\n"
-        f"  found sha256:    {found}\n"
+        f"  found sha256:    {digest}\n"
         "  Replace it by a fresh copy."
     )
 

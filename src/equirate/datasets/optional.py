@@ -1,6 +1,6 @@
 """Import of packages that only the data sets need, with an error that says what to install.
 
-In: a package's name and who asks for it. Out: the module. Called inside functions, so that importing
+In: a package's name and its caller. Out: the module. Called inside functions, so that importing
 :mod:`equirate.datasets` itself needs neither pandas nor rapidfuzz.
 """
 
@@ -19,6 +19,6 @@ def require(module: str, *, caller: str) -> Any:
         import_module(package)
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != package:  # the package is there, but something it needs itself is not
+        if error.name != package:  # the package is installed, but one of its dependencies is not
             raise
         raise ImportError(f"{caller} needs {package}: pip install 'equirate[data]'", name=package) from error

@@ -1,4 +1,4 @@
-"""`Explanations`: for each row, what was decided, by whom, by how much chance, and what each feature added.
+"""`Explanations`: for each row, the decision, its members, its chance, and what each feature added.
 
 In: decisions and weights of the members of a mixture, the member that was drawn for each row, contributions of the
 features, and what the classifier without constraints says. Out: objects, a data frame, and a sentence for one row.
@@ -25,7 +25,7 @@ GROUPS = "estimated groups"
 
 @dataclass(frozen=True)
 class Reason:
-    """What one feature adds to the score that decided: positive speaks for the positive label."""
+    """What one feature adds to the score that decided: a positive contribution is for the positive label."""
 
     feature: str
     value: Any
@@ -59,7 +59,7 @@ class Explanation:
     score, base
         The score that decided, and what it begins with: ``base`` and all contributions add up to ``score``, which is
         above 0 where the positive label is predicted. Of the member that was drawn or, for a stochastic output, the
-        mean of all members. None where the members tell no contributions.
+        mean of all members. None if the members have no contributions.
     reasons
         Every feature with what it adds, the largest first.
     unconstrained
@@ -108,7 +108,7 @@ class Explanations(Sequence[Explanation]):
     drawn
         The member that decides each row; None for a stochastic output.
     contributions
-        What each feature adds to the scores of each member; None where the members do not tell.
+        What each feature adds to the scores of each member; None if the members have no contributions.
     names, values
         Names of the features, and for each of them the values of all rows.
     unconstrained
@@ -136,10 +136,10 @@ class Explanations(Sequence[Explanation]):
     def __getitem__(self, row: int | slice) -> Explanation | Explanations:
         """One row, or some rows."""
         if isinstance(row, slice):
-            return self._some(row)
+            return self._rows(row)
         if not -len(self) <= row < len(self):
             raise IndexError(f"there are {len(self)} explanations; asked for number {row}")
-        return self._one(row % len(self))
+        return self._row(row % len(self))
 
     # -- all rows ------------------------------------------------------------------------------------
 
@@ -220,19 +220,22 @@ class Explanations(Sequence[Explanation]):
         label = self.positive if positive else self._negative
         return label.item() if isinstance(label, np.generic) else label
 
-    def _some(self, rows: slice) -> Explanations:
-        found = self.contributions
+    def _rows(self, rows: slice) -> Explanations:
+        all_contributions = self.contributions
         return replace(
             self,
             decided=self.decided[rows],
             drawn=None if self.drawn is None else self.drawn[rows],
-            contributions=found and Contributions(found.base[rows], found.features[rows], found.groups[rows]),
+            contributions=all_contributions
+            and Contributions(
+                all_contributions.base[rows], all_contributions.features[rows], all_contributions.groups[rows]
+            ),
             values=tuple(values[rows] for values in self.values),
             unconstrained=None if self.unconstrained is None else self.unconstrained[rows],
         )
 
-    def _one(self, row: int) -> Explanation:
-        only = self._some(slice(row, row + 1))
+    def _row(self, row: int) -> Explanation:
+        only = self._rows(slice(row, row + 1))
         p, scores = float(only.probability[0]), None if only.contributions is None else only.contributions.scores[0]
         members = tuple(
             MemberDecision(
@@ -259,13 +262,13 @@ class Explanations(Sequence[Explanation]):
         )
 
     def _reasons(self, deciding: Contributions, values: Sequence[Any]) -> tuple[Reason, ...]:
-        found = [
+        reasons = [
             Reason(name, _scalar(column[0]), float(part))
             for name, column, part in zip(self.names, values, deciding.features[0, 0], strict=True)
         ]
         if deciding.groups[0, 0]:
-            found.append(Reason(GROUPS, None, float(deciding.groups[0, 0])))
-        return tuple(sorted(found, key=lambda reason: -abs(reason.contribution)))
+            reasons.append(Reason(GROUPS, None, float(deciding.groups[0, 0])))
+        return tuple(sorted(reasons, key=lambda reason: -abs(reason.contribution)))
 
 
 def _scalar(value: Any) -> Any:

@@ -51,15 +51,15 @@ def _chance(explanation: Explanation) -> str:
 
 def _reasons(explanation: Explanation, most: int) -> list[str]:
     if explanation.score is None:
-        return ["These classifiers tell no contributions of features."]
+        return ["These classifiers have no contributions of features."]
     sign = 1 if explanation.label == explanation.positive else -1
-    told = [reason for reason in explanation.reasons if reason.contribution]
-    for_it = [reason for reason in told if sign * reason.contribution > 0][:most]
-    against = [reason for reason in told if sign * reason.contribution < 0][:most]
+    nonzero = [reason for reason in explanation.reasons if reason.contribution]
+    for_it = [reason for reason in nonzero if sign * reason.contribution > 0][:most]
+    against = [reason for reason in nonzero if sign * reason.contribution < 0][:most]
     return [
-        f"{word}: {', '.join(map(_reason, some))}."
-        for word, some in (("For it", for_it), ("Against it", against))
-        if some
+        f"{word}: {', '.join(map(_reason, chosen))}."
+        for word, chosen in (("For it", for_it), ("Against it", against))
+        if chosen
     ]
 
 

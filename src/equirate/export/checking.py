@@ -1,7 +1,7 @@
 """Whether an ONNX model decides as Python does.
 
-In: the model as bytes, a value of each input, and Python's decisions. Out: nothing, or an error that says how many rows
-are decided otherwise. Such a model is not written.
+In: the model as bytes, a value of each input, and Python's decisions. Out: nothing, or an error that says how many
+decisions differ. Such a model is not written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BATCH = 10_000
 
 
 def session(content: bytes) -> Any:
-    """Open a model in onnxruntime, or say why it does not take it."""
+    """Open a model in onnxruntime; an error says why it cannot."""
     runtime = imported("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 3  # errors alone
@@ -34,21 +34,21 @@ def run(content: bytes, inputs: Mapping[str, Any]) -> tuple[NDArray[np.float64],
     """The probabilities and the members' decisions of a model, a batch at a time."""
     opened = session(content)
     rows = len(next(iter(inputs.values())))
-    found = [
+    outputs = [
         opened.run(["pmf", "members"], {name: values[a : a + BATCH] for name, values in inputs.items()})
         for a in range(0, rows, BATCH)
     ]
-    return np.concatenate([pmf for pmf, _ in found]), np.concatenate([members for _, members in found])
+    return np.concatenate([pmf for pmf, _ in outputs]), np.concatenate([members for _, members in outputs])
 
 
 def check(content: bytes, inputs: Mapping[str, Any], decided: NDArray[np.bool_], weights: NDArray[np.float64]) -> None:
-    """Refuse a model that decides some row otherwise."""
+    """Raise an error if a decision of the model differs from Python's."""
     pmf, members = run(content, inputs)
     differ = np.flatnonzero((members != decided).any(axis=1))
     if len(differ):
         raise EquirateError(
-            f"the ONNX model decides {len(differ):,} of {len(decided):,} checked rows otherwise than Python (the first "
-            f"is {_shown(inputs, int(differ[0]))}), so it was not written"
+            f"the ONNX model decides {len(differ):,} of {len(decided):,} checked rows differently from Python (the "
+            f"first is {_shown(inputs, int(differ[0]))}), so it was not written"
         )
     expected = np.sort(np.stack([decided @ weights, 1 - decided @ weights], axis=1), axis=1)
     if not np.allclose(np.sort(pmf, axis=1), expected, rtol=0, atol=1e-9):

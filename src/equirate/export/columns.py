@@ -1,8 +1,8 @@
 """The columns of a table as inputs of an ONNX model, and their encoding as features.
 
-In: what each column holds. Out: a named input for each column, (rows, 1), and a tensor of features in single precision,
-as the command line's encoder makes them. Numbers are doubles, NaN where missing; dates are days and times seconds. Text
-is text, empty where missing.
+In: the kind of each column. Out: a named input for each column, (rows, 1), and a tensor of features in single
+precision, as the command line's encoder makes them. Numbers are doubles, NaN where missing; dates are days and times
+seconds. Text is text, empty where missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._core.errors import EquirateError
 from .graph import ML, Graph
 
 MISSING_TEXT = ""
-"""Stands for a missing text, which ONNX does not have."""
+"""Represents a missing text, which ONNX does not have."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class NumberColumn:
     scale: float
     missing: bool
     farthest: float
-    """Scaled values end here."""
+    """Scaled values are clipped here."""
     dtype: ClassVar[Any] = np.float64
 
     def features(self, graph: Graph, values: str) -> list[str]:
@@ -38,8 +38,8 @@ class NumberColumn:
         scaled = graph.op("Div", graph.op("Sub", values, graph.constant(self.mean)), graph.constant(self.scale))
         scaled = graph.op("Min", graph.op("Max", scaled, graph.constant(-self.farthest)), graph.constant(self.farthest))
         scaled = graph.op("Where", absent, graph.constant(0.0), scaled)
-        found = [graph.cast(scaled, np.float32)]
-        return [*found, graph.cast(absent, np.float32)] if self.missing else found
+        features = [graph.cast(scaled, np.float32)]
+        return [*features, graph.cast(absent, np.float32)] if self.missing else features
 
     def example(self, rng: np.random.Generator, rows: int) -> Any:
         """Values to check the export on: usual ones, far ones and missing ones."""
@@ -126,5 +126,5 @@ Column = NumberColumn | TextColumn | CodedColumn
 
 def encoded(graph: Graph, columns: Sequence[Column], inputs: Sequence[str], dtype: Any) -> str:
     """Features (rows, features) of columns (rows, 1), of one type."""
-    found = [part for column, values in zip(columns, inputs, strict=True) for part in column.features(graph, values)]
-    return graph.cast(graph.op("Concat", *found, axis=1), dtype) if len(found) > 1 else graph.cast(found[0], dtype)
+    parts = [part for column, values in zip(columns, inputs, strict=True) for part in column.features(graph, values)]
+    return graph.cast(graph.op("Concat", *parts, axis=1), dtype) if len(parts) > 1 else graph.cast(parts[0], dtype)

@@ -63,8 +63,8 @@ class Graph:
     def ops(self, kind: str, inputs: Any, outputs: int, domain: str = "", **attributes: Any) -> list[str]:
         """Add a node with several outputs."""
         names = [self.name(kind) for _ in range(outputs)]
-        made = imported("onnx.helper").make_node(kind, list(inputs), names, domain=domain, **attributes)
-        self.nodes.append(made)
+        node = imported("onnx.helper").make_node(kind, list(inputs), names, domain=domain, **attributes)
+        self.nodes.append(node)
         return names
 
     def cast(self, tensor: str, dtype: Any) -> str:
@@ -80,7 +80,7 @@ class Graph:
         return self.op("Unsqueeze", tensor, self.constant([axis], np.int64))
 
     def proto(self, name: str, inputs: Any, outputs: Any) -> Any:
-        """As ONNX has it; inputs and outputs are (name, type, shape)."""
+        """The graph as an ONNX message; inputs and outputs are (name, type, shape)."""
         helper, numpy_helper = imported("onnx.helper"), imported("onnx.numpy_helper")
         values = [
             [helper.make_tensor_value_info(each, onnx_type(dtype), shape) for each, dtype, shape in part]

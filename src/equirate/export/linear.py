@@ -2,7 +2,7 @@
 
 In: features in double precision and weights with the intercepts last. Out: whether each score is above 0. Python adds
 the features up in order, each product and sum rounded once (`models.deciding`). A matrix product gives the same sign
-unless the score is smaller than its rounding error. Only batches with such a row take the slow way: a ``Scan`` over
+unless the score is smaller than its rounding error. Only batches with such a row take the slow path: a ``Scan`` over
 the features that repeats Python's rounding step by step.
 """
 

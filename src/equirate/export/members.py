@@ -1,6 +1,6 @@
 """The decisions of every kind of members as ONNX graphs.
 
-In: members as they are written to files, so that what is exported is what a loaded file decides. Out: the name of a
+In: members as they are written to files, so that the export decides like a loaded file. Out: the name of a
 tensor of decisions (rows, members) and, where one classifier is made of them, of their mean score. A kind without an
 entry in `KINDS`, and members that look attributes up, are refused by name.
 """
@@ -33,7 +33,7 @@ class MembersExport(ABC):
     """Members of one kind, as graphs."""
 
     missing = False
-    """Whether NaN in the features is decided, as in Python; otherwise it is refused there."""
+    """Whether Python accepts NaN in the features."""
 
     @abstractmethod
     def decisions(self, graph: Graph, X: str) -> str:
@@ -49,7 +49,7 @@ class MembersExport(ABC):
 
 
 def as_saved(members: Members, width: int) -> Members:
-    """Members as a file has them; those that cannot be exported are refused."""
+    """Members as a file has them; an error if they cannot be exported."""
     if members.needs_attributes:
         raise EquirateError(REFUSED.format(reason="they look attributes up when they predict"))
     try:
@@ -62,7 +62,7 @@ def as_saved(members: Members, width: int) -> Members:
 
 
 def of_members(members: Members, width: int) -> MembersExport:
-    """The graphs of members, or say why there are none."""
+    """The graphs of members; an error says why there are none."""
     saved = as_saved(members, width)
     return KINDS[saved.plain(width).kind](saved)
 
@@ -78,13 +78,13 @@ class _Linear(MembersExport):
         """Every second row is moved onto the edge of a member, as near as rounding lets it be."""
         V = self.W.astype(float)
         X = rng.normal(size=(count, width))
-        some = np.arange(0, count, 2)
-        chosen = V[:, rng.integers(V.shape[1], size=len(some))]
-        score = (X[some] * chosen[:-1].T).sum(axis=1) + chosen[-1]
+        moved_rows = np.arange(0, count, 2)
+        chosen = V[:, rng.integers(V.shape[1], size=len(moved_rows))]
+        score = (X[moved_rows] * chosen[:-1].T).sum(axis=1) + chosen[-1]
         length = (chosen[:-1] ** 2).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            moved = X[some] - (score / length)[:, None] * chosen[:-1].T
-        X[some] = np.where(np.abs(moved) < 1e100, moved, X[some])
+            moved = X[moved_rows] - (score / length)[:, None] * chosen[:-1].T
+        X[moved_rows] = np.where(np.abs(moved) < 1e100, moved, X[moved_rows])
         return X
 
     def mean_score(self, graph: Graph, X: str, weights: Array) -> str:
@@ -93,7 +93,7 @@ class _Linear(MembersExport):
 
 
 class _Thresholds(MembersExport):
-    """Thresholds on a score that is given in the place of features."""
+    """Thresholds on a score that is given instead of features."""
 
     def __init__(self, members: Any) -> None:
         self.sign, self.cuts = members.setting.scorer.sign, members.cuts
@@ -205,8 +205,8 @@ class _SideBySide(MembersExport):
         self.missing = all(part.missing for part in self.parts)
 
     def decisions(self, graph: Graph, X: str) -> str:
-        joined = graph.op("Concat", *(part.decisions(graph, X) for part in self.parts), axis=1)
-        return graph.op("Gather", joined, graph.constant(self.order, np.int64), axis=1)
+        all_decisions = graph.op("Concat", *(part.decisions(graph, X) for part in self.parts), axis=1)
+        return graph.op("Gather", all_decisions, graph.constant(self.order, np.int64), axis=1)
 
     def rows(self, rng: np.random.Generator, count: int, width: int) -> Array:
         """Rows that are hard for the parts."""
@@ -239,8 +239,8 @@ class _Derandomised(MembersExport):
         above = graph.op("GreaterOrEqual", score, graph.constant(members.edges[None]))
         bins = graph.op("ReduceSum", graph.cast(above, np.int64), graph.constant([1], np.int64), keepdims=1)
         chosen = graph.op("Gather", graph.constant(members.choice, np.int64), bins)
-        found = graph.op("GatherElements", graph.cast(decided, np.int64), chosen, axis=1)
-        return graph.cast(found, bool)
+        gathered = graph.op("GatherElements", graph.cast(decided, np.int64), chosen, axis=1)
+        return graph.cast(gathered, bool)
 
     def rows(self, rng: np.random.Generator, count: int, width: int) -> Array:
         """Rows that are hard for the members."""

@@ -38,7 +38,7 @@ SNAP = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """What an ONNX model is made of.
+    """The parts of an ONNX model.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Export:
     dtype
         The type that columns are encoded in.
     facts
-        What is written beside the graph.
+        Metadata of the model.
     """
 
     classifier: Classifier
@@ -86,7 +86,7 @@ class Export:
         inputs = inputs or [("X", np.float64, [None, self.width if self.score is None else self.score.width])]
         outputs = self._outputs(graph, [name for name, _, _ in inputs])
         versions = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
-        made = helper.make_model(
+        model = helper.make_model(
             graph.proto("equirate", inputs, outputs),
             opset_imports=versions,
             ir_version=IR_VERSION,
@@ -98,9 +98,9 @@ class Export:
             "positive": json.dumps(np.asarray(self.positive).tolist()),
             "weights": json.dumps(self.classifier.weights.tolist()),
         }
-        helper.set_model_props(made, facts)
-        onnx.checker.check_model(made)
-        return bytes(made.SerializeToString())
+        helper.set_model_props(model, facts)
+        onnx.checker.check_model(model)
+        return bytes(model.SerializeToString())
 
     def _outputs(self, graph: Graph, inputs: list[str]) -> list[Tensor]:
         kind = of_members(self.classifier.members, self.width)
@@ -121,23 +121,23 @@ class Export:
         pmf = graph.op("Concat", *(sides if first else sides[::-1]), axis=1)
         if valid:
             pmf = graph.op("Where", valid, pmf, graph.constant(np.nan))
-        found: list[Tensor] = [(_named(graph, pmf, "pmf"), np.float64, [None, 2])]
-        found.append((_named(graph, decided, "members"), bool, [None, count]))
+        outputs: list[Tensor] = [(_named(graph, pmf, "pmf"), np.float64, [None, 2])]
+        outputs.append((_named(graph, decided, "members"), bool, [None, count]))
         if count == 1:
             label = self._label(graph, decided, valid)
-            found.append((_named(graph, label, "label"), self._label_type, [None]))
+            outputs.append((_named(graph, label, "label"), self._label_type, [None]))
         elif self.columns:
             hashed = features if self.score is None else X
             single = graph.cast(hashed, np.float32)
-            found.append((_named(graph, single, "features"), np.float32, [None, None]))
-        return found
+            outputs.append((_named(graph, single, "features"), np.float32, [None, None]))
+        return outputs
 
     @property
     def _label_type(self) -> Any:
         return str if self.classes.dtype.kind in "OUS" else np.dtype(self.classes.dtype)
 
     def _label(self, graph: Graph, decided: str, valid: str) -> str:
-        """The label of each row; a row that Python would refuse has none, and ends the run with an error."""
+        """The label of each row; a row that Python would refuse is an error at run time."""
         negative = self.classes[1] if self.classes[0] == self.positive else self.classes[0]
         both = np.array([negative, self.positive], dtype=self.classes.dtype)
         place = graph.cast(decided, np.int64)
@@ -162,7 +162,7 @@ def _named(graph: Graph, tensor: str, name: str) -> str:
 
 
 def _valid(graph: Graph, numbers: list[str], refuse_missing: bool) -> str:
-    """Whether Python would take the rows (rows, 1); empty where there are no numbers to look at."""
+    """Whether Python would accept the rows (rows, 1); empty if there are no numbers to check."""
     if not numbers:
         return ""
     values = graph.op("Concat", *numbers, axis=1) if len(numbers) > 1 else numbers[0]

@@ -1,6 +1,6 @@
-"""Rows on which an export might decide otherwise: at the thresholds of trees, beside them, and missing ones.
+"""Rows on which an export might differ: at the thresholds of trees, beside them, and missing ones.
 
-In: forests. Out: features whose values every split tells apart. `model` checks each export on them.
+In: forests. Out: features with values on both sides of every split. `model` checks each export on them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def beside(rng: np.random.Generator, cuts: Array, count: int) -> Array:
 
 
 def split_rows(rng: np.random.Generator, forests: Sequence[Forest], count: int) -> Array:
-    """Values of every feature that trees part from each other; a tenth of them is missing."""
+    """Values of every feature around the splits of the trees; a tenth of them is missing."""
     X = rng.normal(size=(count, forests[0].width))
     for k in range(X.shape[1]):
         cuts, codes = list[Array](), 0
@@ -32,10 +32,10 @@ def split_rows(rng: np.random.Generator, forests: Sequence[Forest], count: int) 
             cuts.append(forest.threshold[own & (forest.category < 0)])
             for category in forest.category[own & (forest.category >= 0)]:
                 codes = max(codes, 32 * int(forest.starts[category + 1] - forest.starts[category]))
-        found = np.unique(np.concatenate(cuts))
+        thresholds = np.unique(np.concatenate(cuts))
         if codes:
             X[:, k] = rng.integers(-1, codes + 2, size=count)
-        elif len(found):
-            X[:, k] = beside(rng, np.clip(found, -1e300, 1e300), count)
+        elif len(thresholds):
+            X[:, k] = beside(rng, np.clip(thresholds, -1e300, 1e300), count)
         X[rng.random(count) < 0.1, k] = np.nan
     return X

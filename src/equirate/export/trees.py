@@ -25,7 +25,7 @@ def scores(graph: Graph, X: str, forest: Forest) -> str:
     forest = forest.compact()
     if forest.single:
         X = graph.cast(graph.cast(X, np.float32), np.float64)
-    X = _whole_codes(graph, X, forest)
+    X = _integer_codes(graph, X, forest)
     leaves = _leaves(graph, X, forest) if len(forest.roots) else ""
     first = graph.op("Mul", graph.column(X, 0), graph.constant(0.0))  # one row for each row of X
     first = graph.op("Where", graph.op("IsNaN", first), graph.constant(0.0), first)
@@ -41,8 +41,8 @@ def scores(graph: Graph, X: str, forest: Forest) -> str:
     return graph.op("Concat", *parts, axis=1)
 
 
-def _whole_codes(graph: Graph, X: str, forest: Forest) -> str:
-    """Features with codes of categories as whole numbers: Python leaves out what is behind the point."""
+def _integer_codes(graph: Graph, X: str, forest: Forest) -> str:
+    """Features with codes of categories as integers: Python ignores the fraction."""
     inner = forest.left != np.arange(len(forest.left))
     coded = np.unique(forest.feature[inner & (forest.category >= 0)])
     if not len(coded):
@@ -59,7 +59,7 @@ def _leaves(graph: Graph, X: str, forest: Forest) -> str:
 
 
 class _Ensemble:
-    """The arrays of a forest as ``TreeEnsemble`` has them: inner nodes and leaves apart, a target for each tree."""
+    """The arrays of a forest in the layout of ``TreeEnsemble``: inner nodes and leaves separate, a target per tree."""
 
     def __init__(self, forest: Forest) -> None:
         self.forest = forest
@@ -103,7 +103,7 @@ class _Ensemble:
             return at.astype(int).tolist(), np.concatenate([~inner[child], np.ones(alone, bool)]).astype(int).tolist()
 
         (true_at, true_leaf), (false_at, false_leaf) = sides(left), sides(right)
-        found: dict[str, Any] = {
+        attributes: dict[str, Any] = {
             "n_targets": len(forest.roots),
             "aggregate_function": 1,  # the sum, of one leaf
             "post_transform": 0,
@@ -121,8 +121,8 @@ class _Ensemble:
         }
         sets = [np.append(self._codes(k), np.nan) for k in category.tolist() if k >= 0]
         if sets:
-            found["membership_values"] = _tensor(np.concatenate(sets), np.float64)
-        return found
+            attributes["membership_values"] = _tensor(np.concatenate(sets), np.float64)
+        return attributes
 
     def _codes(self, category: int) -> NDArray[np.float64]:
         """The codes of a set."""

@@ -1,13 +1,13 @@
-r"""Auditing predictions that anybody made: every rate in every group and pair of groups, beside everybody else.
+r"""Audit predictions of any classifier: every rate in every group and pair of groups, compared with everybody else.
 
 In: labels, 0/1 predictions and attributes. Out: an `Audit`, whose findings are sorted by how far the difference between
 a group and everybody else is from chance. Nothing is trained.
 
 All rates here are proportions :math:`a/b` of counts (F1 is one through the Jaccard index J: :math:`2J/(1+J)` rises
 with it), so their intervals are Wilson's, with Kish's effective number of examples where there are weights; the
-interval of a difference of two independent proportions is Newcombe's hybrid of the two. With m differences looked at,
+interval of a difference of two independent proportions is Newcombe's hybrid of the two. With m differences in all,
 each interval has the level :math:`1 - (1 - \text{confidence})/m` (Bonferroni): all of them hold at once with the
-confidence asked for.
+given confidence.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Mask = NDArray[np.bool_]
 Interval = tuple[float, float]
 
 SMALLEST = 30
-"""Fewest examples behind a rate that is looked at."""
-_MANY = 10  # values of a numeric attribute from which on it is cut into quarters
+"""Fewest examples of a rate that is audited."""
+_MANY = 10  # a numeric attribute with more values than this is cut into quarters
 _MOST = 100  # values of an attribute
 
 
 @dataclass(frozen=True)
 class AuditedRate:
-    """A rate as a share: whom it is measured among, who counts, and how a share of these becomes its value."""
+    """A rate as a proportion: among which examples, which of them count, and how the proportion becomes its value."""
 
     among: Callable[[Mask, Mask], Mask]
     counted: Callable[[Mask, Mask], Mask]
@@ -57,7 +57,7 @@ RATES = {
     "npv": AuditedRate(lambda y, p: ~p, lambda y, p: ~y),
     "f1": AuditedRate(lambda y, p: y | p, lambda y, p: y & p, _f1),
 }
-"""The rates that are looked at; negative_rate, accuracy, fnr and tnr are one minus one of them."""
+"""The rates that are audited; negative_rate, accuracy, fnr and tnr are one minus one of them."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,13 @@ class Finding:
 
     @property
     def sure(self) -> float:
-        """The least that the difference can be, in size; 0 if it can be chance."""
+        """The smallest absolute difference inside the interval; 0 if the interval contains 0."""
         return max(self.low, -self.high, 0.0)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found, the worst first."""
+    """The findings of an audit, the largest differences first."""
 
     findings: tuple[Finding, ...]
     overall: dict[str, tuple[float, float, float]]
@@ -101,7 +101,7 @@ class Audit:
 
     @property
     def looked_at(self) -> int:
-        """How many differences were looked at, which every interval allows for."""
+        """How many differences were examined, for which every interval is corrected."""
         return len(self.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,8 +150,8 @@ def audit(
     >>> sex = rng.choice(["Female", "Male"], 2000)
     >>> y = rng.random(2000) < 0.4
     >>> p = np.where(sex == "Male", y, rng.random(2000) < 0.2)
-    >>> found = audit(y, p, attributes={"sex": sex})
-    >>> found.findings[0].rate, found.findings[0].clear, found.looked_at
+    >>> result = audit(y, p, attributes={"sex": sex})
+    >>> result.findings[0].rate, result.findings[0].clear, result.looked_at
     ('tpr', True, 7)
     """
     check_confidence(confidence)
@@ -161,11 +161,11 @@ def audit(
     z = float(ndtri(1 - (1 - confidence) / (2 * max(len(kept), 1))))
     findings = []
     for rate, group, inside in kept:
-        here, there = (_measured(rate, y, p, weights, who, z) for who in (inside, ~inside))
-        low, high = newcombe(here, there)
+        own, others = (_measured(rate, y, p, weights, rows, z) for rows in (inside, ~inside))
+        low, high = newcombe(own, others)
         size = int(np.count_nonzero(inside))
-        findings.append(Finding(rate, group, size, here[0], there[0], here[0] - there[0], low, high))
-    findings.sort(key=lambda found: (-found.sure, -abs(found.difference), found.rate, found.group))
+        findings.append(Finding(rate, group, size, own[0], others[0], own[0] - others[0], low, high))
+    findings.sort(key=lambda finding: (-finding.sure, -abs(finding.difference), finding.rate, finding.group))
     plain, everybody = float(ndtri(0.5 + confidence / 2)), np.ones(len(y), dtype=bool)
     overall = {rate: _measured(rate, y, p, weights, everybody, plain) for rate in RATES}
     return Audit(tuple(findings), overall, tuple(left_out), len(y), confidence, smallest)
@@ -175,10 +175,10 @@ def _groups(attributes: Mapping[str, NDArray[Any]]) -> Iterator[tuple[Slice, Mas
     """Every value of every attribute, and every pair of values of two attributes."""
     single = {name: list(_values(name, column)) for name, column in attributes.items()}
     for groups in single.values():
-        yield from groups[:1] if len(groups) == 2 else groups  # of two, one against the other says it all
+        yield from groups[:1] if len(groups) == 2 else groups  # with two groups, one comparison is enough
     for first, second in itertools.combinations(single.values(), 2):
-        for (left, here), (right, there) in itertools.product(first, second):
-            yield left & right, here & there
+        for (left, left_mask), (right, right_mask) in itertools.product(first, second):
+            yield left & right, left_mask & right_mask
 
 
 def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
@@ -203,7 +203,7 @@ def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
 def _cells(
     groups: Iterator[tuple[Slice, Mask]], y: Mask, p: Mask, weights: Array, smallest: int
 ) -> tuple[list[tuple[str, str, Mask]], list[tuple[str, int]]]:
-    """The rates to look at, each with enough examples inside and outside; and what was left out, with its size."""
+    """The rates with enough examples inside and outside the group; and what was left out, with its size."""
     kept: list[tuple[str, str, Mask]] = []
     left_out: list[tuple[str, int]] = []
     counts = weights > 0
@@ -215,18 +215,18 @@ def _cells(
             continue
         for rate, share in RATES.items():
             among = share.among(y, p) & counts
-            here, there = (int(np.count_nonzero(among & who)) for who in (inside, ~inside))
-            if min(here, there) >= smallest:
+            n_inside, n_outside = (int(np.count_nonzero(among & rows)) for rows in (inside, ~inside))
+            if min(n_inside, n_outside) >= smallest:
                 kept.append((rate, repr(slice_), inside))
             else:
-                left_out.append((f"{rate}({slice_!r})", min(here, there)))
+                left_out.append((f"{rate}({slice_!r})", min(n_inside, n_outside)))
     return kept, left_out
 
 
-def _measured(rate: str, y: Mask, p: Mask, weights: Array, who: Mask, z: float) -> tuple[float, float, float]:
-    """A rate among some, and its interval."""
+def _measured(rate: str, y: Mask, p: Mask, weights: Array, rows: Mask, z: float) -> tuple[float, float, float]:
+    """A rate among the examples of a mask, and its interval."""
     share = RATES[rate]
-    among = share.among(y, p) & who
+    among = share.among(y, p) & rows
     inside = weights[among]
     total = inside.sum()
     if not total > 0:
@@ -249,9 +249,9 @@ def wilson(share: float, n: float, z: float) -> Interval:
     return max(min(middle - reach, share), 0.0), min(max(middle + reach, share), 1.0)
 
 
-def newcombe(here: tuple[float, float, float], there: tuple[float, float, float]) -> Interval:
-    """Newcombe's interval of a difference, from two independent values and their intervals (value, low, high)."""
-    difference = here[0] - there[0]
-    down = float(np.hypot(here[0] - here[1], there[2] - there[0]))
-    up = float(np.hypot(here[2] - here[0], there[0] - there[1]))
+def newcombe(first: tuple[float, float, float], second: tuple[float, float, float]) -> Interval:
+    """Newcombe's interval of a difference, from two independent values with their intervals: (value, low, high)."""
+    difference = first[0] - second[0]
+    down = float(np.hypot(first[0] - first[1], second[2] - second[0]))
+    up = float(np.hypot(first[2] - first[0], second[0] - second[1]))
     return difference - down, difference + up

@@ -1,7 +1,7 @@
 """The border of judging: `certify`, `audit` and `power` for predictions and data as users have them.
 
 In: constraints (or a problem, or ready-made ones), labels, predictions, attributes. Out: certificates, and what can be
-certified at all. Whoever made the classifier: only its predictions are asked for.
+certified at all. The classifier may be any: only its predictions are needed.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def certify(
     >>> import numpy as np
     >>> import equirate as eq
     >>> y = np.arange(400) % 2
-    >>> found = eq.certify([eq.positive_rate() <= 0.4, eq.recall() >= 0.5], y, np.arange(400) < 120)
-    >>> [one.verdict for one in found], found.verdict
+    >>> certificates = eq.certify([eq.positive_rate() <= 0.4, eq.recall() >= 0.5], y, np.arange(400) < 120)
+    >>> [certificate.verdict for certificate in certificates], certificates.verdict
     (['pass', 'fail'], 'fail')
     """
     examples, predictions = examples_and_predictions(
@@ -112,7 +112,7 @@ def audit(
 ) -> Audit:
     """Compare every rate of every group, and of every pair of groups, with everybody else's.
 
-    Nothing is asked for beforehand: an audit looks for differences that are more than chance, in the decisions of any
+    No constraints are given: an audit looks for differences that are more than chance, in the decisions of any
     classifier. To judge constraints that are known beforehand, use `certify`; for a fitted estimator, `report`.
 
     Parameters
@@ -143,8 +143,8 @@ def audit(
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.choice(["Female", "Male"], 2000)
     >>> y = rng.random(2000) < 0.4
-    >>> found = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), attributes={"sex": sex})
-    >>> found.findings[0].rate, found.findings[0].clear
+    >>> result = eq.audit(y, np.where(sex == "Male", y, rng.random(2000) < 0.2), attributes={"sex": sex})
+    >>> result.findings[0].rate, result.findings[0].clear
     ('tpr', True)
     """
     if pos_label is not None:
@@ -198,7 +198,7 @@ def power(
     predictions
         Instead of ``rates``, predictions of a pilot classifier for these data: 0/1, or probabilities of predicting 1.
     clusters
-        As in `certify`; needs ``predictions``, which tell how much examples of a cluster have in common.
+        As in `certify`; needs ``predictions``, which show how much examples of a cluster have in common.
     classes
         As in `Expression.evaluate`.
 
@@ -213,8 +213,8 @@ def power(
     >>> import equirate as eq
     >>> y, women = np.repeat([1, 0], 1000), np.arange(2000) % 7 == 0
     >>> sex = np.where(women, "F", "M")
-    >>> found = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, attributes={"sex": sex})
-    >>> print(found.constraints[0])
+    >>> result = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, attributes={"sex": sex})
+    >>> print(result.constraints[0])
     with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
     cannot be certified at 95%; about 690 would do, or 0.12
     """

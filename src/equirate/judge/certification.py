@@ -1,4 +1,4 @@
-"""What was promised with a confidence level: how it was tested, what it means, what it costs, and why not where not.
+"""The result of certification: how the classifier was tested, what that means, what it costs, and why it failed.
 
 In: numbers of a test. Out: `Certification`, for people, reports and files. `certification.outcome` makes them.
 """
@@ -30,14 +30,14 @@ MEANS = {
 
 @dataclass(frozen=True)
 class Certification:
-    """The test of a promise.
+    """The test of a classifier at a confidence level.
 
     Attributes
     ----------
     method
         ``"cross"``, ``"holdout"``, or ``"split"``: what ``"cross"`` becomes where rows repeat.
     confidence
-        The level asked for, of all constraints together.
+        The given level, of all constraints together.
     certified
         Whether a classifier passed. Where not, the plain classifier predicts.
     margin
@@ -45,12 +45,12 @@ class Certification:
     examples
         How many rows the test had.
     objective, plain_objective
-        Of what passed and of the same without a margin, both on rows that they had not seen: the price. NaN where they
+        Of the classifier that passed and of the one without a margin, both on unseen rows: the price. NaN where they
         cannot be measured, or nothing passed.
     constraints
         Each constraint on the rows of the test, for what passed; for the classifier without a margin where none did.
     power
-        What can be certified at all with so many examples, said without any classifier.
+        What can be certified at all with so many examples, whatever the classifier.
     reasons
         Why nothing passed; empty where something did.
     provenance
@@ -82,12 +82,12 @@ class Certification:
 
     @property
     def meaning(self) -> str:
-        """What the certificate says, and how sure that is."""
+        """What the certificate means, and whether it is proven or measured."""
         return MEANS.get(self.method, self.method)
 
     @property
     def sentence(self) -> str:
-        """Whether it is certified, by what."""
+        """Whether it is certified, and by which method."""
         level, rows = percent(self.confidence), f"{self.examples:,} rows"
         if not self.certified:
             return f"Not certified at {level} ({self.method}, {rows})."
@@ -97,7 +97,7 @@ class Certification:
 
     @property
     def price(self) -> str:
-        """What the margin costs; empty where that is not known."""
+        """What the margin costs; empty if unknown."""
         if not self.certified or self.objective != self.objective or self.plain_objective != self.plain_objective:
             return ""
         return (
@@ -106,5 +106,5 @@ class Certification:
         )
 
     def __str__(self) -> str:
-        made = "" if self.provenance is None else self.provenance.sentence
-        return "\n".join([self.sentence, *filter(None, [self.price, made]), *self.reasons])
+        provenance = "" if self.provenance is None else self.provenance.sentence
+        return "\n".join([self.sentence, *filter(None, [self.price, provenance]), *self.reasons])

@@ -38,7 +38,7 @@ Levels = Callable[[int, float, Callable[[int, float], bool]], list[float]]
 
 
 ROUNDING = 1e-9
-"""What rounding makes of a constraint that holds with equality: a lower bound below this does not say it is broken."""
+"""Rounding error of a constraint that holds with equality: a lower bound below this is no evidence of a violation."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Certificates(list[Certificate]):
     def verdict(self) -> str:
         """``"pass"`` if every constraint passes, ``"fail"`` if some constraint fails, otherwise ``"cannot tell"``.
 
-        That all pass is as sure as each pass is, with or without a correction. That some constraint fails is as sure
-        as stated only with one, where there are several.
+        That all pass holds at the confidence level, with or without a correction. That some constraint fails holds at
+        that level only with a correction, if there are several constraints.
         """
         verdicts = {certificate.verdict for certificate in self}
         if "fail" in verdicts:
@@ -88,17 +88,17 @@ class Certificates(list[Certificate]):
 
 
 def _by_itself(number: int, confidence: float, claimed: Callable[[int, float], bool]) -> list[float]:
-    """Every claim at the level asked for."""
+    """Every claim at the requested level."""
     return [confidence] * number
 
 
 def _bonferroni(number: int, confidence: float, claimed: Callable[[int, float], bool]) -> list[float]:
-    """Every claim at an equal share of what the level leaves."""
+    """Every claim with an equal share of the error probability, 1 - confidence."""
     return [1 - (1 - confidence) / max(number, 1)] * number
 
 
 def _holm(number: int, confidence: float, claimed: Callable[[int, float], bool]) -> list[float]:
-    """Step down: what can be claimed at an equal share leaves its share to those that cannot, yet."""
+    """Step down: a claim that holds at its equal share of the error probability frees its share for the others."""
     levels, open_ = [confidence] * number, list(range(number))
     while open_:
         level = 1 - (1 - confidence) / len(open_)
@@ -147,28 +147,28 @@ def certify(
         raise EquirateError(f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}")
     if correction not in CORRECTIONS:
         raise EquirateError(f"correction must be one of {', '.join(map(repr, CORRECTIONS))}; got {correction!r}")
-    together = examples.clusters if clusters is None else clusters_of(clusters, len(examples), examples.shared)
+    cluster_ids = examples.clusters if clusters is None else clusters_of(clusters, len(examples), examples.shared)
     if method == "exact":
         if examples.shared.size > 1:
             raise EquirateError('method="exact" draws decisions for all rows in one place: judge a sample of them')
-        Decisions.check(examples, together)
+        Decisions.check(examples, cluster_ids)
 
-    def sampled(rates: list[Rate]) -> Estimator | None:
+    def estimator_of(rates: list[Rate]) -> Estimator | None:
         if not measurable(rates, examples):
             return None
         if method == "exact":
             return Decisions.of(rates, examples, predictions, seed, cells).estimate
-        return CellSample.of(rates, examples, predictions, together, cells=cells).estimate
+        return CellSample.of(rates, examples, predictions, cluster_ids, cells=cells).estimate
 
-    everything = sampled([rate for constraint in constraints for rate in constraint.rates()])
+    shared_estimator = estimator_of([rate for constraint in constraints for rate in constraint.rates()])
     judged: list[_Judged | None] = []
     for constraint in constraints:
-        estimator = everything or sampled(list(constraint.rates()))
+        estimator = shared_estimator or estimator_of(list(constraint.rates()))
         judged.append(None if estimator is None else _Judged.of(constraint, estimator))
-    there = [one for one in judged if one is not None]
+    estimated = [one for one in judged if one is not None]
     spread = CORRECTIONS[correction]
-    above = spread(len(there), confidence, lambda k, level: there[k].high(level) <= 0)
-    below = spread(len(there), confidence, lambda k, level: there[k].low(level) > 0)
+    above = spread(len(estimated), confidence, lambda k, level: estimated[k].high(level) <= 0)
+    below = spread(len(estimated), confidence, lambda k, level: estimated[k].low(level) > 0)
     levels = iter(zip(above, below, strict=True))
     nan = float("nan")
     return Certificates(
@@ -185,21 +185,21 @@ class _Judged:
 
     parts: list[Estimate]
     ways: int
-    """In how many ways at once it could be broken: both sides of an ``abs`` are one."""
+    """How many parts could be broken at once: the two sides of an ``abs`` count as one."""
 
     @classmethod
     def of(cls, constraint: Constraint, estimator: Estimator) -> _Judged:
         parts = [part.residual for part in constraint.split()]
-        found: list[Estimate] = []
+        estimates: list[Estimate] = []
         pairs = 0
         for k, part in enumerate(parts):
             total = _constant_total(parts[k - 1], part) if k % 2 else None
             pairs += total is not None
-            if total is not None and isinstance(found[-1].bound, Bounds) and found[-1].bound.affine:
-                found.append(found[-1].opposite(total - found[-1].value, part.interval))
+            if total is not None and isinstance(estimates[-1].bound, Bounds) and estimates[-1].bound.affine:
+                estimates.append(estimates[-1].opposite(total - estimates[-1].value, part.interval))
             else:
-                found.append(estimator(part))
-        return cls(found, len(parts) - pairs)
+                estimates.append(estimator(part))
+        return cls(estimates, len(parts) - pairs)
 
     def high(self, level: float) -> float:
         return max(part.upper(level) for part in self.parts)
@@ -221,7 +221,7 @@ def opposed(left: Expression, right: Expression) -> bool:
 
 
 def _constant_total(left: Expression, right: Expression) -> float | None:
-    """The sum of two expressions where it does not depend on any rate, and None elsewhere."""
+    """The sum of two expressions if it does not depend on any rate, otherwise None."""
     keys = dict.fromkeys(rate.key for side in (left, right) for rate in side.rates())
     points = dict(zip(keys, _points(len(keys)), strict=True))
     with np.errstate(all="ignore"):

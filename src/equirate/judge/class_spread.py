@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ClassSums:
-    """Every example by itself: groups of examples with the same cell and the same probabilities."""
+    """Sums over independent examples, in groups with the same cell and the same probabilities."""
 
     answers: sp.csr_array
     """(groups, counts): probabilities of answers 1, 2 ... in the group's cell."""
@@ -42,9 +42,9 @@ class ClassSums:
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> ClassSums:
         """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
-        there = np.flatnonzero(weights > 0)
-        of, w, p = cells.index[there], weights[there], predictions[there]
-        if drawn:  # every answer by itself, as often as it is drawn
+        positive = np.flatnonzero(weights > 0)
+        of, w, p = cells.index[positive], weights[positive], predictions[positive]
+        if drawn:  # each answer separately, weighted by its probability
             rows, answers = np.nonzero(p)
             chance, of, w = p[rows, answers], of[rows], w[rows]
             places, group = np.unique(of.astype(np.int64) * p.shape[1] + answers, return_inverse=True)
@@ -52,8 +52,8 @@ class ClassSums:
             two, three = (np.bincount(group, weights=chance * w**k, minlength=len(places)) for k in (2, 3))
         else:
             keys = np.ascontiguousarray(np.concatenate([of[:, None].astype(float), p + 0.0], axis=1))
-            whole = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1])))[:, 0]
-            first, group = np.unique(whole, return_index=True, return_inverse=True)[1:]
+            row_bytes = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1])))[:, 0]
+            first, group = np.unique(row_bytes, return_index=True, return_inverse=True)[1:]
             of, p = of[first], p[first]
             two, three = (np.bincount(group.reshape(-1), weights=w**k, minlength=len(first)) for k in (2, 3))
         return cls(*_laid_out(of, p, cells), two.astype(float), three.astype(float), cells.shared)
@@ -63,8 +63,8 @@ class ClassSums:
         return replace(self, squares=self.squares / factor, cubes=self.cubes / factor**2)
 
     def _values(self, a: Array, b: Array) -> Array:
-        found: Array = self.answers @ a + self.cells @ b
-        return found
+        values: Array = self.answers @ a + self.cells @ b
+        return values
 
     def moments(self, a: Array, b: Array) -> tuple[float, float]:
         """Sums of the squares and of the cubes of u."""
@@ -77,8 +77,8 @@ class ClassSums:
         """Sums of u times each of several other such functions."""
         u = self._values(a, b)
         weighed = u * (self.squares if u.ndim == 1 else self.squares[:, None])
-        found: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.cells.T @ weighed)
-        return np.asarray(self.shared.total(found), dtype=float)
+        covariances: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.cells.T @ weighed)
+        return np.asarray(self.shared.total(covariances), dtype=float)
 
     def merged(self, number: int, into: NDArray[np.intp]) -> ClassSums:
         """Cells are not put together here."""
@@ -111,14 +111,14 @@ def class_columns(cells: Cells, rates: Sequence[Rate]) -> tuple[Array, Array, Ar
 
 
 def class_rates_by_key(cells: Cells, rates: Iterable[Rate], counts: Array) -> dict[tuple[Any, ...], float]:
-    """Values of rates from the weighted counts of answers; rates with nobody in them are left out."""
-    some = list({rate.key: rate for rate in rates}.values())
-    slopes, offsets, inside = class_columns(cells, some)
+    """Values of rates from the weighted counts of answers; rates without examples are left out."""
+    unique = list({rate.key: rate for rate in rates}.values())
+    slopes, offsets, inside = class_columns(cells, unique)
     values = slopes.T @ counts + offsets.T @ cells.totals
-    there = (inside.sum(axis=0) > 0).tolist()
+    measured = (inside.sum(axis=0) > 0).tolist()
     return {
         rate.key: min(max(float(value), 0.0), 1.0)
-        for rate, value, known in zip(some, values, there, strict=True)
+        for rate, value, known in zip(unique, values, measured, strict=True)
         if known
     }
 
@@ -138,5 +138,5 @@ def class_outcomes(rate: Rate, n_classes: int, baselines: bool) -> Array:
 def class_contributions(rate: Rate, cells: Cells) -> Array:
     """What an example of each cell and answer contributes to a rate, (cells, classes)."""
     slopes, offset = class_slopes(rate, cells, np.arange(len(cells)))
-    found: Array = offset[:, None] + np.concatenate([np.zeros((len(cells), 1)), slopes], axis=1)
-    return found
+    contributions: Array = offset[:, None] + np.concatenate([np.zeros((len(cells), 1)), slopes], axis=1)
+    return contributions

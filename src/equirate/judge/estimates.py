@@ -1,4 +1,4 @@
-r"""How sure we are of a function of rates: its value on a sample, its standard error, and one-sided bounds that cover.
+r"""Estimates of functions of rates: the value on a sample, its standard error, and one-sided confidence bounds.
 
 **A linear function of the rates** is a weighted mean of what the examples contribute, and its bound is that of a
 Bayesian bootstrap of the sample with one made-up example for every denominator, of the outcome that would raise
@@ -12,7 +12,7 @@ where q is the quantile of a gamma variable with this skewness, m / 2v the secon
 (Cai 2005), and s_d the span of one example in denominator d: half an example's step is what discreteness can hide, and
 steps of different denominators add up like independent errors, not one on top of the other.
 
-**Any other function** f is bounded by its largest value over the rates that the data do not speak against: those
+**Any other function** f is bounded by its largest value over the rates that are compatible with the data: those
 within L(g) along every direction g. The largest value is looked for where f is steepest,
 
 .. math:: x \leftarrow \hat R + L(g)\, \Sigma g / (g' \Sigma g), \quad g = \nabla f(x),
@@ -56,13 +56,13 @@ Values = Callable[[Array], Array]
 
 _AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 _STEPS = 5  # of the search for the largest value
-_FEWER = 4  # cells are put together where that leaves a quarter of them at most
+_FEWER = 4  # cells are merged if at most a quarter of them remains
 _SORTS = 8  # of examples: label, baseline and prediction
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value on a sample with its standard error; ``within`` is the range of values there are.
+    """A value on a sample with its standard error; ``within`` is the range of possible values.
 
     ``bound`` gives the one-sided bound for a confidence level and a side (+1 above, -1 below); without it the bounds
     are those of a normal variable.
@@ -74,15 +74,15 @@ class Estimate:
     bound: Callable[[float, int], float] | None = field(default=None, repr=False, compare=False)
 
     def upper(self, confidence: float) -> float:
-        """One-sided upper bound at a confidence level, inside the range of values there are."""
+        """One-sided upper bound at a confidence level, inside the range of possible values."""
         return min(max(self._reached(confidence, 1), self.value), max(self.within.hi, self.value))
 
     def lower(self, confidence: float) -> float:
-        """One-sided lower bound at a confidence level, inside the range of values there are."""
+        """One-sided lower bound at a confidence level, inside the range of possible values."""
         return max(min(self._reached(confidence, -1), self.value), min(self.within.lo, self.value))
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Two-sided interval at a confidence level: the one-sided bounds at half of what is left."""
+        """Two-sided interval at a confidence level: one-sided bounds, each with half of the error probability."""
         one_sided = 0.5 + confidence / 2
         return self.lower(one_sided), self.upper(one_sided)
 
@@ -101,7 +101,7 @@ class Estimate:
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse what is not a confidence level."""
+    """Raise an error unless ``confidence`` is a number between 0.5 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 < confidence < 1:
         raise EquirateError(f"confidence must lie between 0.5 and 1, such as 0.95; got {confidence!r}")
 
@@ -115,7 +115,7 @@ def estimate(
 ) -> Estimate:
     """Value, standard error and bounds of an expression on predictions (0/1 or probabilities of predicting 1).
 
-    ``cells`` are those of the examples, where they are known already (they may tell more apart than is needed).
+    ``cells`` are those of the examples, where they are known already (they may be finer than needed).
 
     Examples
     --------
@@ -130,13 +130,13 @@ def estimate(
 
 @dataclass(frozen=True, eq=False)
 class CellSample:
-    """Examples and predictions as sums over cells: gathered once, for as many expressions as there are."""
+    """Examples and predictions as sums over cells, gathered once for any number of expressions."""
 
     cells: Cells
     sums: Sums
     measure: Callable[..., float]
     plain: bool
-    """Whether every example counts the same, and by itself: then counts are binomial."""
+    """Whether examples are independent and have equal weights: then counts are binomial."""
 
     @classmethod
     def of(
@@ -156,7 +156,7 @@ class CellSample:
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        # Rates that are left out are missed by `measurer`, which says what is missing.
+        # Rates without examples are left out here; `measurer` raises an error that names what is missing.
         weights = examples.weights
         sums: Sums
         if cells.n_classes > 2:
@@ -168,8 +168,8 @@ class CellSample:
             sums = ClusterSums.of(cells, weights, predictions, clusters)
         else:
             sums = (ClassSums if cells.n_classes > 2 else CellSums).of(cells, weights, predictions, drawn)
-        there = weights[weights > 0]
-        low, high = cells.shared.range(there.min(initial=np.inf), there.max(initial=-np.inf))
+        positive = weights[weights > 0]
+        low, high = cells.shared.range(positive.min(initial=np.inf), positive.max(initial=-np.inf))
         plain = clusters is None and bool(low >= high)
         return cls(cells, sums, measurer(examples, predictions, known), plain)
 
@@ -178,9 +178,9 @@ class CellSample:
         return replace(self, sums=self.sums.times(factor))
 
     def merged(self, rates: Sequence[Rate]) -> CellSample:
-        """The same sample with the cells put together that these rates do not tell apart.
+        """The same sample with those cells merged that these rates treat alike.
 
-        An expression about one group of many then costs as much as with two groups.
+        An expression about one of many groups then costs as much as with two groups.
         """
         if self.cells.n_classes > 2:
             return self
@@ -216,12 +216,12 @@ class CellSample:
 
 
 class Bounds:
-    """An expression on a sample: what its bounds are made of, worked out when they are asked for."""
+    """Confidence bounds of an expression on a sample, computed when they are first used."""
 
     def __init__(self, sample: CellSample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
-        self.here = np.array([sample.measure(rate) for rate in rates])
+        self.rate_values = np.array([sample.measure(rate) for rate in rates])
         many = sample.cells.n_classes > 2
         if many:
             self.slopes, self.offsets, self.inside = class_columns(sample.cells, rates)
@@ -253,13 +253,13 @@ class Bounds:
     # -- a linear function -----------------------------------------------------------------------
 
     def _by_denominator(self, values: Array) -> Array:
-        """Add values of rates up, denominator by denominator."""
-        found = np.zeros((len(self.first), *values.shape[1:]))
-        np.add.at(found, self.group, values)
-        return found
+        """Sums of values over the rates of each denominator."""
+        totals = np.zeros((len(self.first), *values.shape[1:]))
+        np.add.at(totals, self.group, values)
+        return totals
 
-    def _made_up(self, gradient: Array, side: int) -> tuple[Array, Array]:
-        """What the made-up example of its denominator contributes to each rate; the span of each denominator."""
+    def _added_example(self, gradient: Array, side: int) -> tuple[Array, Array]:
+        """What the added example of its denominator contributes to each rate; the span of each denominator."""
         moved = self._by_denominator(gradient[:, None] * self.outcomes)
         worst = (side * moved).round(12).argmax(axis=1)  # a tie is not decided by rounding
         span = np.ptp(moved, axis=1) / self.sizes[self.first]
@@ -267,17 +267,17 @@ class Bounds:
 
     def linear(self, gradient: Array, side: int, level: float) -> tuple[float, Array]:
         """How far a linear function may be from its value, and how far the rates then are from theirs."""
-        sums, (made_up, span) = self.sample.sums, self._made_up(gradient, side)
+        sums, (added, span) = self.sample.sums, self._added_example(gradient, side)
         share = self.sizes / (self.sizes + 1)
-        there = share * self.here + (1 - share) * made_up
-        slopes, offsets = self.slopes * share, (self.offsets - self.inside * there) * share
+        expected = share * self.rate_values + (1 - share) * added
+        slopes, offsets = self.slopes * share, (self.offsets - self.inside * expected) * share
         a, b = slopes @ gradient, offsets @ gradient
-        step = (made_up - there) / (self.sizes + 1)
+        step = (added - expected) / (self.sizes + 1)
         new = self._by_denominator(gradient * step)
         second, third = sums.moments(a, b)
         second, third = second + float(new @ new), third + float((new**3).sum())
         if second <= 0:
-            return 0.0, np.zeros_like(self.here)
+            return 0.0, np.zeros_like(self.rate_values)
         error = float(np.sqrt(second))
         shift = third / second / 2 + side * float(np.sqrt(span @ span)) / 2
         z = side * self._quantile(gradient, level)
@@ -294,18 +294,18 @@ class Bounds:
 
     def shares(self) -> list[tuple[Rate, float]]:
         """A rate of each denominator, and the variance that comes from it."""
-        gradient = self.gradient if self.affine else self._slope(self.here)
-        found = []
+        gradient = self.gradient if self.affine else self._slope(self.rate_values)
+        shares = []
         for d, first in enumerate(self.first):
             own = np.where(self.group == d, gradient, 0.0)
             variance = self.sample.sums.moments(self.slopes @ own, self._centred @ own)[0]
-            found.append((self.rates[int(first)], variance))
-        return found
+            shares.append((self.rates[int(first)], variance))
+        return shares
 
     # -- any function ----------------------------------------------------------------------------
 
     def __call__(self, confidence: float, side: int) -> float:
-        """One-sided bound: the largest (smallest) value that the data do not speak against."""
+        """One-sided bound: the largest (smallest) value that is compatible with the data."""
         if (confidence, side) not in self._known:
             self._known[confidence, side] = self._bound(confidence, side)
         return self._known[confidence, side]
@@ -315,24 +315,24 @@ class Bounds:
             return self.value + self.linear(self.gradient, side, confidence)[0]
         secants, bends = self._along_axes
         starts = [self.axes @ secants]
-        if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: uphill may be any way
+        if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: try several directions
             starts += [sign * self.axes[:, np.abs(bends).argmax()] for sign in (1, -1)]
-        found = max(self._search(start, side, confidence) for start in starts)
+        largest = max(self._search(start, side, confidence) for start in starts)
         if self.one_ratio:  # multiplied through it is linear, and linear functions have no bias
-            return side * found
+            return side * largest
         bias = side * float(bends.sum())  # of the plug-in value; where it is away from the bound it only helps
-        return side * (found + max(-bias, 0.0))
+        return side * (largest + max(-bias, 0.0))
 
     def _search(self, direction: Array, side: int, level: float) -> float:
         """Largest value of side * f found from a first direction in the space of rates."""
-        point, best = self.here + side * direction, side * self.value
+        point, best = self.rate_values + side * direction, side * self.value
         for _ in range(_STEPS):
             gradient = self._slope(np.clip(point, 0.0, 1.0))
             if not np.any(gradient):
                 break
             _, move = self.linear(gradient, side, level)
-            point = self.here + move
-            values = side * self.at(np.clip(self.here[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
+            point = self.rate_values + move
+            values = side * self.at(np.clip(self.rate_values[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
             reached = float(np.fmax.reduce(values))
             if not reached > best + 1e-4 * abs(best - side * self.value):  # it has converged
                 break
@@ -342,10 +342,10 @@ class Bounds:
     @cached_property
     def gradient(self) -> Array:
         """Slopes of an affine expression: its values at the unit vectors, from that at the origin."""
-        k = len(self.here)
+        k = len(self.rate_values)
         values = self._values(lambda columns: np.eye(k, k + 1, k=0)[:, columns], k + 1)
-        found: Array = values[:k] - values[k]
-        return found
+        slopes: Array = values[:k] - values[k]
+        return slopes
 
     def _slope(self, point: Array) -> Array:
         """Gradient at a point, by differences that stay between 0 and 1 and where the function is defined."""
@@ -354,26 +354,26 @@ class Bounds:
         moves = np.concatenate([end - point for end in ends])
 
         def points(columns: NDArray[np.intp]) -> Array:
-            found = np.repeat(point[:, None], len(columns), axis=1)
-            found[columns % k, np.arange(len(columns))] += moves[columns]
-            return found
+            moved = np.repeat(point[:, None], len(columns), axis=1)
+            moved[columns % k, np.arange(len(columns))] += moves[columns]
+            return moved
 
         up, down = np.split(self._values(points, 2 * k), 2)
         middle = float(self.at(point[:, None])[0])
         up, down = (np.where(np.isfinite(side), side, middle) for side in (up, down))
         width = moves[:k] - moves[k:]
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: Array = np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0)
-        return found
+            gradient: Array = np.nan_to_num((up - down) / width, posinf=0.0, neginf=0.0)
+        return gradient
 
     def _values(self, points: Callable[[NDArray[np.intp]], Array], number: int) -> Array:
-        """Values at many points, not all of them at once."""
-        many = max(1, _AT_ONCE // len(self.here))
+        """Values at many points, computed in blocks."""
+        many = max(1, _AT_ONCE // len(self.rate_values))
         blocks = (np.arange(i, min(i + many, number)) for i in range(0, number, many))
-        found: Array = np.concatenate([self.at(points(columns)) for columns in blocks])
-        return found
+        values: Array = np.concatenate([self.at(points(columns)) for columns in blocks])
+        return values
 
-    # -- what the standard error is made of ------------------------------------------------------
+    # -- the standard error -----------------------------------------------------------------------
 
     @cached_property
     def error(self) -> float:
@@ -384,50 +384,50 @@ class Bounds:
             return float(np.sqrt(plain + (unseen**2).sum()))
         deviations = self._moved(np.concatenate([self.axes, -self.axes], axis=1)) - self.value
         secants, bends = self._along_axes
-        beyond = self._room < 1  # a step leaves [0, 1]: the side that stays inside tells
+        beyond = self._room < 1  # a step leaves [0, 1]: use the side that stays inside
         largest = np.abs(deviations).reshape(2, -1).max(axis=0)
         return float(np.sqrt(np.where(beyond, largest**2, secants**2 + 2 * bends**2).sum()))
 
     @property
     def _centred(self) -> Array:
-        found: Array = self.offsets - self.inside * self.here
-        return found
+        centred: Array = self.offsets - self.inside * self.rate_values
+        return centred
 
     @cached_property
     def _unseen(self) -> Array:
-        """What half an example of each sort would do to each rate, (rates, sorts): outcomes that could be unseen."""
+        """What half an example of each sort would change in each rate, (rates, sorts): outcomes that may be unseen."""
         spread = self.outcomes - self.outcomes.mean(axis=1, keepdims=True)
-        found: Array = spread / (self.sizes + 1)[:, None] / np.sqrt(self.outcomes.shape[1])
-        return found
+        contributions: Array = spread / (self.sizes + 1)[:, None] / np.sqrt(self.outcomes.shape[1])
+        return contributions
 
     @cached_property
     def _covariance(self) -> Array:
-        """Covariance of the rates, with what could have gone unseen."""
-        together = self.group[:, None] == self.group
-        seen = self.sample.sums.covariances(self.slopes, self._centred, self.slopes, self._centred)
-        found: Array = seen + together * (self._unseen @ self._unseen.T)
-        return found
+        """Covariance of the rates, including outcomes that may be unseen."""
+        same_denominator = self.group[:, None] == self.group
+        observed = self.sample.sums.covariances(self.slopes, self._centred, self.slopes, self._centred)
+        covariance: Array = observed + same_denominator * (self._unseen @ self._unseen.T)
+        return covariance
 
     @cached_property
     def scale(self) -> Array:
-        """Standard errors of the rates by themselves, none of them 0."""
-        found: Array = np.maximum(np.sqrt(np.diag(self._covariance)), 1e-6)
-        return found
+        """Standard error of each rate, always above 0."""
+        errors: Array = np.maximum(np.sqrt(np.diag(self._covariance)), 1e-6)
+        return errors
 
     @cached_property
     def axes(self) -> Array:
         """Principal axes of the covariance, as columns, each as long as its standard error."""
         sizes, axes = np.linalg.eigh(self._covariance)
-        found: Array = axes * np.sqrt(np.maximum(sizes, 0.0))
-        return found
+        scaled: Array = axes * np.sqrt(np.maximum(sizes, 0.0))
+        return scaled
 
     @cached_property
     def _room(self) -> Array:
-        """How much of each axis can be gone both ways without leaving [0, 1]."""
+        """The share of each axis that a step can take in both directions without leaving [0, 1]."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.minimum(self.here, 1 - self.here)[:, None] / np.abs(self.axes)
-        found: Array = np.minimum(np.nan_to_num(shares, nan=1.0, posinf=1.0).min(axis=0), 1.0)
-        return found
+            shares = np.minimum(self.rate_values, 1 - self.rate_values)[:, None] / np.abs(self.axes)
+        room: Array = np.minimum(np.nan_to_num(shares, nan=1.0, posinf=1.0).min(axis=0), 1.0)
+        return room
 
     @cached_property
     def _along_axes(self) -> tuple[Array, Array]:
@@ -439,8 +439,8 @@ class Bounds:
         return (up - down) / 2 / room, bends
 
     def _moved(self, moves: Array) -> Array:
-        """Values after moves of the rates, as columns; where there is none, the value without the move."""
-        middle = self.here[:, None]
+        """Values after moves of the rates, as columns; where undefined, the value without the move."""
+        middle = self.rate_values[:, None]
         values = self._values(lambda columns: np.clip(middle + moves[:, columns], 0.0, 1.0), moves.shape[1])
         return np.where(np.isfinite(values), values, self.value)
 

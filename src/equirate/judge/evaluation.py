@@ -1,4 +1,4 @@
-"""The numbers of one part of the data: what a problem's objective and constraints are worth there, and how sure.
+"""Evaluation of a problem on one part of the data: values of objective and constraints, with their intervals.
 
 In: a problem, examples and predictions. Out: an `Evaluation`. The package `reports` makes text of several of them.
 """
@@ -44,7 +44,7 @@ class ConstraintValue:
 
 @dataclass(frozen=True)
 class SliceSize:
-    """How many examples stand behind a slice, how many have label 1; the weighted shares predicted and labelled 1."""
+    """Number of examples in a slice, and of those with label 1; the weighted shares predicted and labelled 1."""
 
     slice: str
     examples: int
@@ -69,19 +69,19 @@ class ClassTable:
         matrix = np.array(self.shares)
         right, labelled, predicted = np.diag(matrix), matrix.sum(axis=1), matrix.sum(axis=0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = {
+            rates = {
                 "recall": right / labelled,
                 "precision": right / predicted,
                 "f1": 2 * right / (labelled + predicted),
                 "labelled": labelled,
                 "predicted": predicted,
             }
-        return [{name: float(values[k]) for name, values in found.items()} for k in range(len(right))]
+        return [{name: float(values[k]) for name, values in rates.items()} for k in range(len(right))]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a problem's objective and constraints are worth on some data, and how sure that is.
+    """Values of a problem's objective and constraints on some data, with confidence intervals.
 
     Attributes
     ----------
@@ -114,9 +114,9 @@ class Evaluation:
         return max((c.violation for c in self.constraints if c.violation > 0), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data that JSON can hold; numbers that it cannot (NaN, infinity) are None."""
-        found: dict[str, Any] = json_ready({**asdict(self), "violation": self.violation})
-        return found
+        """Everything as plain data for JSON; NaN and infinity, which JSON lacks, become None."""
+        data: dict[str, Any] = json_ready({**asdict(self), "violation": self.violation})
+        return data
 
     def to_frame(self) -> Any:
         """The objective and every constraint as a row of a data frame: pandas, or polars or pyarrow without it.
@@ -173,8 +173,8 @@ class Evaluation:
                     verdict=certificate.verdict,
                 )
             )
-        there = all(_inside(cells, rate).any() for rate in problem.objective.expr.rates())
-        if problem.losses() or not there:
+        measurable = all(_inside(cells, rate).any() for rate in problem.objective.expr.rates())
+        if problem.losses() or not measurable:
             objective = low = high = float("nan")
         else:
             estimated = estimate(problem.objective.expr, examples, predictions, cells=cells)
@@ -185,8 +185,8 @@ class Evaluation:
         total, positive, undecided = cells.shared.total(np.array([weights.sum(), weights @ predicted, weights @ drawn]))
         positive, undecided = float(positive / total), float(undecided / total)
         sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sums)
-        found = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
-        return ClassEvaluation(*found, _class_tables(problem, cells, sums)) if many else cls(*found)
+        fields = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
+        return ClassEvaluation(*fields, _class_tables(problem, cells, sums)) if many else cls(*fields)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class ClassEvaluation(Evaluation):
 
 
 def _value(expr: Expression, measure: Measure) -> float:
-    """NaN where a group has no examples in these data: the other rows can still be told."""
+    """The value of an expression; NaN if a group has no examples, so that the other values can be reported."""
     try:
         return float(expr.value(measure))
     except DataError:
@@ -234,17 +234,17 @@ def _slices(problem: Problem) -> dict[Slice, None]:
 def _class_tables(problem: Problem, cells: Cells, counts: Array) -> tuple[ClassTable, ...]:
     """The confusion matrix of every slice, from the counts of answers in the cells."""
     numbers = cells.sizes(positive=True)
-    rest = counts.reshape(cells.n_classes - 1, -1)
-    answers = np.concatenate([(cells.totals - rest.sum(axis=0))[None], rest]).T  # (cells, classes)
+    other_answers = counts.reshape(cells.n_classes - 1, -1)
+    answers = np.concatenate([(cells.totals - other_answers.sum(axis=0))[None], other_answers]).T  # (cells, classes)
     rows = (np.arange(cells.n_classes)[:, None] == cells.labels).astype(float)
-    everybody, found = np.ones(len(cells), dtype=bool), []
+    everybody, tables = np.ones(len(cells), dtype=bool), []
     for slice_ in _slices(problem):
         inside = rows * cells.members.get(slice_, everybody)
         total = float((inside @ cells.totals).sum())
         shares = np.maximum(inside @ answers, 0.0) / total if total > 0 else np.full((cells.n_classes,) * 2, np.nan)
         sizes = tuple((inside @ numbers).astype(int).tolist())
-        found.append(ClassTable(repr(slice_), cells.classes, sizes, tuple(map(tuple, shares.tolist()))))
-    return tuple(found)
+        tables.append(ClassTable(repr(slice_), cells.classes, sizes, tuple(map(tuple, shares.tolist()))))
+    return tuple(tables)
 
 
 def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]:
@@ -253,10 +253,10 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     numbers = cells.sizes()
     ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
     parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
-    found = []
+    sizes = []
     for slice_ in slices:
         inside = cells.members.get(slice_, everybody)
         size, positives, total, predicted, labels = (inside.astype(float) @ parts).tolist()
-        shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # nobody inside
-        found.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
-    return tuple(found)
+        shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # no examples
+        sizes.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
+    return tuple(sizes)

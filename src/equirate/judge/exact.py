@@ -1,8 +1,8 @@
 r"""The strict method: bounds that hold for every number of examples, from binomial counts of drawn decisions.
 
 In: examples and predictions; probabilities are drawn once, 0 or 1, with a seed that is given beforehand. Out: estimates
-whose bounds are Clopper and Pearson's. A residual is taken apart into proportions, each at an equal share of what the
-confidence level leaves (a union bound, so that it does not matter how they depend on each other):
+whose bounds are Clopper and Pearson's. A residual is decomposed into proportions, each with an equal share of the
+error probability (a union bound, so that it does not matter how they depend on each other):
 
 - an affine part is, for every denominator, the mean of a variable with few values :math:`v_0 < v_1 < \dots`, that is
   :math:`v_0 + \sum_j (v_j - v_{j-1}) P[V \ge v_j]`;
@@ -10,8 +10,8 @@ confidence level leaves (a union bound, so that it does not matter how they depe
   predicted 1, F1 (2π / (1 + π)) among those that are not true negatives;
 - any other single ratio N / D is bounded by the t at which the bound of N - t D, which is affine, reaches 0.
 
-Proportions are those among a denominator's examples, given how many there are. The rest is refused with the reason:
-weights and clusters, for which counts are not binomial, and functions that bend (use the approximate method).
+Proportions are those among a denominator's examples, given how many there are. Anything else raises an error with the
+reason: weights and clusters, for which counts are not binomial, and nonlinear functions (use the approximate method).
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _LARGEST = 1e9  # a ratio that is not bounded below this is not bounded
 
 @dataclass(frozen=True)
 class ExactProportion:
-    """A count of successes among trials, and what the proportion contributes to a sum, which is monotone in it."""
+    """A count of successes among trials, and the contribution of their proportion to a sum, monotone in it."""
 
     successes: int
     trials: int
-    worth: Callable[[float], float]
+    contribution: Callable[[float], float]
 
     def bound(self, left: float, side: int) -> float:
-        """The largest (smallest) contribution, given the chance to be wrong that is left for it."""
-        rising = self.worth(1.0) >= self.worth(0.0)
-        return self.worth(clopper_pearson(self.successes, self.trials, left, side if rising else -side))
+        """The largest (smallest) contribution, given its share ``left`` of the error probability."""
+        rising = self.contribution(1.0) >= self.contribution(0.0)
+        return self.contribution(clopper_pearson(self.successes, self.trials, left, side if rising else -side))
 
 
 def clopper_pearson(successes: int, trials: int, left: float, side: int) -> float:
@@ -76,14 +76,14 @@ class LinearForm:
 
     @classmethod
     def of(cls, expr: Expression) -> LinearForm | None:
-        """Find the factors from values, or None: what is constant for training, such as base_rate, is a rate here."""
+        """Find the factors from values, or None if not affine; base_rate, a constant in training, is a rate here."""
         rates = tuple({rate.key: rate for rate in expr.rates()}.values())
         index, k = {rate.key: j for j, rate in enumerate(rates)}, len(rates)
         probes = np.random.default_rng(0).uniform(0.1, 0.9, (k, 3))
         points = np.concatenate([np.zeros((k, 1)), np.eye(k), probes], axis=1)
         with np.errstate(all="ignore"):
-            found = np.asarray(expr.value(lambda part: points[index[part.key]]), dtype=float)
-        values = np.broadcast_to(found, points.shape[1:])
+            value_at_points = np.asarray(expr.value(lambda part: points[index[part.key]]), dtype=float)
+        values = np.broadcast_to(value_at_points, points.shape[1:])
         if not np.isfinite(values).all():
             return None
         constant, factors = float(values[0]), values[1 : k + 1] - values[0]
@@ -102,10 +102,10 @@ class LinearForm:
 
     def denominators(self) -> dict[Any, list[int]]:
         """Rates that are measured on the same examples."""
-        found: dict[Any, list[int]] = {}
+        groups: dict[Any, list[int]] = {}
         for k, rate in enumerate(self.rates):
-            found.setdefault(rate.population, []).append(k)
-        return found
+            groups.setdefault(rate.population, []).append(k)
+        return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Decisions:
 
     @classmethod
     def check(cls, examples: Examples, clusters: Clusters | None) -> None:
-        """Refuse examples whose counts are not binomial."""
+        """Raise an error for examples whose counts are not binomial."""
         weights = examples.weights[examples.weights > 0]
         if clusters is not None:
             raise EquirateError(
@@ -151,14 +151,14 @@ class Decisions:
         if cells is None:
             baselines = [rate.baseline for rate in rates if rate.baseline is not None]
             cells = Cells.of_examples(examples, [rate.slice for rate in rates], baselines)
-        there = examples.weights > 0
+        positive = examples.weights > 0
         answers = cells.n_classes
-        counts = np.bincount(answers * cells.index[there] + decided[there], minlength=answers * len(cells))
+        counts = np.bincount(answers * cells.index[positive] + decided[positive], minlength=answers * len(cells))
         return cls(cells, counts.reshape(-1, answers).astype(np.int64))
 
     def estimate(self, expr: Expression) -> Estimate:
-        """Value on the drawn decisions, and exact bounds; refuses what cannot be taken apart into proportions."""
-        constant, proportions = self._taken_apart(expr)
+        """Value on the drawn decisions, and exact bounds; an error if the expression is no function of proportions."""
+        constant, proportions = self._proportions(expr)
         if proportions is None:
             return self._single_ratio(expr)
 
@@ -166,37 +166,37 @@ class Decisions:
             left = (1 - confidence) / max(len(proportions), 1)
             return constant + sum(proportion.bound(left, side) for proportion in proportions)
 
-        value = constant + sum(p.worth(p.successes / max(p.trials, 1)) for p in proportions)
+        value = constant + sum(p.contribution(p.successes / max(p.trials, 1)) for p in proportions)
         variance = sum(_variance(p) for p in proportions)
         return Estimate(value, float(np.sqrt(variance)), expr.interval, bound)
 
-    # -- taking apart ----------------------------------------------------------------------------
+    # -- decomposing -----------------------------------------------------------------------------
 
-    def _taken_apart(self, expr: Expression) -> tuple[float, list[ExactProportion] | None]:
-        """A constant and proportions; None where a ratio is not a function of one proportion."""
-        whole = LinearForm.of(expr)
-        if whole is not None:
-            return self._affine(whole)
-        constant, found = 0.0, []
+    def _proportions(self, expr: Expression) -> tuple[float, list[ExactProportion] | None]:
+        """A constant and proportions that sum up to an expression; None if a ratio needs more than one proportion."""
+        affine = LinearForm.of(expr)
+        if affine is not None:
+            return self._affine(affine)
+        constant, proportions = 0.0, []
         for factor, part in expr.terms():
             term = factor if part is None else factor * part
             linear = LinearForm.of(term)
             if linear is not None:
-                more, proportions = self._affine(linear)
+                more, more_proportions = self._affine(linear)
                 constant += more
-                found += proportions
+                proportions += more_proportions
             elif isinstance(part, Quotient) and not list(factor.rates()):
                 ratio = self._ratio(float(factor.value(_no_rates)), part)
                 if ratio is None:
                     return 0.0, None
-                found.append(ratio)
+                proportions.append(ratio)
             else:
                 raise EquirateError(_refusal(expr, part))
-        return constant, found
+        return constant, proportions
 
     def _affine(self, linear: LinearForm) -> tuple[float, list[ExactProportion]]:
         """Means of variables with few values, each a sum of proportions above a value."""
-        constant, found = linear.constant, []
+        constant, proportions = linear.constant, []
         for members in linear.denominators().values():
             rates, factors = [linear.rates[k] for k in members], linear.factors[members]
             possible = sorted(
@@ -209,8 +209,8 @@ class Decisions:
             for below, value in pairwise(possible):
                 above = (np.asarray(values) > (below + value) / 2) & inside[:, None]
                 step = value - below
-                found.append(ExactProportion(int(self.counts[above].sum()), trials, _times(step)))
-        return constant, found
+                proportions.append(ExactProportion(int(self.counts[above].sum()), trials, _times(step)))
+        return constant, proportions
 
     def _ratio(self, factor: float, ratio: Quotient) -> ExactProportion | None:
         """A ratio in which examples of one denominator count in two ways, or not at all; None for any other."""
@@ -239,17 +239,17 @@ class Decisions:
             int(self.counts[inside & (seen[0] == n) & (seen[1] == d)].sum()) for n, d in ((n1, d1), (n2, d2))
         )
 
-        def worth(share: float) -> float:
+        def contribution(share: float) -> float:
             below = share * d2 + (1 - share) * d1
             return factor * (share * n2 + (1 - share) * n1) / below if below > 0 else factor * float("inf")
 
-        return ExactProportion(second, first + second, worth)
+        return ExactProportion(second, first + second, contribution)
 
     def _single_ratio(self, expr: Expression) -> Estimate:
         """Bound a ratio by the t at which the bound of N - t D reaches 0."""
         ratios = [(factor, part) for factor, part in expr.terms() if part is not None]
-        rest = [factor for factor, part in expr.terms() if part is None]
-        if len(ratios) != 1 or any(list(factor.rates()) for factor in [*rest, ratios[0][0]]):
+        constants = [factor for factor, part in expr.terms() if part is None]
+        if len(ratios) != 1 or any(list(factor.rates()) for factor in [*constants, ratios[0][0]]):
             raise EquirateError(
                 f"method='exact' cannot bound {expr!r}: of ratios that are not functions of one proportion it takes "
                 "one at a time, with numbers beside it; use method='approximate'"
@@ -257,7 +257,7 @@ class Decisions:
         factor, ratio = float(ratios[0][0].value(_no_rates)), ratios[0][1]
         if not isinstance(ratio, Quotient) or ratio.right.interval.lo < 0:
             raise EquirateError(_refusal(expr, ratio))
-        constant = sum(float(number.value(_no_rates)) for number in rest)
+        constant = sum(float(number.value(_no_rates)) for number in constants)
         top, bottom = LinearForm.of(factor * ratio.left), LinearForm.of(ratio.right)
         if top is None or bottom is None:
             raise EquirateError(_refusal(expr, ratio))
@@ -288,8 +288,8 @@ class Decisions:
 
     def _inside(self, rate: Rate) -> NDArray[np.bool_]:
         """Which cells a rate is measured on."""
-        found: NDArray[np.bool_] = self.cells.members[rate.slice] & rate.among(self.cells.labels)
-        return found
+        cells: NDArray[np.bool_] = self.cells.members[rate.slice] & rate.among(self.cells.labels)
+        return cells
 
     def _outcomes(self, rate: Rate) -> Array:
         """What an example of each sort contributes: label, baseline, prediction."""
@@ -323,7 +323,7 @@ def _variance(proportion: ExactProportion) -> float:
     if proportion.trials == 0:
         return np.inf
     share, width = proportion.successes / proportion.trials, 1 / (proportion.trials + 2)
-    ends = [proportion.worth(min(max(share + way * width, 0.0), 1.0)) for way in (1, -1)]
+    ends = [proportion.contribution(min(max(share + way * width, 0.0), 1.0)) for way in (1, -1)]
     slope = (ends[0] - ends[1]) / (min(share + width, 1.0) - max(share - width, 0.0))
     return float(slope**2 * (share * (1 - share) + width) / proportion.trials)
 

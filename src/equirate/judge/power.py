@@ -11,7 +11,7 @@ rates. The value varies by its standard error, so the truth needs the margin
 
 which for large samples is (1.645 + 0.842) SE = 2.49 SE at 95 % and 80 %. Both sides of an ``abs`` must pass; at
 equality each may miss half as often, (1.645 + 1.282) SE = 2.93 SE, and the margin is the smallest tolerance that can be
-certified. A single rate is told by its binomial exactly: the bound at the count that is exceeded with the chance
+certified. For a single rate the binomial is exact: the bound at the count that is exceeded with the chance
 1 - power.
 
 More examples means more of all groups, in the proportions of the data.
@@ -45,7 +45,7 @@ from .spread import Clusters, measurable
 Array = NDArray[np.float64]
 RECALL = 0.8
 """True positive rate that is assumed where none is given; the false positive rate then makes precision the same."""
-_LARGEST = 1e6  # times as many examples: more than that is never
+_LARGEST = 1e6  # times as many examples: needing more counts as impossible
 _SMALLEST = 1e-4
 
 
@@ -63,11 +63,11 @@ class ConstraintPower:
         How far the truth must stay from the limit. For a constraint on ``abs`` that is the smallest tolerance that can
         be certified of equal rates.
     available
-        How far the assumed rates stay from the limit; for a constraint on ``abs`` the tolerance asked for.
+        How far the assumed rates stay from the limit; for a constraint on ``abs`` the given tolerance.
     two_sided
         Whether it is a constraint on ``abs``.
     group
-        The group that the uncertainty comes from, most of all.
+        The group that contributes most to the uncertainty.
     examples
         How many examples it has.
     needed
@@ -106,8 +106,8 @@ class ConstraintPower:
         if not math.isfinite(self.margin):
             return f"{self.constraint}: not measured, there are no examples of some group"
         if self.certifiable:
-            rest = f"a tolerance of {margin} could be, too" if self.two_sided else f"the truth must keep {margin} away"
-            return f"{have}, {self.constraint} can be certified {level}: {rest}"
+            hint = f"a tolerance of {margin} could be, too" if self.two_sided else f"the truth must keep {margin} away"
+            return f"{have}, {self.constraint} can be certified {level}: {hint}"
         if self.margin > self.most:
             more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
             return f"{have}, {self.constraint} cannot be certified {level}, whatever the truth is; {more}"
@@ -146,7 +146,7 @@ class Power:
 
 
 def assumed_predictions(examples: Examples, rates: dict[str, float] | None) -> tuple[Array, str]:
-    """Probabilities of predicting 1 by label alone, and what they are in words; of more classes, of each."""
+    """Probabilities of predicting 1 by label alone (of each class, if there are more), and their description."""
     given = dict(rates or {})
     if len(examples.classes) > 2:
         return _assumed_classes(examples, given)
@@ -162,8 +162,8 @@ def assumed_predictions(examples: Examples, rates: dict[str, float] | None) -> t
     base = float(examples.weights @ examples.labels / examples.weights.sum())
     tpr = given.get("tpr", RECALL)
     fpr = given.get("fpr", min(base * (1 - tpr) / (1 - base), tpr) if base < 1 else 0.0)
-    found: Array = np.where(examples.labels == 1, tpr, fpr)
-    return found, f"a true positive rate of {tpr:.2g} and a false positive rate of {fpr:.2g} in every group"
+    probabilities: Array = np.where(examples.labels == 1, tpr, fpr)
+    return probabilities, f"a true positive rate of {tpr:.2g} and a false positive rate of {fpr:.2g} in every group"
 
 
 def _assumed_classes(examples: Examples, recalls: dict[Any, float]) -> tuple[Array, str]:
@@ -198,25 +198,25 @@ def powers(
 ) -> Power:
     """Work out the power for each constraint; ``drawn`` predictions are probabilities of a decision 0 or 1.
 
-    ``cells`` are those of the examples, where they are known. Without ``counts``, how many examples would do is told
-    only of what cannot be certified with those there are.
+    ``cells`` are those of the examples, where they are known. Without ``counts``, the number of examples needed is
+    computed only for constraints that cannot be certified with the present ones.
     """
     check_confidence(confidence)
     if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
         raise EquirateError(f"power must lie between 0 and 1, such as 0.8; got {power!r}")
-    found = []
-    every = [rate for constraint in constraints for rate in constraint.rates()]
-    whole = CellSample.of(every, examples, predictions, clusters, drawn, cells)
+    results = []
+    all_rates = [rate for constraint in constraints for rate in constraint.rates()]
+    sample = CellSample.of(all_rates, examples, predictions, clusters, drawn, cells)
     for constraint in constraints:
         rates = list(constraint.rates())
         if not measurable(rates, examples):
             nan = float("nan")
-            found.append(
+            results.append(
                 ConstraintPower(repr(constraint), False, nan, nan, False, "examples", 0, None, None, confidence)
             )
             continue
-        found.append(_Planned(constraint, whole.merged(rates), confidence, power).told(examples, counts))
-    return Power(tuple(found), confidence, power, assumed)
+        results.append(_Planned(constraint, sample.merged(rates), confidence, power).result(examples, counts))
+    return Power(tuple(results), confidence, power, assumed)
 
 
 class _Planned:
@@ -228,7 +228,7 @@ class _Planned:
         self.chance = 1 - (1 - power) / len(self.parts)  # each part may miss its share
         self.two_sided = len(self.parts) == 2 and opposed(*self.parts)
 
-    def told(self, examples: Examples, counts: bool) -> ConstraintPower:
+    def result(self, examples: Examples, counts: bool) -> ConstraintPower:
         values = [self.sample.estimate(part).value for part in self.parts]
         available = -sum(values) / 2 if self.two_sided else -max(values)
         margin = self.margin(1.0)
@@ -238,15 +238,15 @@ class _Planned:
         ends = [part.interval for part in self.parts]
         most = max(end.hi for end in ends) + available if self.two_sided else max(-end.lo for end in ends)
         rate = self.limiting()
-        there = examples.mask(rate.slice) & rate.among(examples.labels) & (examples.weights > 0)
-        count, rows = int(there.sum()), int((examples.weights > 0).sum())
+        counted = examples.mask(rate.slice) & rate.among(examples.labels) & (examples.weights > 0)
+        count, rows = int(counted.sum()), int((examples.weights > 0).sum())
         return ConstraintPower(
             repr(self.constraint),
             None if available <= 0 else margin <= available,
             margin,
             available,
             self.two_sided,
-            _who(rate, examples),
+            _examples_of(rate, examples),
             count,
             None if factor is None else _two_digits(factor * count),
             None if factor is None else _two_digits(factor * rows),
@@ -260,15 +260,15 @@ class _Planned:
         return max(self._margin(part, sample) for part in self.parts)
 
     def _margin(self, part: Expression, sample: CellSample) -> float:
-        found = sample.estimate(part)
-        bounds = found.bound
+        estimated = sample.estimate(part)
+        bounds = estimated.bound
         if sample.plain and isinstance(bounds, Bounds) and bounds.affine and len(bounds.rates) == 1:
-            slope, rate, size = (float(each[0]) for each in (bounds.gradient, bounds.here, bounds.sizes))
+            slope, rate, size = (float(each[0]) for each in (bounds.gradient, bounds.rate_values, bounds.sizes))
             return _binomial(slope, rate, size, self.confidence, self.chance)
-        return found.upper(self.confidence) - found.value + float(ndtri(self.chance)) * found.error
+        return estimated.upper(self.confidence) - estimated.value + float(ndtri(self.chance)) * estimated.error
 
     def limiting(self) -> Rate:
-        """The rate whose denominator the uncertainty comes from, most of all."""
+        """The rate whose denominator contributes most to the uncertainty."""
         shares: list[tuple[Rate, float]] = []
         for part in self.parts:
             bounds = self.sample.estimate(part).bound
@@ -284,7 +284,7 @@ def _binomial(slope: float, rate: float, size: float, confidence: float, chance:
 
 
 def _smallest(enough: Callable[[float], bool], least: float) -> float | None:
-    """Smallest factor, from ``least`` on, that is enough, to 1 %; None if there is none."""
+    """Smallest factor, at least ``least``, that is enough, to 1 %; None if there is none."""
     low, high = math.log(least), math.log(_LARGEST)
     if not enough(_LARGEST):
         return None
@@ -294,7 +294,7 @@ def _smallest(enough: Callable[[float], bool], least: float) -> float | None:
     return math.exp(high)
 
 
-def _who(rate: Rate, examples: Examples) -> str:
+def _examples_of(rate: Rate, examples: Examples) -> str:
     where = "" if rate.slice == EVERYBODY else f" of {rate.slice!r}"
     if rate.codes is not None and rate.kind.labels != (0, 1):
         other = "" if rate.kind.labels == (1,) else "another label than "
@@ -304,13 +304,13 @@ def _who(rate: Rate, examples: Examples) -> str:
 
 
 def _two_digits(number: float) -> int:
-    """Round up to two digits that count: what is told is an order, not a count."""
+    """Round up to two significant digits: the number is an order of magnitude, not a count."""
     unit = int(10.0 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0))
     return math.ceil(number / unit - 1e-9) * unit
 
 
 def _rounded_up(number: float) -> str:
-    """Two digits that count, never less than the number."""
+    """Two significant digits, rounded up."""
     if not math.isfinite(number) or number <= 0:
         return f"{number:g}"
     unit = 10.0 ** (math.floor(math.log10(number)) - 1)

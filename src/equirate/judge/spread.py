@@ -1,8 +1,8 @@
-"""Spread: how much sums over a sample vary, from one sample to the next, by cells of examples or by clusters of them.
+"""Spread: how much sums over a sample vary from one sample to the next, by cells of examples or by clusters.
 
 In: examples with predictions, the linear rates that are asked about, and which examples belong together. Out: for a
 linear function of the rates, in which example i moves the total by :math:`u_i = w_i (a_c p_i + b_c)` with a and b of
-its cell c, the sums of :math:`u^2` and :math:`u^3` and the covariances with the rates. Confidence is not known here.
+its cell c, the sums of :math:`u^2` and :math:`u^3` and the covariances with the rates. No confidence level enters.
 
 Without clusters all sums are those of powers of w and p in each cell, gathered once: a direction then costs nothing
 that grows with the number of examples. With clusters :math:`u` is added up within each cluster first (cluster-robust),
@@ -29,7 +29,7 @@ from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
-_RATES = 256  # rates whose cells are looked at together
+_RATES = 256  # rates that are computed together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -55,7 +55,7 @@ class Sums(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CellSums:
-    """Every example by itself: sums of powers of w and p in each cell."""
+    """Sums over independent examples: powers of w and p in each cell."""
 
     squares: tuple[Array, Array, Array]
     """Sums of w^2, w^2 p and w^2 p^2."""
@@ -66,7 +66,7 @@ class CellSums:
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> CellSums:
         """Gather the sums; ``drawn`` predictions are 0 or 1 with probability p, so that all their powers are p."""
         two, three = np.zeros((3, len(cells))), np.zeros((4, len(cells)))
-        for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
+        for first in range(0, len(weights), _BLOCK):  # temporary arrays of one block only
             rows = slice(first, first + _BLOCK)
             of, w, p = cells.index[rows], weights[rows], predictions[rows]
             equal = bool((w == 1).all())
@@ -96,8 +96,8 @@ class CellSums:
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
         zero, one, two = (sums.reshape(-1, *(1,) * (a.ndim - 1)) for sums in self.squares)
-        found: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
-        return found
+        covariances: Array = slopes.T @ (two * a + one * b) + offsets.T @ (one * a + zero * b)
+        return covariances
 
     def merged(self, number: int, into: NDArray[np.intp]) -> CellSums:
         """The same with cells put together."""
@@ -110,30 +110,30 @@ class CellSums:
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
-        found: Array = self.squares[0] @ inside**2
-        return found
+        squared_shares: Array = self.squares[0] @ inside**2
+        return squared_shares
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterSums:
-    """Examples that belong together count as one."""
+    """Sums over clusters: examples of one cluster count as one."""
 
     predicted: sp.csr_array
     """(clusters, cells): sums of w p."""
     totals: sp.csr_array
     """(clusters, cells): sums of w."""
     factor: float = 1.0
-    """How many times as many such clusters there are supposed to be."""
+    """The assumed number of clusters, as a multiple of those in the data."""
 
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, clusters: Clusters) -> ClusterSums:
         """Gather the sums over examples that have a weight."""
-        there = weights > 0
-        names, rows = np.unique(clusters[there], return_inverse=True)
-        shape, columns = (len(names), len(cells)), cells.index[there]
+        positive = weights > 0
+        names, rows = np.unique(clusters[positive], return_inverse=True)
+        shape, columns = (len(names), len(cells)), cells.index[positive]
 
         def gathered(values: Array) -> sp.csr_array:
-            return sp.csr_array((values[there], (rows.reshape(-1), columns)), shape=shape)
+            return sp.csr_array((values[positive], (rows.reshape(-1), columns)), shape=shape)
 
         if predictions.ndim == 1:
             return cls(gathered(weights * predictions), gathered(weights))
@@ -150,8 +150,8 @@ class ClusterSums:
         return number / max(number - 1, 0.5) / self.factor
 
     def _sums(self, a: Array, b: Array) -> Array:
-        found: Array = self.predicted @ a + self.totals @ b
-        return found
+        sums: Array = self.predicted @ a + self.totals @ b
+        return sums
 
     def moments(self, a: Array, b: Array) -> tuple[float, float]:
         """Sums of the squares and of the cubes of u."""
@@ -161,8 +161,8 @@ class ClusterSums:
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
         u = self._sums(a, b)
-        found: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
-        return found * self._correction
+        covariances: Array = slopes.T @ (self.predicted.T @ u) + offsets.T @ (self.totals.T @ u)
+        return covariances * self._correction
 
     def merged(self, number: int, into: NDArray[np.intp]) -> ClusterSums:
         """The same with cells put together."""
@@ -176,7 +176,7 @@ class ClusterSums:
 
 
 def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
-    """Number the clusters; refuses missing values, wrong lengths, and a single cluster that holds everybody."""
+    """Number the clusters; an error for missing values, wrong lengths, and a single cluster."""
     if values is None:
         return None
     if shared.size > 1:
@@ -188,45 +188,47 @@ def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
     same_length(array, length, "clusters")
     missing = sum(map(is_missing, array.tolist()))
     if missing:
-        raise DataError(f"clusters has {missing} missing values: give examples that are alone a name of their own")
+        raise DataError(f"clusters has {missing} missing values: give an example without a cluster a unique name")
     names, numbers = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if len(names) < 2:
-        raise DataError("clusters holds one cluster only: nothing independent of it tells how much it varies")
+        raise DataError(
+            "clusters holds one cluster only: give two at least, since uncertainty is estimated between them"
+        )
     return np.asarray(numbers.reshape(-1), dtype=np.int64)
 
 
 def column(cells: Cells, rate: Rate) -> Array:
     """Slope, offset and 1 of each cell in a rate, over its denominator: (3, cells), 0 outside the denominator."""
     inside = np.flatnonzero(cells.members[rate.slice] & labelled(cells.labels, rate.kind))
-    found = np.zeros((3, len(cells)))
+    columns = np.zeros((3, len(cells)))
     total = cells.totals[inside].sum()
     if total > 0:
         b = 0 if rate.baseline is None else cells.baselines[rate.baseline][inside]
-        found[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
-        found[2, inside] = 1.0
-        found[:, inside] *= 1 / total
-    return found
+        columns[:2, inside] = np.array(rate.kind.contributions)[cells.labels[inside], b].T
+        columns[2, inside] = 1.0
+        columns[:, inside] *= 1 / total
+    return columns
 
 
 def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
-    """Values of rates from the weighted sums of predictions in each cell; rates with nobody in them are left out."""
-    found: dict[tuple[Any, ...], float] = {}
-    alike: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
+    """Values of rates from the weighted sums of predictions in each cell; rates without examples are left out."""
+    values: dict[tuple[Any, ...], float] = {}
+    by_kind: dict[tuple[RateKind, str | None], dict[tuple[Any, ...], Rate]] = {}
     for rate in rates:
-        alike.setdefault((rate.kind, rate.baseline), {})[rate.key] = rate
-    for (kind, baseline), some in alike.items():
+        by_kind.setdefault((rate.kind, rate.baseline), {})[rate.key] = rate
+    for (kind, baseline), same_kind in by_kind.items():
         b = 0 if baseline is None else cells.baselines[baseline]
         slope, offset = np.array(kind.contributions)[cells.labels, b].T
         counted = labelled(cells.labels, kind)
         each = np.where(counted, slope * predicted + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
         both = np.stack(each, axis=1)
-        for first in range(0, len(some), _RATES):
-            part = list(some.values())[first : first + _RATES]
+        for first in range(0, len(same_kind), _RATES):
+            part = list(same_kind.values())[first : first + _RATES]
             sums = np.array([cells.members[rate.slice] for rate in part], dtype=float) @ both
             for rate, (value, total) in zip(part, sums.tolist(), strict=True):
                 if total > 0:
-                    found[rate.key] = min(max(value / total, 0.0), 1.0)
-    return found
+                    values[rate.key] = min(max(value / total, 0.0), 1.0)
+    return values
 
 
 def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
@@ -235,8 +237,8 @@ def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
 
 
 def measurable(rates: Sequence[Rate], examples: Examples) -> bool:
-    """Whether somebody is there to measure every rate on."""
-    there = examples.weights > 0
-    counts = {(rate.kind.labels, rate.codes): rate.among(examples.labels) & there for rate in rates}
-    found = [(examples.mask(rate.slice) & counts[rate.kind.labels, rate.codes]).any() for rate in rates]
-    return bool((examples.shared.total(np.array(found, dtype=int)) > 0).all())
+    """Whether every rate has examples to be measured on."""
+    positive = examples.weights > 0
+    counts = {(rate.kind.labels, rate.codes): rate.among(examples.labels) & positive for rate in rates}
+    counted = [(examples.mask(rate.slice) & counts[rate.kind.labels, rate.codes]).any() for rate in rates]
+    return bool((examples.shared.total(np.array(counted, dtype=int)) > 0).all())

@@ -1,6 +1,6 @@
-"""What metrics over all classes are made of, class by class, and those that have no name for two classes alone.
+"""Definitions of metrics over all classes, and the metrics that exist for several classes only.
 
-In: classes by value, a slice. Out: expressions of rates with ``label=``. `over_classes` asks for them by name; the
+In: classes by value, a slice. Out: expressions of rates with ``label=``. `over_classes` finds them by name; the
 public functions are in `CLASS_METRICS`.
 
 Examples
@@ -29,13 +29,13 @@ from .nodes import Keyword, call_text
 from .over_classes import DEFINITIONS, over_classes
 from .rates import LINEAR, accuracy, base_rate, coverage, recall, slice_given
 
-_FALLING = ("fnr", "fpr")  # of which the largest is the worst
+_FALLING = ("fnr", "fpr")  # rates whose largest value is the worst
 _MICRO = {
     **dict.fromkeys(("recall", "tpr", "precision", "f1", "f_score"), "accuracy"),
     "jaccard": "jaccard",
 }
-"""What an average over all decisions is where every example has one label and one prediction."""
-_FLOOR_OF_CHANCE = 1e-6  # chance errs at least as often as any label but the most frequent occurs
+"""Micro averages if every example has one label and one prediction."""
+_FLOOR_OF_CHANCE = 1e-6  # the error rate of chance is at least the share of the labels other than the most frequent
 
 
 def _definition(function: Callable[..., Expression]) -> Callable[..., Expression]:

@@ -1,4 +1,4 @@
-"""Refusals of rates that need a class and name none, where there are more than two.
+"""Errors for rates that need a class but name none, with more than two classes.
 
 In: the name of a rate or metric, and the classes. Out: nothing, or a `DataError` with the ways to write it.
 """
@@ -23,13 +23,13 @@ _TWO_ONLY = {
 
 
 def refuse_unlabelled(name: str, classes: Classes) -> None:
-    """Refuse a metric by its name, where there are more than two classes and it is known to need one."""
+    """Raise an error for a metric that needs a class, given by its name, if there are more than two."""
     if len(classes) > 2 and (name in AVERAGED or name in _TWO_ONLY or name == "cost"):
         raise needs_label(name, classes)
 
 
 def needs_label(name: str, classes: Classes) -> DataError:
-    """The refusal, with the ways to write a rate of one class or of all.
+    """The error, with the ways to write a rate of one class or of all.
 
     Examples
     --------
@@ -40,9 +40,7 @@ def needs_label(name: str, classes: Classes) -> DataError:
     if name in _TWO_ONLY:
         return DataError(f"{many}: {_TWO_ONLY[name]}")
     if name == "cost":
-        return DataError(
-            f"{many}: write cost(matrix=[[0, 1, ...], ...], labels=[{first}, ...]) in the place of fp=, fn="
-        )
+        return DataError(f"{many}: write cost(matrix=[[0, 1, ...], ...], labels=[{first}, ...]) instead of fp=, fn=")
     if name == "f_score":
         return DataError(
             f"{many}: write f_score(beta, label={first}), f_score(beta, average='macro') or worst('f_score', beta=...)"

@@ -1,7 +1,7 @@
 """Rewrites of constraints that keep their meaning and make them easier: bounds on a ratio, multiplied through.
 
-In: the residual of a constraint, which is to stay at or below 0. Out: an affine expression that does so exactly when
-the residual does, where there is one. `refusals` lets such constraints pass; `canonical` plays for what is rewritten.
+In: the residual of a constraint, which must be at most 0. Out: an affine expression that is at most 0 exactly if the
+residual is, or None. `refusals` accepts such constraints; `canonical` uses the rewritten form.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cleared(residual: Expression) -> tuple[Expression, Expression] | None:
     if len(ratios) != 1:
         return None
     factor, part = ratios[0]
-    whole = factor * part.left
+    left = factor * part.left
     for constant in constants:
-        whole = whole + constant * part.right
-    return whole, part.right
+        left = left + constant * part.right
+    return left, part.right

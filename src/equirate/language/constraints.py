@@ -1,7 +1,7 @@
 """Constraints: one expression kept at or below another.
 
 In: two expressions, from the comparisons of `Expression`. Out: `Constraint`, which knows its signed violation, and
-falls apart where ``abs``, ``max`` and ``min`` do. It holds no data and never changes.
+splits at ``abs``, ``max`` and ``min``. It holds no data and never changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constraint:
-    """A promise: one expression is at most, or at least, another. Made by ``<=`` and ``>=``.
+    """One expression is at most, or at least, another. Made by ``<=`` and ``>=``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Constraint:
         return (self.symbol, self.left.key, self.right.key)
 
     def rates(self) -> Iterator[Rate]:
-        """Walk over the linear rates in it.
+        """Iterate over the linear rates in it.
 
         Yields
         ------
@@ -131,7 +131,7 @@ class Constraint:
         return self if left is self.left and right is self.right else replace(self, left=left, right=right)
 
     def split(self) -> tuple[Constraint, ...]:
-        """Take ``abs``, ``max`` and ``min`` apart where that keeps the meaning: one constraint per part.
+        """Split ``abs``, ``max`` and ``min`` into one constraint per part, where that keeps the meaning.
 
         Returns
         -------

@@ -1,7 +1,7 @@
 """Curvature, monotonicity and intervals as values, and their composition, written once.
 
 In: local facts about parts (an atom is concave and increasing, a rate lies in [0, 1]).
-Out: the same facts about the whole. `expressions` asks; nobody else composes curvature.
+Out: the same facts about their composition. Only `expressions` uses it.
 """
 
 from __future__ import annotations
@@ -96,17 +96,17 @@ def compose(shape: Shape, arguments: Iterable[tuple[Monotonicity, Curvature]]) -
     >>> compose(Shape.CONVEX, [(Monotonicity.INCREASING, Curvature.CONCAVE)]).value
     'unknown'
     """
-    whole = shape.value
+    own = shape.value
     parts = list(arguments)
     if all(curvature is Curvature.CONSTANT for _, curvature in parts):
         return Curvature.CONSTANT
     for monotonicity, curvature in parts:
         if curvature in (Curvature.CONSTANT, Curvature.AFFINE):
             continue
-        needed = {Monotonicity.INCREASING: whole, Monotonicity.DECREASING: -whole}.get(monotonicity)
+        needed = {Monotonicity.INCREASING: own, Monotonicity.DECREASING: -own}.get(monotonicity)
         if curvature is not needed:
             return Curvature.UNKNOWN
-    return whole
+    return own
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Interval:
     hi: float
 
     def __add__(self, other: Interval) -> Interval:
-        """Range of a sum of two quantities that know nothing of each other."""
+        """Range of a sum of two quantities that may vary independently."""
         return Interval(self.lo + other.lo, self.hi + other.hi)
 
     def __neg__(self) -> Interval:
@@ -159,7 +159,7 @@ class Interval:
         return Interval(max(self.lo, other.lo), min(self.hi, other.hi))
 
     def widened(self, margin: float) -> Interval:
-        """Room for rounding: the interval and a margin on both sides."""
+        """The interval with a margin on both sides, for rounding."""
         return Interval(self.lo - margin, self.hi + margin)
 
     def __str__(self) -> str:
@@ -168,7 +168,7 @@ class Interval:
 
 
 def _times(a: float, b: float) -> float:
-    """Multiply with 0 * inf = 0, as interval arithmetic wants."""
+    """Multiply with 0 * inf = 0, as interval arithmetic requires."""
     return 0.0 if a == 0 or b == 0 else a * b
 
 

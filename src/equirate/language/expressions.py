@@ -4,7 +4,7 @@ In: operators between expressions and numbers. Out: `Constant`, `Sum`, `Negative
 for ``abs`` and every other atom; comparisons give constraints. Each class says everything about its kind of node:
 curvature, range, terms, how a bound on it splits, value and text. Numbers are folded; sums stay flat.
 
-What every node answers is said in `trees`; the nodes that are written by name are in `nodes`.
+The interface of every node is in `trees`; the nodes that are written by name are in `nodes`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 
 from . import measuring
 from .atoms import ABS, MAX, MIN, Atom
-from .constraints import Constraint as Constraint  # made by comparisons, and found beside what makes it
+from .constraints import Constraint as Constraint  # re-exported: comparisons of expressions make it
 from .curvature import REALS, UNIT, Curvature, Interval, Monotonicity, compose
 from .measuring import Measure, Value
 from .trees import Binding, Term, Tree
 
-_MOST_PIECES = 16  # a sum of several abs, max or min falls apart into the product of their pieces
+_MOST_PIECES = 16  # a sum of several abs, max or min splits into the product of their pieces
 
 
 class Expression(Tree):
@@ -47,7 +47,7 @@ class Expression(Tree):
         yield (self, None) if self.curvature is Curvature.CONSTANT else (ONE, self)
 
     def pieces(self, upper: bool) -> tuple[Expression, ...]:
-        """What must all stay below (``upper``) or above a bound for the whole to do so: itself, unless it splits.
+        """Expressions that are all below (``upper``) or above a bound exactly if this one is: itself, or its parts.
 
         Parameters
         ----------
@@ -173,8 +173,8 @@ class Constant(Expression):
         return Binding.UNARY if self.number < 0 else Binding.LEAF
 
     def __repr__(self) -> str:
-        whole = float(self.number).is_integer() and abs(self.number) < 1e15
-        return repr(int(self.number)) if whole else repr(float(self.number))
+        is_integer = float(self.number).is_integer() and abs(self.number) < 1e15
+        return repr(int(self.number)) if is_integer else repr(float(self.number))
 
 
 ONE = Constant(1)
@@ -190,7 +190,7 @@ class Sum(Expression):
 
     @cached_property
     def curvature(self) -> Curvature:
-        """Curvatures add."""
+        """Sum of the curvatures."""
         total = Curvature.CONSTANT
         for sign, part in self.parts:
             total = total + (part.curvature if sign > 0 else -part.curvature)
@@ -200,23 +200,23 @@ class Sum(Expression):
     def interval(self) -> Interval:
         """Range of the terms together: means over the same examples are bounded together, other terms are added.
 
-        Bounding one sort of example at a time tells, for instance, that ``positive_rate(s) - tp(s)`` is at least 0.
+        Bounding one sort of example at a time shows, for instance, that ``positive_rate(s) - tp(s)`` is at least 0.
         """
-        whole = Interval(0.0, 0.0)
-        together: dict[Hashable, list[float]] = {}
+        total = Interval(0.0, 0.0)
+        means: dict[Hashable, list[float]] = {}
         for factor, term in self.terms():
             number, part = counted(factor, term)
             if number is None:
-                whole = whole + factor.interval * part.interval
+                total = total + factor.interval * part.interval
             elif part.outcomes is not None:
                 examples, each = part.outcomes
-                so_far = together.get(examples, [0.0] * len(each))
-                together[examples] = [a + number * b for a, b in zip(so_far, each, strict=True)]
+                so_far = means.get(examples, [0.0] * len(each))
+                means[examples] = [a + number * b for a, b in zip(so_far, each, strict=True)]
             else:
-                whole = whole + Interval(number, number) * part.interval
-        for values in together.values():
-            whole = whole + Interval(min(values), max(values))
-        return whole
+                total = total + Interval(number, number) * part.interval
+        for values in means.values():
+            total = total + Interval(min(values), max(values))
+        return total
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -246,8 +246,8 @@ class Sum(Expression):
         return measuring.total([sign * np.asarray(part.value(measure)) for sign, part in self.parts], self)
 
     def __repr__(self) -> str:
-        (_, first), *rest = self.parts
-        tail = (f" {'+' if sign > 0 else '-'} {part.wrapped(Binding.PRODUCT)}" for sign, part in rest)
+        (_, first), *others = self.parts
+        tail = (f" {'+' if sign > 0 else '-'} {part.wrapped(Binding.PRODUCT)}" for sign, part in others)
         return "".join([repr(first), *tail])
 
 
@@ -260,12 +260,12 @@ class Negative(Expression):
 
     @cached_property
     def curvature(self) -> Curvature:
-        """Turned over."""
+        """Negated."""
         return -self.part.curvature
 
     @cached_property
     def interval(self) -> Interval:
-        """Turned over."""
+        """Negated."""
         return -self.part.interval
 
     @property
@@ -274,7 +274,7 @@ class Negative(Expression):
         return (self.part,)
 
     def terms(self) -> Iterator[Term]:
-        """Turn every factor over."""
+        """Negate every factor."""
         for factor, part in self.part.terms():
             yield times(Constant(-1), factor), part
 
@@ -344,7 +344,7 @@ class Product(_Binary):
         return or_whole(self, (constant * piece for piece in _scaled_pieces(constant, other, upper)))
 
     def value(self, measure: Measure) -> Value:
-        """Multiply, with 0 * inf = 0: a term that does not count cannot spoil the rest."""
+        """Multiply, with 0 * inf = 0: a term with factor 0 does not make the sum undefined."""
         return measuring.product(self.left.value(measure), self.right.value(measure))
 
     def __repr__(self) -> str:
@@ -355,7 +355,7 @@ class Product(_Binary):
 class Quotient(_Binary):
     """A quotient: a scaled expression, or a ratio of two affine expressions.
 
-    ``floor`` is the user's promise that the denominator is at least that large.
+    ``floor`` is a lower bound of the denominator that the user gives.
     """
 
     floor: float | None = None
@@ -374,7 +374,7 @@ class Quotient(_Binary):
 
     @cached_property
     def interval(self) -> Interval:
-        """Range of a quotient; [0, 1] where 0 <= numerator <= denominator can be told."""
+        """Range of a quotient; [0, 1] if 0 <= numerator <= denominator is known."""
         if self.is_share:
             return UNIT
         return self.left.interval / self.right.interval
@@ -386,7 +386,7 @@ class Quotient(_Binary):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Both sides and the promise."""
+        """Both sides and the floor."""
         return (*super().key, self.floor)
 
     def terms(self) -> Iterator[Term]:
@@ -481,7 +481,7 @@ def expression(value: Any) -> Expression:
     return Constant(number(value, "a rate expression or a number"))
 
 
-_WHOLE = 2**53  # whole numbers beyond are written, and so meant, as the nearest float
+_WHOLE = 2**53  # larger integers become the nearest float
 
 
 def _strict(left: Expression, symbol: str, right: Any) -> str:
@@ -492,7 +492,7 @@ def _strict(left: Expression, symbol: str, right: Any) -> str:
 
 
 def number(value: Any, wanted: str) -> float:
-    """Return a finite Python number, or refuse with what was ``wanted``."""
+    """Return a finite Python number; the error says what was ``wanted``."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -506,7 +506,7 @@ def number(value: Any, wanted: str) -> float:
 
 
 def _folded(value: float, left: Expression, symbol: str, right: Expression) -> Expression:
-    """A number made of two others, which must not leave the range of numbers."""
+    """A constant computed from two others, which must not overflow."""
     if abs(value) > sys.float_info.max or value != value:
         raise OverflowError(f"{left!r} {symbol} {right!r} is too large for a number")
     return Constant(float(value) if abs(value) > _WHOLE else value)
@@ -550,9 +550,9 @@ def quotient(left: Expression, right: Expression) -> Expression:
 
 
 def counted(factor: Expression, part: Expression | None) -> tuple[float | None, Expression]:
-    """How often a term counts, and what it is; None for a factor that only the data tell.
+    """The number that multiplies a term, and the term; None for a factor that depends on the data.
 
-    A constant mean, such as ``base_rate()``, stands among the factors.
+    A constant mean, such as ``base_rate()``, is among the factors.
     """
     if part is None:
         factor, part = (factor.left, factor.right) if isinstance(factor, Product) else (ONE, factor)
@@ -562,10 +562,10 @@ def counted(factor: Expression, part: Expression | None) -> tuple[float | None, 
 # -- splitting ------------------------------------------------------------------------------------
 
 
-def or_whole(whole: Expression, pieces: Iterable[Expression]) -> tuple[Expression, ...]:
-    """Return the pieces where there are several; a node that does not split stays as it was written."""
-    found = tuple(pieces)
-    return found if len(found) > 1 else (whole,)
+def or_whole(expr: Expression, pieces: Iterable[Expression]) -> tuple[Expression, ...]:
+    """Return the pieces if there are several; a node that does not split stays as it was written."""
+    split = tuple(pieces)
+    return split if len(split) > 1 else (expr,)
 
 
 def _scaled_pieces(constant: Expression, part: Expression, upper: bool) -> tuple[Expression, ...]:

@@ -119,11 +119,11 @@ def ratio(numerator: Any, denominator: Any, *, floor: float | None = None) -> Ex
 
 
 def positive(value: float, what: str) -> float:
-    """Return a positive finite number, or refuse what it is for."""
-    found = number(value, f"a number for {what}")
-    if found <= 0:
+    """Return a positive finite number; the error says what it is for."""
+    checked = number(value, f"a number for {what}")
+    if checked <= 0:
         raise TypeError(f"{what} must be positive; got {value!r}")
-    return found
+    return checked
 
 
 def kl(p: Any, expr: Any) -> Expression:
@@ -206,10 +206,10 @@ def black_box(function: Callable[..., Any], *rates: Any, increasing: bool | Sequ
     Parameters
     ----------
     function
-        Called with numpy arrays, one per rate; returns an array. It is to be minimised or bounded above where it
-        stands with a plus sign.
+        Called with numpy arrays, one per rate; returns an array. With a plus sign, it is to be minimised or bounded
+        above.
     *rates
-        Affine expressions, and constants that only the data tell, such as ``base_rate()``.
+        Affine expressions, and constants that depend on the data, such as ``base_rate()``.
     increasing
         Whether the function increases with each rate; one value, or one per rate (for a constant, either).
 

@@ -1,13 +1,13 @@
-"""Measuring: what rates are worth on predictions, and what sums, products, quotients and atoms of them are worth.
+"""Measuring: values of rates on predictions, and of sums, products, quotients and atoms of them.
 
-In: examples with predictions, or the values of the parts of an expression. Out: a `Measure`, by which every
-expression finds its value, and the value of the whole by the conventions that are kept here and nowhere else:
+In: examples with predictions, or the values of the parts of an expression. Out: a `Measure`, which gives an expression
+the values of its rates, and the value of the expression. The conventions are in this module alone:
 
 - 0/0 counts as 0, and so does the difference of two infinite numbers, with a warning; x/0 is infinite;
-- 0 * inf = 0, so that a term that does not count cannot spoil the rest;
+- 0 * inf = 0, so that a term with factor 0 does not make a sum undefined;
 - an atom outside its domain is NaN; what lies outside by rounding only is moved inside.
 
-`expressions` asks for each node; the values are numbers, or arrays when many classifiers are judged at once.
+`expressions` calls this for each node; the values are numbers, or arrays for several classifiers at once.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from ..data.examples import Examples
 from .atoms import Atom
 
 Value = Any
-"""A number, or an array of numbers: one per classifier when many are judged at once."""
+"""A number, or an array with one number per classifier."""
 
 _ROUNDING = 1e-12
 
 
 class Measurable(Protocol):
-    """What has a value only with data: a linear rate or a loss."""
+    """A linear rate or a loss: its value depends on data."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -55,15 +55,15 @@ def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ..
     return measure
 
 
-def total(values: Sequence[Value], whole: object) -> Value:
-    """Add up the values of the parts of ``whole``."""
+def total(values: Sequence[Value], expr: object) -> Value:
+    """Sum of the values of the parts of ``expr``."""
     with np.errstate(invalid="ignore"):
         added = np.asarray(sum(values[1:], start=values[0]), dtype=float)
     undefined = np.isnan(added)
     if not undefined.any():
         return added[()]
     undefined = undefined & ~np.logical_or.reduce(np.broadcast_arrays(*map(np.isnan, values)))
-    return _zero_where(undefined, added, whole, "is the difference of two infinite numbers here")
+    return _zero_where(undefined, added, expr, "is the difference of two infinite numbers here")
 
 
 def product(left: Value, right: Value) -> Value:
@@ -72,12 +72,12 @@ def product(left: Value, right: Value) -> Value:
         return np.where((left == 0) | (right == 0), 0.0, np.multiply(left, right))[()]
 
 
-def quotient(top: Value, bottom: Value, whole: object) -> Value:
-    """Divide the two sides of ``whole``."""
+def quotient(top: Value, bottom: Value, expr: object) -> Value:
+    """Divide the two sides of ``expr``."""
     top, bottom = np.asarray(top), np.asarray(bottom) + 0.0  # dividing by -0.0 would give the other infinity
     with np.errstate(divide="ignore", invalid="ignore"):
         divided = np.divide(top, bottom)
-    return _zero_where((top == 0) & (bottom == 0), divided, whole, "is 0/0 here")
+    return _zero_where((top == 0) & (bottom == 0), divided, expr, "is 0/0 here")
 
 
 def applied(atom: Atom, arguments: Iterable[Value]) -> Value:
@@ -89,8 +89,8 @@ def applied(atom: Atom, arguments: Iterable[Value]) -> Value:
         return atom.value(x)
 
 
-def _zero_where(undefined: Any, values: Value, whole: object, what: str) -> Value:
-    """Count undefined values as 0 and warn of them; not while many classifiers are judged at once."""
+def _zero_where(undefined: Any, values: Value, expr: object, problem: str) -> Value:
+    """Count undefined values as 0, with a warning unless there are several classifiers."""
     if np.ndim(undefined) == 0 and undefined:
-        warnings.warn(f"{whole!r} {what} and counts as 0", UndefinedRateWarning, stacklevel=4)
+        warnings.warn(f"{expr!r} {problem} and counts as 0", UndefinedRateWarning, stacklevel=4)
     return np.where(undefined, 0.0, values)[()]

@@ -1,4 +1,4 @@
-"""Metrics with a name of their own, defined by rates and functions of them.
+"""Named metrics, defined by rates and functions of them.
 
 In: a slice, perhaps a parameter or two. Out: expressions that print by their name and know their class (``curvature``)
 from the definition. `METRICS` holds them by name: a new metric is a function here, marked ``@_metric``.
@@ -65,7 +65,7 @@ def _named(definition: Expression, name: str, *arguments: Any, within: Interval 
 
 
 def _over_classes(of_two: Expression, name: str, *arguments: Any, within: Interval = REALS) -> Expression:
-    """A metric over all classes, and what it is with two."""
+    """A metric over all classes, with its definition for two."""
     return over_classes(call_text(name, *arguments), name, *arguments, definition=of_two, within=within)
 
 
@@ -107,7 +107,7 @@ def informedness(slice: Slice | None = None, *, label: Any = None, average: Aver
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def precision(slice: Slice | None = None, *, label: Any = None, average: Average
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def npv(slice: Slice | None = None, *, label: Any = None, average: Average | Non
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -244,7 +244,7 @@ def f1(slice: Slice | None = None, *, label: Any = None, average: Average | None
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def f_score(
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -302,7 +302,7 @@ def jaccard(slice: Slice | None = None, *, label: Any = None, average: Average |
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
+        Mean over all classes, instead of ``label``: ``"macro"``, ``"weighted"`` or ``"micro"``.
 
     Returns
     -------
@@ -328,7 +328,7 @@ def markedness(slice: Slice | None = None, *, label: Any = None, average: Averag
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -355,7 +355,7 @@ def lift(slice: Slice | None = None, *, label: Any = None, average: Average | No
     label
         The class that counts as 1, the others together being 0; None for the positive one of two.
     average
-        Mean over all classes, in the place of ``label``: ``"macro"`` or ``"weighted"``.
+        Mean over all classes, instead of ``label``: ``"macro"`` or ``"weighted"``.
 
     Returns
     -------
@@ -369,12 +369,12 @@ def lift(slice: Slice | None = None, *, label: Any = None, average: Average | No
     return _named(precision(s, label=k) / base_rate(s, label=k), "lift", s, *shown)
 
 
-_FLOOR_OF_CHANCE = 1e-6  # chance errs at least as often as the rarer label occurs
+_FLOOR_OF_CHANCE = 1e-6  # the error rate of chance is at least the share of the rarer label
 
 
 @_metric
 def kappa(slice: Slice | None = None) -> Expression:
-    """Cohen's kappa within a slice: accuracy beyond chance, as a share of what there is beyond chance. A ratio.
+    """Cohen's kappa within a slice: accuracy beyond chance, divided by the largest possible one. A ratio.
 
     With the share p of label 1 and q of predicted 1 this is 2 (tp - p q) / (p (1 - q) + (1 - p) q).
 
@@ -559,7 +559,7 @@ _ROUNDED = 1e-6
 
 
 def _share(value: Any) -> float:
-    found = number(value, "a number for a share in prior")
-    if not 0 <= found <= 1:
+    share = number(value, "a number for a share in prior")
+    if not 0 <= share <= 1:
         raise TypeError(f"a share in prior of kl_divergence lies between 0 and 1; got {value!r}")
-    return found
+    return share

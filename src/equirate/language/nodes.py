@@ -1,7 +1,7 @@
 """Nodes that are written by name: linear rates, losses, black boxes, and metrics with a definition.
 
 In: a kind and a slice, a function, or a definition, from the catalogue in `rates`. Out: expressions. Rates and losses
-are the leaves that only data can give a value; a new kind of node that no operator makes goes here.
+are the leaves, whose values depend on data; a new kind of node that no operator makes goes here.
 """
 
 from __future__ import annotations
@@ -55,23 +55,23 @@ class Rate(Expression):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What is counted, on which slice, against which baseline; whatever it is called."""
-        whole = ("rate", self.kind.labels, self.kind.contributions, self.slice, self.baseline)
-        return whole if self.label is None else (*whole, *self._classes)
+        """What is counted, on which slice, against which baseline; the name of the rate does not matter."""
+        key = ("rate", self.kind.labels, self.kind.contributions, self.slice, self.baseline)
+        return key if self.label is None else (*key, *self._classes)
 
     @property
     def _classes(self) -> tuple[Any, ...]:
-        """What tells its classes from others: the number 1 is another class than the text '1'."""
+        """Identity of its classes: the number 1 is another class than the text '1'."""
         return (type(self.label).__name__, self.label, type(self.predicted).__name__, self.predicted)
 
     @property
     def population(self) -> tuple[Any, ...]:
         """Which examples it is measured among: rates with equal populations have the same denominator."""
-        whole = (self.slice, self.kind.labels)
-        return whole if self.codes is None or self.kind.labels == (0, 1) else (*whole, self.codes.label)
+        population = (self.slice, self.kind.labels)
+        return population if self.codes is None or self.kind.labels == (0, 1) else (*population, self.codes.label)
 
     def among(self, labels: Any) -> Any:
-        """Which of some labels, as codes, it is measured among."""
+        """Which labels, as codes, it is measured among."""
         return among(self.kind, self.codes, labels)
 
     def for_classes(self, classes: Classes) -> Expression:
@@ -89,7 +89,7 @@ class Rate(Expression):
     def outcomes(self) -> tuple[Hashable, tuple[float, ...]]:
         """The slice's examples with the kind's labels; a contribution for each label, baseline and prediction.
 
-        Those of one class against the rest are told apart from those of other classes.
+        For a rate of one class against the rest, the first entry names that class.
         """
         contributions = (pair for label in self.kind.labels for pair in self.kind.contributions[label])
         values = tuple(slope * prediction + offset for slope, offset in contributions for prediction in (1, 0))
@@ -145,7 +145,7 @@ class Loss(Expression):
         yield self
 
     def value(self, measure: Measure) -> Value:
-        """Measure it: that takes scores."""
+        """Measure it, which needs scores."""
         return measure(self)
 
     def for_classes(self, classes: Classes) -> Expression:
@@ -203,15 +203,15 @@ class BlackBox(Expression):
 
 
 def has_black_box(part: Expression) -> bool:
-    """Whether a function of the user's own stands anywhere in an expression."""
+    """Whether an expression contains a `black_box`."""
     return isinstance(part, BlackBox) or any(map(has_black_box, part.children))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Expression):
-    """A metric with a name of its own, defined by another expression.
+    """A named metric, defined by another expression.
 
-    ``within`` is what is known of its range beyond what the definition tells.
+    ``within`` is an interval that holds its values, where that is narrower than the range of the definition.
     """
 
     name: str
@@ -251,7 +251,7 @@ class Named(Expression):
         return self.definition.value(measure)
 
     def for_classes(self, classes: Classes) -> Expression:
-        """The definition for these classes; a metric that needs a class and names none is refused by its name."""
+        """The definition for these classes; an error by its name for a metric that needs a class and names none."""
         if len(classes) > 2 and any(rate.kind.of_class and rate.label is None for rate in self.definition.rates()):
             refuse_unlabelled(self.name.split("(")[0], classes)
         return super().for_classes(classes)
@@ -272,5 +272,5 @@ class Keyword:
 
 
 def call_text(name: str, *arguments: Any) -> str:
-    """Write a call as users do: everybody is no argument."""
+    """Write a call as users do; the slice of everybody is left out."""
     return f"{name}({', '.join(repr(argument) for argument in arguments if argument != EVERYBODY)})"

@@ -1,7 +1,7 @@
-"""Metrics over all classes: what they are with two classes, and how they are written out once the classes are known.
+"""Metrics over all classes: their definition for two classes, and their expansion once the classes are known.
 
 In: the name of a definition and its arguments. Out: `OverClasses`, a named metric whose definition depends on the
-classes: of two until data say otherwise. `class_metrics` holds the definitions, by name, in `DEFINITIONS`.
+classes: until data are given, it is that of two. `class_metrics` holds the definitions, by name, in `DEFINITIONS`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.labels import BINARY, Classes, plain
-from ..data.slices import EVERYBODY, Attribute, Slice
+from ..data.slices import Attribute, Slice
 from .curvature import REALS, Interval
 from .expressions import Expression
 from .nodes import Keyword, Named, call_text
@@ -28,15 +28,15 @@ class OverClasses(Named):
     by_class: str = ""
     arguments: tuple[Any, ...] = ()
     of_two: bool = False
-    """Whether two classes have a definition of their own, without labels."""
+    """Whether there is a special definition for two classes, without labels."""
 
     def for_classes(self, classes: Classes) -> Expression:
         """The metric written out for these classes, under the same name."""
         unlabelled = all(rate.label is None for rate in self.definition.rates())
         if len(classes) == 2 and unlabelled and (self.of_two or classes == BINARY):
             return self
-        whole = DEFINITIONS[self.by_class](classes, *self.arguments)
-        return Named(self.name, whole.for_classes(classes), self.within)
+        definition = DEFINITIONS[self.by_class](classes, *self.arguments)
+        return Named(self.name, definition.for_classes(classes), self.within)
 
 
 def over_classes(
@@ -62,7 +62,7 @@ def averaged(name: str, average: Any, slice_: Slice, label: Any = None, *first: 
 
 
 def label_given(label: Any, caller: str) -> Any:
-    """A class by value; refuses what cannot be one in the name of its ``caller``."""
+    """A class by value; an error that names ``caller`` if it cannot be one."""
     value = plain(label)
     if isinstance(value, Attribute):
         raise TypeError(f"a class of {caller} is text or a number: put text in quotes, as in {value.name!r}")
@@ -71,8 +71,3 @@ def label_given(label: Any, caller: str) -> Any:
     if value != value:
         raise TypeError(f"a class of {caller} cannot be missing; got {label!r}")
     return value
-
-
-def shown(slice_: Slice) -> tuple[Slice, ...]:
-    """A slice as an argument, where it is not everybody."""
-    return () if slice_ == EVERYBODY else (slice_,)

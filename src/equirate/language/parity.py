@@ -44,13 +44,13 @@ MOST_CONSTRAINTS = 4096
 
 @dataclass(frozen=True)
 class Metric:
-    """A named function of a slice, such as precision, perhaps with arguments of its own."""
+    """A named function of a slice, such as precision, perhaps with further arguments."""
 
     function: Callable[..., Expression]
     arguments: tuple[str, ...] = ()
     label: Any = None
     predicted: Any = None
-    """Of an entry of the confusion matrix: the class that is predicted where ``label`` is true."""
+    """For an entry of the confusion matrix: the predicted class, where ``label`` is true."""
 
     def __call__(self, slice_: Slice) -> Expression:
         """Return the metric of a slice."""
@@ -60,13 +60,13 @@ class Metric:
         return self.function(*self.arguments, slice_, **more)
 
     def of_classes(self, labels: Sequence[Any]) -> list[Metric]:
-        """The same metric of each of some classes; one that compares with a baseline is of all of them."""
+        """The same metric for each class; one that compares with a baseline is for all classes at once."""
         return [self] if self.arguments else [replace(self, label=label) for label in labels]
 
 
 @dataclass(frozen=True, repr=False)
 class ConstraintFamily:
-    """Parity over the values of attributes: a constraint per group, once the data tell which groups there are."""
+    """Parity over the values of attributes: a constraint per group, once the groups are known from the data."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -96,16 +96,16 @@ class ConstraintFamily:
         return [part.on(examples) for names in sets for part in self._over_classes(names, examples)]
 
     def _over_classes(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
-        """Every class by itself: a group counts with as many examples of the class as ``min_support`` asks for."""
-        found = Groups.of(names, examples)
-        refuse_many(found, len(found), repr(self))
+        """Constraints of each class; a group needs ``min_support`` examples of the class."""
+        occurring = Groups.of(names, examples)
+        refuse_many(occurring, len(occurring), repr(self))
         chosen = examples.classes if self.labels is None else self.labels
         codes = [code_of(label, examples.classes, repr(self)) for label in chosen]
-        groups, pairs, small = [found.slice(k) for k in range(len(found))], [], []
+        groups, pairs, small = [occurring.slice(k) for k in range(len(occurring))], [], []
         for label, code in zip(chosen, codes, strict=True):
-            here = [self._support(group, code, examples) for group in groups]
+            supports = [self._support(group, code, examples) for group in groups]
             kept = [
-                group for group, number in zip(groups, here, strict=True) if number >= max(self.min_support, 1e-300)
+                group for group, number in zip(groups, supports, strict=True) if number >= max(self.min_support, 1e-300)
             ]
             small += [f"{label!r} in {group!r}" for group in groups if group not in kept]
             if len(kept) >= 2:
@@ -146,13 +146,13 @@ class ConstraintFamily:
         return float(own[0] / own[1]) if own[1] > 0 else 0.0
 
     def _over(self, names: tuple[str, ...], examples: Examples) -> list[Constraint]:
-        found = Groups.of(names, examples)
-        enough = found.support(self.min_support < 1) >= self.min_support
-        refuse_many(found, int(enough.sum()), repr(self))
-        groups = [found.slice(k) for k in np.flatnonzero(enough).tolist()]
+        occurring = Groups.of(names, examples)
+        enough = occurring.support(self.min_support < 1) >= self.min_support
+        refuse_many(occurring, int(enough.sum()), repr(self))
+        groups = [occurring.slice(k) for k in np.flatnonzero(enough).tolist()]
         small = np.flatnonzero(~enough).tolist()
         if small:
-            shown = ", ".join(repr(found.slice(k)) for k in small[:5])
+            shown = ", ".join(repr(occurring.slice(k)) for k in small[:5])
             shown += f" and {len(small) - 5:,} more" if len(small) > 5 else ""
             warnings.warn(f"{self!r} leaves out groups below min_support: {shown}", EquirateWarning, stacklevel=2)
         if len(groups) < 2:
@@ -179,7 +179,7 @@ class ConstraintFamily:
 def compared(
     metrics: Sequence[RateOfSlice], groups: Sequence[Slice], tolerance: float, compare: str, what: str
 ) -> list[Constraint]:
-    """Constrain the metrics of some groups to lie within a tolerance of each other; ``what`` asks for that."""
+    """Constrain the metrics of groups to lie within a tolerance of each other; ``what`` is named in errors."""
     count = len(metrics) * (len(groups) * (len(groups) - 1) // 2 if compare == "pairs" else len(groups))
     if count > MOST_CONSTRAINTS:
         cure = 'compare="rest", or fewer groups' if compare == "pairs" else "fewer groups"
@@ -245,10 +245,10 @@ def _labels(labels: Any, name: str) -> tuple[Any, ...]:
 
 
 def _nonnegative(value: float, what: str) -> float:
-    found = number(value, f"a number for {what}")
-    if found < 0:
+    checked = number(value, f"a number for {what}")
+    if checked < 0:
         raise TypeError(f"{what} must be a number >= 0; got {value!r}")
-    return found
+    return checked
 
 
 class ReadyMade(Protocol):

@@ -58,7 +58,7 @@ class RateAgainstBaseline(Protocol):
 
 
 def slice_given(value: Slice | None, caller: str) -> Slice:
-    """Return the slice that a function was given; refuse anything else in the name of its ``caller``."""
+    """Return the slice that a function was given; for anything else, an error that names ``caller``."""
     if value is None:
         return EVERYBODY
     if isinstance(value, Slice):
@@ -115,7 +115,7 @@ _PARAMETERS = {
     "label": "The class that counts as 1, the others together being 0; None for the positive one of two.",
     "average": 'Mean over all classes instead: ``"macro"`` or ``"weighted"``; of recall also ``"micro"``.',
 }
-"""What the parameters of these functions are, for their documentation."""
+"""Descriptions of the parameters of these functions, for their docstrings."""
 
 
 def _function(kind: RateKind) -> Callable[..., Expression]:
@@ -248,7 +248,7 @@ def coverage(label: Any, slice: Slice | None = None) -> Expression:
 
 
 ENTRIES: dict[str, Callable[..., Expression]] = {"confusion": confusion, "coverage": coverage}
-"""Rates of classes by name that are no kind of their own."""
+"""Functions of rates of classes that have no row in `KINDS`."""
 
 
 def log_loss(slice: Slice | None = None) -> Expression:

@@ -1,8 +1,8 @@
-"""Refusals: what the game cannot be played for is said before any training, with the rewrite that would work.
+"""Refusals: errors, before any training, for problems that no algorithm can solve, with the rewrite that would work.
 
-In: the objective's expression, or a constraint. Out: nothing, or a `DisciplineError` that walks to the smallest
-offending part, names the rule and suggests the rewrite. `problem` asks; a new check is a method of `_Check`, and its
-advice stands beside it.
+In: the objective's expression, or a constraint. Out: nothing, or a `DisciplineError` that points at the smallest
+offending part, names the rule and suggests the rewrite. `problem` calls this; a new check, with its advice, is a
+method of `_Check`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .curvature import REALS, Curvature, Interval, Monotonicity
 from .expressions import Call, Constraint, Expression, Negative, Product, Quotient, Sum
 from .nodes import Loss, Named, Rate, has_black_box
 
-_STRAIGHT = (Curvature.CONSTANT, Curvature.AFFINE, Curvature.RATIO)  # what every atom goes with
+_STRAIGHT = (Curvature.CONSTANT, Curvature.AFFINE, Curvature.RATIO)  # accepted by every atom
 _ONCE = Interval(1, 1)
 _ROUNDING = 1e-12
 
@@ -42,7 +42,7 @@ def check_constraint(constraint: Constraint) -> None:
 
 
 def _signed(expr: Expression, sign: Interval = _ONCE) -> Iterator[tuple[Interval, Expression]]:
-    """Walk over the parts of a sum, each with the range of its factor; a named metric is kept whole if it can be."""
+    """The parts of a sum, each with the range of its factor; a convex or concave named metric is one part."""
     if isinstance(expr, Sum):
         for direction, part in expr.parts:
             yield from _signed(part, sign if direction > 0 else -sign)
@@ -61,7 +61,7 @@ def _signed(expr: Expression, sign: Interval = _ONCE) -> Iterator[tuple[Interval
 
 
 def _bend(part: Expression) -> Curvature:
-    """How a part bends with its arguments: an atom of ratios has no curvature of its own, but its shape is known."""
+    """Shape of a part in its arguments: the curvature of an atom of ratios is unknown, but its shape is known."""
     if isinstance(part, Call) and part.curvature is Curvature.UNKNOWN:
         return part.atom.shape.value
     return part.curvature
@@ -69,19 +69,19 @@ def _bend(part: Expression) -> Curvature:
 
 @dataclass(frozen=True)
 class _Check:
-    """The refusals for one objective or constraint, ``whole``, which is shown on top of every message."""
+    """The checks of one objective or constraint, ``subject``, which every message shows."""
 
-    whole: Expression | Constraint
+    subject: Expression | Constraint
     heading: str
     maximising: bool = False
 
     @property
     def bounding(self) -> bool:
         """Whether this is about a constraint."""
-        return isinstance(self.whole, Constraint)
+        return isinstance(self.subject, Constraint)
 
     def run(self, minimised: Expression) -> None:
-        """Look at each part of an expression that is to be minimised or kept at or below zero."""
+        """Check each part of an expression that is to be minimised or kept at or below zero."""
         for sign, part in _signed(minimised):
             self.inside(part, Curvature.CONVEX.scaled(sign))
             if isinstance(part, Loss):
@@ -92,7 +92,7 @@ class _Check:
                     self.wrong_sign(part)
 
     def known_sign(self, part: Expression, sign: Interval) -> None:
-        """What is not affine needs a factor of known sign."""
+        """Parts that are not affine need a factor of known sign."""
         if sign.lo < 0 < sign.hi:
             self.refuse(f"the sign of the factor of {part!r} is not known", "Use a factor of known sign.")
 
@@ -125,7 +125,7 @@ class _Check:
         self.refuse(reason, f"A {bend.value} function can only be {can}: write {write}({part!r}).")
 
     def inside(self, part: Expression, wanted: Curvature) -> None:
-        """Walk to the smallest part that is not disciplined; ``wanted`` is the curvature that would do here."""
+        """Find the smallest part that breaks the rules; ``wanted`` is the curvature that would be accepted here."""
         if isinstance(part, Product) and part.scaling is None:
             for factor in _factors(part):
                 self.parts(factor, Curvature.UNKNOWN)
@@ -148,9 +148,9 @@ class _Check:
                 "Divide rates and sums of rates only, or bound numerator and denominator separately.",
             )
 
-    def parts(self, whole: Expression, wanted: Curvature) -> None:
-        """Look inside every part of a sum."""
-        for sign, part in _signed(whole):
+    def parts(self, expr: Expression, wanted: Curvature) -> None:
+        """Check inside every part of a sum."""
+        for sign, part in _signed(expr):
             self.inside(part, wanted.scaled(sign))
 
     def product(self, part: Product, wanted: Curvature) -> None:
@@ -196,10 +196,10 @@ class _Check:
             )
 
     def call(self, part: Call) -> None:
-        """An atom outside its domain, of a loss, or of arguments that it does not go with."""
+        """An atom outside its domain, of a loss, or of arguments that it does not accept."""
         atom = part.atom
         for loss in part.losses():
-            self.refuse(f"{loss!r} is a loss of the scores and stands inside {atom.name}", f"Add {loss!r} as it is.")
+            self.refuse(f"{loss!r} is a loss of the scores and is inside {atom.name}", f"Add {loss!r} as it is.")
         for argument, direction, needed in zip(part.arguments, part.monotonicity, _needed(part), strict=True):
             if argument.interval not in atom.domain.widened(_ROUNDING):
                 self.outside(atom, argument)
@@ -225,7 +225,7 @@ class _Check:
         )
 
     def composition(self, part: Call, argument: Expression, inner: Expression) -> None:
-        """An atom of an argument that it does not go with."""
+        """An atom of an argument that it does not accept."""
         name = part.atom.name
         if has_black_box(inner):
             self.refuse(f"{name} of a black box has unknown curvature", f"Put {name} into the black box's function.")
@@ -241,11 +241,11 @@ class _Check:
 
     def refuse(self, reason: str, advice: str, heading: str | None = None) -> NoReturn:
         """Say what failed in the user's notation, the rule, and the fix."""
-        raise DisciplineError(f"{heading or self.heading}\n  {self.whole!r}\n  └─ {reason}\n  {advice}")
+        raise DisciplineError(f"{heading or self.heading}\n  {self.subject!r}\n  └─ {reason}\n  {advice}")
 
 
 def _needed(part: Call) -> list[Curvature]:
-    """The curvature that each argument of an atom may have, beside affine and ratio; unknown: neither other."""
+    """The curvature that each argument of an atom may have, besides affine and ratio; unknown for no other."""
     return [part.atom.shape.value.scaled(Interval(d, d)) if d else Curvature.UNKNOWN for d in part.monotonicity]
 
 
@@ -256,19 +256,19 @@ def _bounded(part: Quotient) -> bool:
 
 
 def _straightened(part: Expression, wanted: Curvature) -> Expression | None:
-    """The sum of an atom's arguments, each in the direction of the atom; None where that is not known, or no better."""
+    """The sum of an atom's arguments, signed by the atom's direction; None if unknown, or no better."""
     if not isinstance(part, Call) or Monotonicity.NONE in part.monotonicity:
         return None
-    found = []
+    terms = []
     for argument, direction in zip(part.arguments, part.monotonicity, strict=True):
         needed = wanted.scaled(Interval(direction, direction))
         fits = all(_bend(inner).scaled(sign) in (*_STRAIGHT, needed) for sign, inner in _signed(argument))
         plain = argument if fits else _straightened(argument, needed)
         if plain is None:
             return None
-        found.append(plain if direction > 0 else -plain)
-    whole = sum(found)
-    return whole if isinstance(whole, Expression) and whole.curvature is not Curvature.CONSTANT else None
+        terms.append(plain if direction > 0 else -plain)
+    total = sum(terms)
+    return total if isinstance(total, Expression) and total.curvature is not Curvature.CONSTANT else None
 
 
 def _factors(part: Expression) -> Iterator[Expression]:

@@ -1,8 +1,8 @@
-"""What every node of an expression answers: what kind of function it is, its parts, its value, its text.
+"""The interface of every node of an expression: what kind of function it is, its parts, its value, its text.
 
 In: nothing but the parts themselves. Out: `Tree`, the base of `Expression`, which adds the operators. A tree holds no
 data and never changes; it knows its curvature and range, prints as it was written, evaluates exactly on any
-predictions, and falls apart into the sum of terms that `canonical` works with.
+predictions, and gives the sum of terms that `canonical` works with.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Tree:
 
     @cached_property
     def interval(self) -> Interval:
-        """Range of values over all data and all predictions, as far as can be told without data."""
+        """Range of values over all data and all predictions, as far as it is known without data."""
         raise NotImplementedError
 
     @property
@@ -71,11 +71,11 @@ class Tree:
 
     @property
     def outcomes(self) -> tuple[Hashable, tuple[float, ...]] | None:
-        """Of a mean over examples: which examples, and what one of each sort contributes. None for anything else."""
+        """For a mean over examples: which examples, and the contribution of each sort. None for anything else."""
         return None
 
     def rates(self) -> Iterator[Rate]:
-        """Walk over the linear rates in it.
+        """Iterate over the linear rates in it.
 
         Yields
         ------
@@ -86,7 +86,7 @@ class Tree:
             yield from child.rates()
 
     def losses(self) -> Iterator[Loss]:
-        """Walk over the ordinary losses in it.
+        """Iterate over the ordinary losses in it.
 
         Yields
         ------
@@ -112,9 +112,9 @@ class Tree:
         changed = {}
         for part in fields(self):  # type: ignore[arg-type]  # every node is a dataclass
             value = getattr(self, part.name)
-            found = _for_classes(value, classes)
-            if found is not value:
-                changed[part.name] = found
+            written_out = _for_classes(value, classes)
+            if written_out is not value:
+                changed[part.name] = written_out
         return replace(self, **changed) if changed else self  # type: ignore[type-var, return-value]
 
     def labels(self) -> list[Any]:
@@ -127,7 +127,7 @@ class Tree:
         """
         return [each for rate in self.rates() if rate.label is not None for each in (rate.label, rate.predicted)]
 
-    # -- what it is worth ------------------------------------------------------------------------
+    # -- its value --------------------------------------------------------------------------------
 
     def value(self, measure: Measure) -> Value:
         """Return the value, given a function that measures each linear rate (numbers or arrays of them).
@@ -170,8 +170,8 @@ class Tree:
         pos_label
             For labels of any two values: the one that counts as 1. Predictions may then be labels too.
         classes
-            All classes, in the order of the columns of ``y_pred``, where the labels alone do not tell: by default the
-            sorted labels.
+            All classes, in the order of the columns of ``y_pred``, where some do not occur in the labels: by default
+            the sorted labels.
 
         Returns
         -------
@@ -229,9 +229,9 @@ class Tree:
         Expression
             The expression itself where nothing depends on the classes.
         """
-        whole: Expression = self  # type: ignore[assignment]  # every tree is an expression
+        expr: Expression = self  # type: ignore[assignment]  # every tree is an expression
         named = (rate.label is not None or rate.text is not None for rate in self.rates())
-        return whole if len(classes) == 2 and not any(named) else self.for_classes(classes)
+        return expr if len(classes) == 2 and not any(named) else self.for_classes(classes)
 
     # -- how it behaves ---------------------------------------------------------------------------
 
@@ -248,12 +248,12 @@ class Tree:
         raise AttributeError(f"an expression never changes: cannot delete {name!r} of {self!r}")
 
     def wrapped(self, binding: Binding = Binding.UNARY) -> str:
-        """Return the text, in parentheses if it binds less tightly than its place asks for.
+        """Return the text, in parentheses if it binds less tightly than its context.
 
         Parameters
         ----------
         binding
-            How tightly the place binds.
+            How tightly the context binds.
 
         Returns
         -------
@@ -268,11 +268,11 @@ def _for_classes(value: Any, classes: Classes) -> Any:
     if isinstance(value, Tree):
         return value.for_classes(classes)
     if isinstance(value, tuple):
-        found = tuple(_for_classes(part, classes) for part in value)
-        return found if any(a is not b for a, b in zip(found, value, strict=True)) else value
+        parts = tuple(_for_classes(part, classes) for part in value)
+        return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
     return value
 
 
 def fields_of(node: Any) -> dict[str, Any]:
-    """Return what makes a node, without what it has worked out: a copy is the same before and after use."""
+    """Return the fields of a node, without cached properties: a copy is the same before and after use."""
     return {part.name: getattr(node, part.name) for part in fields(node)}

@@ -19,7 +19,6 @@ from .._core.errors import EquirateError
 from ..reports.report import Report
 
 FLAVOR, FILE = "equirate", "model.equirate"
-_ENVIRONMENT = "python: {python}\nbuild_dependencies:\n- pip\ndependencies:\n- -r requirements.txt\n"
 
 
 def _mlflow(part: str = "") -> Any:
@@ -114,26 +113,26 @@ def log_model(estimator: Any, name: str = "model", *, report: Report | None = No
         **options,
     )
     if report is not None:
-        found = metrics(report)
+        values = metrics(report)
         if mlflow.active_run() is not None:
-            mlflow.log_metrics(found)
+            mlflow.log_metrics(values)
         else:
             client = mlflow.MlflowClient()
-            for key, value in found.items():
+            for key, value in values.items():
                 client.log_metric(logged.run_id, key, value)
     return logged
 
 
 def metrics(report: Report) -> dict[str, float]:
-    """The numbers of a report as MLflow's metrics; what is no finite number is left out."""
-    found = {}
+    """The numbers of a report as MLflow's metrics, without those that are not finite."""
+    values = {}
     for part, each in report.parts.items():
-        found[f"{part}.objective"] = each.objective
-        found[f"{part}.positive_rate"] = each.positive_rate
-        found[f"{part}.largest_violation"] = each.violation
+        values[f"{part}.objective"] = each.objective
+        values[f"{part}.positive_rate"] = each.positive_rate
+        values[f"{part}.largest_violation"] = each.violation
         for k, constraint in enumerate(each.constraints, 1):
-            found[f"{part}.violation.{k}"] = constraint.violation
-    return {name: float(value) for name, value in found.items() if math.isfinite(value)}
+            values[f"{part}.violation.{k}"] = constraint.violation
+    return {name: float(value) for name, value in values.items() if math.isfinite(value)}
 
 
 def load_model(model_uri: str, *, dst_path: str | None = None) -> Any:
@@ -154,7 +153,7 @@ def load_model(model_uri: str, *, dst_path: str | None = None) -> Any:
         The fitted estimator.
     """
     local = _mlflow(".artifacts").download_artifacts(artifact_uri=str(model_uri), dst_path=dst_path)
-    found = _mlflow(".models").Model.load(str(local)).flavors.get(FLAVOR)
-    if found is None:
+    flavor = _mlflow(".models").Model.load(str(local)).flavors.get(FLAVOR)
+    if flavor is None:
         raise EquirateError(f"the MLflow model {model_uri} has no flavour {FLAVOR!r}: equirate.mlflow did not write it")
     return eq.load(Path(local) / FILE)

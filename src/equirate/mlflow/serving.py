@@ -1,7 +1,6 @@
 """What MLflow's ``python_function`` calls: predictions of a saved estimator.
 
-In: the path of ``model.equirate``. Out: an object whose ``predict`` gives labels or, where ``params`` ask for them,
-probabilities.
+In: the path of ``model.equirate``. Out: an object whose ``predict`` gives labels or, as ``params`` say, probabilities.
 """
 
 from __future__ import annotations
@@ -32,5 +31,5 @@ class ServedModel:
 
 def _load_pyfunc(path: str) -> ServedModel:
     """Open a file for ``mlflow.pyfunc``, which gives the path of the file or of its folder."""
-    found = Path(path)
-    return ServedModel(eq.load(found / "model.equirate" if found.is_dir() else found))
+    location = Path(path)
+    return ServedModel(eq.load(location / "model.equirate" if location.is_dir() else location))

@@ -3,7 +3,7 @@
 `martingales`
     Evidence against a proportion, and the confidence region of several of them.
 `proportions`
-    What is counted: rows in a denominator, and successes among them.
+    Counts: rows in a denominator, and successes among them.
 `forms`
     Kinds of violations as functions of proportions, and their bounds.
 `residuals`
@@ -11,7 +11,7 @@
 `enclosing`
     The range of any expression over a box.
 `following`
-    One constraint: counts, bounds, alarm, and how many more rows would tell.
+    One constraint: counts, bounds, alarm, and how many more rows a verdict needs.
 `monitor`
     `Monitor`, the public class.
 `saving`

@@ -26,7 +26,7 @@ from ..language.measuring import Measure, Value
 from ..language.nodes import BlackBox, Named
 
 BOXES = 128
-"""Boxes that are looked at, at most, for one bound."""
+"""Most boxes that are evaluated for one bound."""
 _CLOSE = 1e-6
 """Distance from the largest value at which a bound is sharp enough."""
 
@@ -35,7 +35,7 @@ Box = tuple[Interval, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaf(Expression):
-    """A quantity that counts tell, in the place of a rate or a ratio."""
+    """A quantity that is known from counts, which replaces a rate or a ratio."""
 
     index: int
 
@@ -93,16 +93,16 @@ def enclosure(expr: Expression, box: Sequence[Interval]) -> Interval:
         case Constant():
             return expr.interval
         case Sum():
-            whole = Interval(0.0, 0.0)
+            total = Interval(0.0, 0.0)
             for sign, part in expr.parts:
-                whole = whole + enclosure(part, box) if sign > 0 else whole - enclosure(part, box)
-            return _known(whole)
+                total = total + enclosure(part, box) if sign > 0 else total - enclosure(part, box)
+            return _defined(total)
         case Negative():
             return -enclosure(expr.part, box)
         case Product():
-            return _known(enclosure(expr.left, box) * enclosure(expr.right, box))
+            return _defined(enclosure(expr.left, box) * enclosure(expr.right, box))
         case Quotient():
-            return _known(enclosure(expr.left, box) / enclosure(expr.right, box))
+            return _defined(enclosure(expr.left, box) / enclosure(expr.right, box))
         case Named():
             return enclosure(expr.definition, box) & expr.within
         case Call():
@@ -114,9 +114,11 @@ def enclosure(expr: Expression, box: Sequence[Interval]) -> Interval:
     raise EquirateError(f"a monitor cannot bound {expr!r}")
 
 
-def _known(found: Interval) -> Interval:
-    """The difference of two infinite ends says nothing."""
-    return Interval(-math.inf if math.isnan(found.lo) else found.lo, math.inf if math.isnan(found.hi) else found.hi)
+def _defined(interval: Interval) -> Interval:
+    """Replace undefined ends, differences of infinite ones, by infinite ends."""
+    return Interval(
+        -math.inf if math.isnan(interval.lo) else interval.lo, math.inf if math.isnan(interval.hi) else interval.hi
+    )
 
 
 def _monotone(expr: BlackBox, arguments: list[Interval]) -> Interval:
@@ -126,7 +128,7 @@ def _monotone(expr: BlackBox, arguments: list[Interval]) -> Interval:
     for side in (False, True):
         corner = [part.hi if rising is side else part.lo for part, rising in pairs]
         ends.append(float(expr.function(*corner)))
-    return _known(Interval(*ends))
+    return _defined(Interval(*ends))
 
 
 def _x_log_x(part: Interval) -> Interval:
@@ -170,9 +172,9 @@ def _wide(box: Box) -> bool:
     return any(side.hi - side.lo > 1e-9 for side in box)
 
 
-def _halves(box: Box, whole: Box) -> list[Box]:
-    """Cut at the side that is longest beside that of the whole box."""
-    shares = [(s.hi - s.lo) / (w.hi - w.lo) if w.hi > w.lo else 0.0 for s, w in zip(box, whole, strict=True)]
+def _halves(box: Box, start: Box) -> list[Box]:
+    """Cut the side that is longest relative to that of the starting box."""
+    shares = [(s.hi - s.lo) / (w.hi - w.lo) if w.hi > w.lo else 0.0 for s, w in zip(box, start, strict=True)]
     k = int(np.argmax(shares))
     middle = (box[k].lo + box[k].hi) / 2
     sides = (Interval(box[k].lo, middle), Interval(middle, box[k].hi))

@@ -1,4 +1,4 @@
-"""One constraint, followed: counts, bounds of its violation, the alarm, and how many more rows would tell.
+"""One monitored constraint: counts, bounds of its violation, the alarm, and how many more rows a verdict needs.
 
 In: which new rows are trials and successes of the constraint's proportions. Out: `ConstraintStatus` and, once, `Alarm`.
 
@@ -25,19 +25,18 @@ from .forms import Form
 from .proportions import Mask, Proportion
 from .residuals import form_of
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 """(proportions, 2): successes and trials."""
 
 EVERY = 1000
-"""Rows between starts. Large violations take a few hundred rows to be seen, so that finer starts would gain little."""
+"""Rows between starts. Detecting a large violation takes a few hundred rows, so more starts would gain little."""
 MOST_POINTS = 100
 """Moments in the history, at most; every second one goes when there are more."""
 _SURE = 0.8
-"""Share of the evidence that an alarm needs, by the normal approximation, from which on bounds are computed."""
+"""Bounds are computed where the normal approximation has this share of the evidence that an alarm needs."""
 _STEP = 1e-5
 _DOUBLINGS = 14
-"""How often the rows are doubled, at most, to see how many would tell."""
+"""Most doublings of the rows in the search for the number that a verdict needs."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Alarm:
     rows
         How many rows it had been followed on when the alarm was raised.
     since
-        The row from which on it is broken: 0, or that of a later start.
+        The first row of the test that shows it broken: 0, or that of a later start.
     estimate, lower
         The violation since then, and its lower bound, when the alarm was raised.
     """
@@ -72,7 +71,7 @@ class Alarm:
 
 @dataclass(frozen=True)
 class ConstraintStatus:
-    """What is known of one constraint.
+    """The status of one constraint.
 
     Attributes
     ----------
@@ -86,7 +85,7 @@ class ConstraintStatus:
     rows
         The rows that these numbers are of.
     more_rows
-        About how many more rows like these would tell; None where the verdict is known or no number would do.
+        About how many more rows like these a verdict needs; None if there is a verdict, or no number suffices.
     """
 
     constraint: str
@@ -100,7 +99,7 @@ class ConstraintStatus:
     def __str__(self) -> str:
         line = f"{self.verdict:<12}{self.constraint}   violation {self.estimate:+.4f} [{self.lower:+.4f}, "
         line += f"{self.upper:+.4f}] on {self.rows:,} rows"
-        return line + (f"; about {self.more_rows:,} more would tell" if self.more_rows is not None else "")
+        return line + (f"; about {self.more_rows:,} more would decide" if self.more_rows is not None else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +152,7 @@ class Follower:
     # -- counting --------------------------------------------------------------------------------
 
     def add(self, marks: Sequence[tuple[Mask, Mask]], length: int) -> None:
-        """Count new rows, of which ``marks`` says for each proportion which are trials and which successes."""
+        """Count new rows; ``marks`` has the trials and the successes of each proportion."""
         if not length:
             return
         first = EVERY - self.rows % EVERY
@@ -163,21 +162,21 @@ class Follower:
             end = int(cuts[k + 1]) if k + 1 < len(cuts) else length
             self.counts = self.counts + sums[:, :, k]
             self.rows += end - int(cut)
-            self._look()
+            self._test()
             self.history.append((self.rows, self.counts))
             if self.rows % EVERY == 0:
-                self._begin()
+                self._add_start()
         while len(self.history) > MOST_POINTS:
             self.history = self.history[:-1][1::2] + self.history[-1:]
 
-    def _begin(self) -> None:
+    def _add_start(self) -> None:
         if self.alarm is not None:
             return
         number = self.rows // EVERY
         self.starts = [start for start in self.starts if start.kept(number)]
         self.starts.append(FollowerStart(number, self.rows, self.counts))
 
-    def _look(self) -> None:
+    def _test(self) -> None:
         """Raise the alarm where a test shows that the constraint is broken."""
         if self.alarm is not None:
             return
@@ -222,18 +221,18 @@ class Follower:
         if not (counts[:, 1] > 0).all():
             return side * math.inf
         alpha, numbers = self.alpha * share / self._ways, np.asarray(counts, dtype=float)
-        found = [
+        bounds = [
             form.bound(numbers[places, 0], numbers[places, 1], alpha, side)
             for form, places in zip(self._forms, self._places, strict=True)
         ]
-        return max(found)
+        return max(bounds)
 
     def bounds(self, counts: Counts) -> tuple[float, float, float]:
         """Estimate, lower and upper bound at the counts of all rows up to some moment."""
         return self._estimate(counts), self._bound(counts, 0.5, -1), self._bound(counts, 0.5, 1)
 
     def status(self) -> ConstraintStatus:
-        """What is known now."""
+        """The present status."""
         start = self.starts[0]
         if self.alarm is not None and self.alarm.since:
             start = next((each for each in self.starts if each.rows == self.alarm.since), start)
@@ -250,16 +249,16 @@ class Follower:
         if not math.isfinite(estimate) or estimate == 0:
             return None
 
-        def tells(factor: float) -> bool:
+        def decides(factor: float) -> bool:
             if estimate > 0:
                 return self._bound(counts * factor, 0.5, -1) > 0
             return self._bound(counts * factor, 0.5, 1) <= 0
 
         for doubling in range(1, _DOUBLINGS + 1):
-            if tells(2.0**doubling):
+            if decides(2.0**doubling):
                 low, high = 2.0 ** (doubling - 1), 2.0**doubling
                 for _ in range(6):
                     middle = (low + high) / 2
-                    low, high = (low, middle) if tells(middle) else (middle, high)
+                    low, high = (low, middle) if decides(middle) else (middle, high)
                 return max(round(self.rows * (high - 1)), 1)
         return None

@@ -64,10 +64,10 @@ class Affine(Form):
     @classmethod
     def of(cls, constant: float, parts: Sequence[tuple[float, Proportion]]) -> Affine:
         """Add up parts; the same proportion is counted once."""
-        together: dict[Proportion, float] = {}
+        sums: dict[Proportion, float] = {}
         for coefficient, one in parts:
-            together[one] = together.get(one, 0.0) + coefficient
-        known = {one: c for one, c in together.items() if c}
+            sums[one] = sums.get(one, 0.0) + coefficient
+        known = {one: c for one, c in sums.items() if c}
         return cls(constant, tuple(known), np.array(list(known.values())), tuple(map(tuple, classes(known))))
 
     def value(self, p: Array) -> Array:
@@ -76,10 +76,10 @@ class Affine(Form):
 
     def bound(self, successes: Array, trials: Array, alpha: float, side: int) -> float:
         """Largest or smallest value over the regions of all classes."""
-        found, limit = side * self.constant, math.log(len(self.classes) / alpha) if self.classes else 0.0
+        total, limit = side * self.constant, math.log(len(self.classes) / alpha) if self.classes else 0.0
         for part in map(list, self.classes):
-            found += largest(side * self.coefficients[part], successes[part], trials[part], limit)
-        return side * found
+            total += largest(side * self.coefficients[part], successes[part], trials[part], limit)
+        return side * total
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +130,13 @@ class Share(Form):
             if abs(outer) > _LARGEST:
                 return side * math.inf
             outer = start + 4 * (outer - start)
-        found = float(brentq(above, start, outer, xtol=1e-9))
-        return self.constant + found + side * 2e-9
+        root = float(brentq(above, start, outer, xtol=1e-9))
+        return self.constant + root + side * 2e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Nested(Form):
-    """``constant + own * a + whole * (s a + (1 - s) b)``: a rate of a group, a; of the rest, b; the group's share, s.
+    """``constant + own * a + overall * (s a + (1 - s) b)``: a rate of a group, a; of the rest, b; the group's share, s.
 
     The share has an interval, the two rates have a region, each at half of the level. For given rates the value is
     linear in the share, so that its ends are enough.
@@ -144,23 +144,23 @@ class Nested(Form):
 
     constant: float
     own: float
-    whole: float
+    overall: float
     proportions: tuple[Proportion, ...]
     """The share, and the rate in the group and in the rest."""
 
     def value(self, p: Array) -> Array:
-        """Put everybody together of the group and the rest."""
-        share, group, rest = p
-        return np.asarray(self.constant + self.own * group + self.whole * (share * group + (1 - share) * rest))
+        """Combine the rates of the group and of the rest."""
+        share, group, others = p
+        return np.asarray(self.constant + self.own * group + self.overall * (share * group + (1 - share) * others))
 
     def bound(self, successes: Array, trials: Array, alpha: float, side: int) -> float:
         """The larger of the bounds at both ends of the share."""
-        one, limit, found = np.ones(1), math.log(2 / alpha), []
+        one, limit, bounds = np.ones(1), math.log(2 / alpha), []
         k, n = successes[:1], trials[:1]
         for share in (-largest(-one, k, n, limit), largest(one, k, n, limit)):
-            factors = side * np.array([self.own + self.whole * share, self.whole * (1 - share)])
-            found.append(largest(factors, successes[1:], trials[1:], limit))
-        return self.constant + side * max(found)
+            factors = side * np.array([self.own + self.overall * share, self.overall * (1 - share)])
+            bounds.append(largest(factors, successes[1:], trials[1:], limit))
+        return self.constant + side * max(bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,21 +169,21 @@ class General(Form):
 
     expr: Expression
     proportions: tuple[Proportion, ...]
-    worths: tuple[Callable[[Any], Any], ...]
-    """What each leaf is worth at its proportion."""
+    leaf_values: tuple[Callable[[Any], Any], ...]
+    """The value of each leaf as a function of its proportion."""
     negative: Expression = field(repr=False)
 
     def value(self, p: Array) -> Array:
         """Evaluate the expression."""
-        return value_at(self.expr, [worth(row) for worth, row in zip(self.worths, p, strict=True)])
+        return value_at(self.expr, [leaf_value(row) for leaf_value, row in zip(self.leaf_values, p, strict=True)])
 
     def bound(self, successes: Array, trials: Array, alpha: float, side: int) -> float:
         """Bound over the box of intervals."""
         limit, one = math.log(len(self.proportions) / alpha), np.ones(1)
         box = []
-        for worth, k, n in zip(self.worths, successes, trials, strict=True):
+        for leaf_value, k, n in zip(self.leaf_values, successes, trials, strict=True):
             k, n = np.array([k]), np.array([n])
-            ends = [float(worth(end)) for end in (-largest(-one, k, n, limit), largest(one, k, n, limit))]
+            ends = [float(leaf_value(end)) for end in (-largest(-one, k, n, limit), largest(one, k, n, limit))]
             box.append(Interval(min(ends), max(ends)))
-        found = largest_value(self.expr if side > 0 else self.negative, tuple(box))
-        return side * found
+        bound = largest_value(self.expr if side > 0 else self.negative, tuple(box))
+        return side * bound

@@ -40,7 +40,7 @@ _EDGE = 1e-12
 _FARTHEST = 60.0
 """Logarithm of the largest and smallest price of evidence that is tried."""
 _STEPS = 100
-"""Newton steps at most; a third of that many halvings of the bracket leave nothing either."""
+"""Most Newton steps; a third as many bisections would already reach full precision."""
 
 
 def log_wealth(p: Array, successes: Array, trials: Array) -> Array:

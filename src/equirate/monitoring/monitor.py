@@ -89,16 +89,16 @@ class Monitor:
         self.model: str | None = None
         self.sources: list[MonitorSource] = []
         self._families = asked if any(isinstance(each, ConstraintFamily) for each in asked) else []
-        self.followers = [] if self._families else self._made([c for c in asked if isinstance(c, Constraint)])
+        self.followers = [] if self._families else self._new_followers([c for c in asked if isinstance(c, Constraint)])
 
-    def _made(self, constraints: list[Constraint]) -> list[Follower]:
-        """Followers at equal shares of what the confidence leaves."""
+    def _new_followers(self, constraints: list[Constraint]) -> list[Follower]:
+        """Followers, each with an equal share of the error probability."""
         alpha = (1 - self.confidence) / len(constraints)
         return [Follower(constraint, alpha) for constraint in constraints]
 
     @property
     def constraints(self) -> list[Constraint]:
-        """What is followed; the objective with its floor is the last."""
+        """The monitored constraints; the objective with its floor is the last."""
         return [follower.constraint for follower in self.followers]
 
     @property
@@ -143,18 +143,18 @@ class Monitor:
         if not len(predicted):
             return self
         examples = self._examples(labels, attributes)
-        there = _counted(sample_weight, len(predicted))
-        followers = self.followers or self._made(constraints_in(self._families, examples))
+        counted = _counted(sample_weight, len(predicted))
+        followers = self.followers or self._new_followers(constraints_in(self._families, examples))
         marked = {}
         for follower in followers:
             if not (late and not follower.needs_label):
-                use = there & known if follower.needs_label else there
+                use = counted & known if follower.needs_label else counted
                 marks = [one.mark(examples, predicted) for one in follower.proportions]
                 marked[follower] = [(trials[use], successes[use]) for trials, successes in marks], int(use.sum())
         self.followers, self._families = followers, []
         for follower, (marks, length) in marked.items():  # nothing is counted unless everything can be
             follower.add(marks, length)
-        self.rows += 0 if late else int(there.sum())
+        self.rows += 0 if late else int(counted.sum())
         return self
 
     def status(self) -> list[ConstraintStatus]:
@@ -168,7 +168,7 @@ class Monitor:
         return [follower.status() for follower in self.followers]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the monitor to a small plain file, whole or not at all.
+        """Write the monitor to a small plain file, atomically.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class Monitor:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Monitor:
-        """Open a monitor that was saved. Nothing in the file is executed, and what does not fit is refused.
+        """Open a monitor that was saved. Nothing in the file is executed; an inconsistent file is an error.
 
         Parameters
         ----------
@@ -262,14 +262,14 @@ class Monitor:
                 values = np.array(values.tolist())
             return binary(values, name)
         negative, positive = self.labels
-        found = np.asarray(values == positive)
-        unknown = values[~(found | np.asarray(values == negative))]
+        is_positive = np.asarray(values == positive)
+        unknown = values[~(is_positive | np.asarray(values == negative))]
         if len(unknown):
             raise DataError(
                 f"{name} holds {_plain(unknown[0])!r}, which is no label of the classifier: they are {negative!r} and "
                 f"{positive!r}"
             )
-        return found.astype(np.int8)
+        return is_positive.astype(np.int8)
 
 
 def _labels_of(fitted: Any) -> Labels | None:
@@ -293,7 +293,7 @@ def _plain(label: Any) -> Any:
 
 
 def _constraints(given: Any) -> Iterable[Constraint | ConstraintFamily]:
-    """The constraints of whatever holds some."""
+    """The constraints of a problem, a list, or a single constraint."""
     if isinstance(given, (Constraint, ConstraintFamily)):
         yield given
     elif isinstance(given, Problem):
@@ -320,13 +320,13 @@ def _counted(sample_weight: ArrayLike | None, length: int) -> NDArray[np.bool_]:
     same_length(weights, length, "sample_weight")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise DataError("sample_weight must hold numbers that are not negative, none of them missing")
-    there = weights > 0
-    if len(set(weights[there].tolist())) > 1:
+    positive = weights > 0
+    if len(set(weights[positive].tolist())) > 1:
         raise EquirateError(
             "a Monitor counts rows, and a weighted sum is not a count: leave sample_weight out, or give 0 and one "
             "other weight; certify(method='approximate') takes weights"
         )
-    return there
+    return positive
 
 
 def _flat(array: NDArray[Any]) -> NDArray[Any]:

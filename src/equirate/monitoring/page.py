@@ -1,6 +1,6 @@
 """The bounds over time as one self-contained page: HTML and SVG, without scripts.
 
-In: a `Monitor`. Out: a file that opens anywhere, light or dark, and asks nothing of the network. Every name and value
+In: a `Monitor`. Out: a file for any browser, light or dark, without network access. Every name and value
 from the data is escaped. The same monitor gives the same bytes.
 """
 
@@ -37,7 +37,7 @@ Point = tuple[int, float, float, float]
 
 
 def write_page(monitor: Monitor, path: str | os.PathLike[str], title: str | None = None) -> Path:
-    """Write the page, whole or not at all, and return its path."""
+    """Write the page atomically, and return its path."""
     write_whole(path, [page(monitor, title).encode()])
     return Path(path)
 
@@ -74,7 +74,7 @@ def page(monitor: Monitor, title: str | None = None) -> str:
 <p class="sentence"><span class="mark-of" aria-hidden="true">{_MARKS[worst]}</span>{escape(sentence(monitor))}</p>
 <p>With {monitor.confidence:.0%} confidence all bounds below hold at all times together, however often one looks. A
 violation is signed: negative is room to spare.</p>
-{"".join(f"<p>{escape(_said(alarm))}</p>" for alarm in monitor.alarms)}
+{"".join(f"<p>{escape(_sentence(alarm))}</p>" for alarm in monitor.alarms)}
 </section>
 <section aria-labelledby="followed">
 <h2 id="followed">Violation and its bounds, by rows counted</h2>
@@ -93,24 +93,24 @@ def sentence(monitor: Monitor) -> str:
     --------
     >>> import equirate as eq
     >>> sentence(eq.Monitor(eq.positive_rate() <= 0.3))
-    'After 0 rows: 1 constraint cannot be told yet.'
+    'After 0 rows: 1 constraint cannot be decided yet.'
     """
     verdicts = [status.verdict for status in monitor.status()]
     if not verdicts:
         return "Nothing was counted yet."
-    words = {"broken": "broken", "kept": "kept", "cannot tell": "cannot be told yet"}
-    parts = [(verdicts.count(verdict), said) for verdict, said in words.items() if verdict in verdicts]
-    told = [_part(count, said, first=not k) for k, (count, said) in enumerate(parts)]
-    return f"After {monitor.rows:,} rows: {', '.join(told)}."
+    words = {"broken": "broken", "kept": "kept", "cannot tell": "cannot be decided yet"}
+    counts = [(verdicts.count(verdict), word) for verdict, word in words.items() if verdict in verdicts]
+    parts = [_part(count, word, first=not k) for k, (count, word) in enumerate(counts)]
+    return f"After {monitor.rows:,} rows: {', '.join(parts)}."
 
 
-def _part(count: int, said: str, first: bool) -> str:
-    verb = "" if said.startswith("cannot") else "is " if count == 1 else "are "
+def _part(count: int, word: str, first: bool) -> str:
+    verb = "" if word.startswith("cannot") else "is " if count == 1 else "are "
     noun = f" constraint{'s' * (count > 1)}" if first else ""
-    return f"{count}{noun} {verb}{said}"
+    return f"{count}{noun} {verb}{word}"
 
 
-def _said(alarm: Alarm) -> str:
+def _sentence(alarm: Alarm) -> str:
     text = str(alarm)
     return text[0].upper() + text[1:] + "."
 
@@ -121,7 +121,7 @@ def _constraint(status: ConstraintStatus, follower: Follower) -> str:
     numbers = "nothing was counted yet"
     if math.isfinite(status.estimate):
         numbers = f"{status.estimate:+.4f} [{status.lower:+.4f}, {status.upper:+.4f}] on {status.rows:,} rows"
-    more = f"; about {status.more_rows:,} more rows would tell" if status.more_rows is not None else ""
+    more = f"; about {status.more_rows:,} more rows would decide" if status.more_rows is not None else ""
     badge = f'<span class="badge {_CLASSES[status.verdict]}"><span aria-hidden="true">{_MARKS[status.verdict]}</span> '
     return f"""<div class="card">
 <h3><code>{escape(status.constraint)}</code></h3>
@@ -171,7 +171,7 @@ def _tick(value: float, place: float) -> str:
 
 
 def _range(points: list[Point]) -> tuple[float, float]:
-    """What is shown: the estimates, 0, and the bounds as far as three times the width of the last ones."""
+    """The range to show: the estimates, 0, and the bounds up to three times the width of the last ones."""
     later = points[len(points) // 5 :]
     _, estimate, lower, upper = points[-1]
     reach = 3 * max(upper - lower, 1e-3)

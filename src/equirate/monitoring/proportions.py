@@ -26,7 +26,7 @@ SORTS = 8
 Flags = tuple[bool, ...]
 Mask = NDArray[np.bool_]
 _MOST = 4096
-"""Combinations of attribute values that are looked at to see whether two slices have anybody in common."""
+"""Most combinations of attribute values that are tried to see whether two slices overlap."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Proportion:
 
     @property
     def needs_label(self) -> bool:
-        """Whether the label decides about anything."""
+        """Whether trials or successes depend on the label."""
         half = SORTS // 2
         rows = [c and s for c, s in zip(self.counted, self.success, strict=True)]
         return self.counted[:half] != self.counted[half:] or rows[:half] != rows[half:]
@@ -59,7 +59,7 @@ class Proportion:
 
 
 def oriented(slice_: Slice, baseline: str | None, counted: Any, success: Any) -> tuple[Proportion, bool]:
-    """The proportion or its complement, whichever succeeds for the last sort that counts, and whether it was turned.
+    """The proportion or its complement, whichever succeeds for the last counted sort, and whether it is the complement.
 
     Both sides of an ``abs`` then count the same.
     """
@@ -82,7 +82,7 @@ def contributions(rate: Rate) -> tuple[NDArray[np.float64], Mask]:
     return values, inside
 
 
-# -- who has rows in common -----------------------------------------------------------------------
+# -- which proportions share rows -----------------------------------------------------------------
 
 
 def disjoint(left: Proportion, right: Proportion) -> bool:
@@ -106,26 +106,26 @@ def disjoint(left: Proportion, right: Proportion) -> bool:
 
 def classes(proportions: Iterable[Proportion]) -> list[list[int]]:
     """Put proportions into as few classes as a first fit finds, so that those of one class are disjoint."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     known = list(proportions)
     for k, one in enumerate(known):
-        place = next((part for part in found if all(disjoint(one, known[other]) for other in part)), None)
+        place = next((part for part in groups if all(disjoint(one, known[other]) for other in part)), None)
         if place is None:
-            found.append([k])
+            groups.append([k])
         else:
             place.append(k)
-    return found
+    return groups
 
 
 def _disjoint_slices(left: Slice, right: Slice) -> bool:
-    """Try every combination of values that the comparisons in two slices can tell apart."""
+    """Try every combination of values that the comparisons in two slices distinguish."""
     values: dict[str, list[Any]] = {}
     for part in (*comparisons(left), *comparisons(right)):
         values.setdefault(part.attribute, []).append(part.value)
     candidates = {name: _candidates(given) for name, given in values.items()}
     size = 1
-    for found in candidates.values():
-        size *= len(found)
+    for options in candidates.values():
+        size *= len(options)
     if not candidates or not 0 < size <= _MOST:
         return False
     grid = itertools.product(*candidates.values())
@@ -137,7 +137,7 @@ def _disjoint_slices(left: Slice, right: Slice) -> bool:
 
 
 def _candidates(values: list[Any]) -> list[Any]:
-    """Values that stand for all others: those compared with, and one below, between and above them; none if unknown."""
+    """Values that represent all others: those compared with, and one below, between and above; empty if unknown."""
     if all(isinstance(value, str) for value in values):
         return sorted({"", *values, *(value + "\x01" for value in values)})
     if not all(isinstance(value, (bool, int, float)) for value in values):

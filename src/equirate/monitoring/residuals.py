@@ -24,7 +24,7 @@ from .forms import Affine, Form, General, Nested, Share
 from .proportions import SORTS, Proportion, contributions, oriented
 
 _ROUND = 12
-"""Digits to which values of a row are told apart."""
+"""Digits to which values of a row are compared."""
 
 
 def form_of(residual: Expression) -> Form:
@@ -48,16 +48,16 @@ def form_of(residual: Expression) -> Form:
 
 
 def _affine(residual: Expression) -> Affine | None:
-    whole = LinearForm.of(residual)
-    if whole is not None:
-        return Affine.of(*_steps(whole))
+    affine = LinearForm.of(residual)
+    if affine is not None:
+        return Affine.of(*_steps(affine))
     constant = 0.0
     parts: list[tuple[float, Proportion]] = []
     for factor, part in residual.terms():
         linear = LinearForm.of(factor if part is None else factor * part)
         if linear is not None:
-            more, found = _steps(linear)
-            constant, parts = constant + more, [*parts, *found]
+            more, steps = _steps(linear)
+            constant, parts = constant + more, [*parts, *steps]
             continue
         if not isinstance(part, Quotient) or any(True for _ in factor.rates()):
             return None
@@ -65,8 +65,8 @@ def _affine(residual: Expression) -> Affine | None:
         if single is None or not single.is_affine:
             return None
         times = float(factor.value(_no_rates))
-        constant += times * float(single.worth(0.0))
-        parts.append((times * float(single.worth(1.0) - single.worth(0.0)), single.proportion))
+        constant += times * float(single.value(0.0))
+        parts.append((times * float(single.value(1.0) - single.value(0.0)), single.proportion))
     return Affine.of(constant, parts)
 
 
@@ -75,7 +75,7 @@ def _steps(linear: LinearForm) -> tuple[float, list[tuple[float, Proportion]]]:
 
     A variable with the values ``v_0 < v_1 < ...`` has the mean ``v_0 + sum of (v_j - v_(j-1)) P[V >= v_j]``.
     """
-    constant, found = linear.constant, []
+    constant, steps = linear.constant, []
     groups: dict[Any, list[int]] = {}
     for k, rate in enumerate(linear.rates):
         groups.setdefault((rate.slice, rate.kind.labels, rate.baseline), []).append(k)
@@ -89,22 +89,22 @@ def _steps(linear: LinearForm) -> tuple[float, list[tuple[float, Proportion]]]:
         for below, level in pairwise(levels):
             one, turned = oriented(rates[0].slice, rates[0].baseline, inside, inside & (values > (below + level) / 2))
             step = level - below
-            found.append((-step if turned else step, one))
+            steps.append((-step if turned else step, one))
             constant += step if turned else 0.0
-    return constant, found
+    return constant, steps
 
 
 def _nested(affine: Affine) -> Nested | None:
-    """The rate of a group beside the same rate of everybody; None for anything else."""
+    """The rate of a group together with the same rate of everybody; None for anything else."""
     if len(affine.proportions) != 2:
         return None
-    for group, whole in ((0, 1), (1, 0)):
-        one, all_ = affine.proportions[group], affine.proportions[whole]
+    for group, everybody in ((0, 1), (1, 0)):
+        one, all_ = affine.proportions[group], affine.proportions[everybody]
         if all_.slice == EVERYBODY and one == replace(all_, slice=one.slice):
             share = replace(all_, success=all_.counted, part=one.slice)
-            rest = replace(one, slice=~one.slice)
-            own, other = float(affine.coefficients[group]), float(affine.coefficients[whole])
-            return Nested(affine.constant, own, other, (share, one, rest))
+            others = replace(one, slice=~one.slice)
+            own, other = float(affine.coefficients[group]), float(affine.coefficients[everybody])
+            return Nested(affine.constant, own, other, (share, one, others))
     return None
 
 
@@ -113,7 +113,7 @@ class _Single:
     """A ratio that is a function of one proportion."""
 
     proportion: Proportion
-    worth: Callable[[Any], Any]
+    value: Callable[[Any], Any]
     is_affine: bool
 
 
@@ -137,27 +137,27 @@ def _single(ratio: Quotient) -> _Single | None:
             total = total + factor * contributions(rate)[0]
         values.append(np.round(total, _ROUND))
     pairs = list(zip(*map(np.ndarray.tolist, values), strict=True))
-    kinds = sorted({pair for pair, here in zip(pairs, inside, strict=True) if here and pair != (0.0, 0.0)})
+    kinds = sorted({pair for pair, counts in zip(pairs, inside, strict=True) if counts and pair != (0.0, 0.0)})
     if len(kinds) != 2 or any(below < 0 for _, below in kinds):
         return None
-    counted = [here and pair in kinds for pair, here in zip(pairs, inside, strict=True)]
+    counted = [counts and pair in kinds for pair, counts in zip(pairs, inside, strict=True)]
     success = [pair == kinds[1] for pair in pairs]
     one, turned = oriented(rates[0].slice, next(iter(models), None), counted, success)
     (n1, d1), (n2, d2) = kinds[::-1] if turned else kinds
 
-    def worth(share: Any) -> Any:
+    def value(share: Any) -> Any:
         with np.errstate(all="ignore"):
             share = np.asarray(share, dtype=float)
             return (share * n2 + (1 - share) * n1) / (share * d2 + (1 - share) * d1)
 
-    return _Single(one, worth, d1 == d2)
+    return _Single(one, value, d1 == d2)
 
 
 def _ratio(residual: Expression) -> Share | None:
     """A number plus one ratio of affine sums that are no function of one proportion."""
     if cleared(residual) is None:
         return None
-    constant, found = 0.0, []
+    constant, ratios = 0.0, []
     for factor, part in residual.terms():
         if any(True for _ in factor.rates()):
             return None
@@ -165,8 +165,8 @@ def _ratio(residual: Expression) -> Share | None:
         if part is None:
             constant += number
         elif isinstance(part, Quotient):
-            found.append((number, part))
-    number, ratio = found[0]
+            ratios.append((number, part))
+    number, ratio = ratios[0]
     top, bottom = LinearForm.of(number * ratio.left), LinearForm.of(ratio.right)
     if top is None or bottom is None or _single(ratio) is not None:
         return None
@@ -176,12 +176,12 @@ def _ratio(residual: Expression) -> Share | None:
 def _general(residual: Expression) -> General:
     leaves: dict[tuple[Any, ...], Leaf] = {}
     proportions: list[Proportion] = []
-    worths: list[Callable[[Any], Any]] = []
+    leaf_values: list[Callable[[Any], Any]] = []
 
-    def add(part: Expression, one: Proportion, worth: Callable[[Any], Any]) -> None:
+    def add(part: Expression, one: Proportion, value: Callable[[Any], Any]) -> None:
         leaves[part.key] = Leaf(len(proportions))
         proportions.append(one)
-        worths.append(worth)
+        leaf_values.append(value)
 
     def visit(part: Expression) -> None:
         if part.key in leaves:
@@ -193,7 +193,7 @@ def _general(residual: Expression) -> General:
             return
         single = _single(part) if isinstance(part, Quotient) else None
         if single is not None:
-            add(part, single.proportion, single.worth)
+            add(part, single.proportion, single.value)
             return
         if isinstance(part, BlackBox) and any(each.curvature is Curvature.CONSTANT for each in part.arguments):
             raise EquirateError(
@@ -205,7 +205,7 @@ def _general(residual: Expression) -> General:
 
     visit(residual)
     expr = with_leaves(residual, leaves)
-    return General(expr, tuple(proportions), tuple(worths), -expr)
+    return General(expr, tuple(proportions), tuple(leaf_values), -expr)
 
 
 def _same(share: Any) -> Any:

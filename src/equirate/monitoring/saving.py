@@ -1,8 +1,8 @@
 """A monitor as a small plain file and back.
 
 In: a `Monitor`. Out: JSON with its constraints as text, its counts, starts, history and alarms, and the SHA-256 of all
-that. A file is written whole or not at all, so that whoever is killed while writing leaves the old one. Reading
-executes nothing; a file from a stranger is data, and what does not fit together is refused.
+that. A file is written atomically, so that a process killed while writing leaves the old one. Reading executes
+nothing; a file is not trusted, and inconsistent content is an error.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _FILE = Fields({"format": OneOf((FORMAT,)), "version": Whole(1), "sha256": Text(
 
 
 def write(monitor: Monitor, path: str | os.PathLike[str]) -> None:
-    """Write a monitor; refuses what could not be read back, such as constraints with functions of one's own."""
+    """Write a monitor; an error for what could not be read back, such as constraints with black boxes."""
     if not monitor.followers:
         raise FileError("nothing was counted yet, so that the groups of ready-made constraints are not known")
     content = {
@@ -91,7 +91,7 @@ def _plain(follower: Follower) -> dict[str, Any]:
 
 
 def read(path: str | os.PathLike[str]) -> Monitor:
-    """Open a monitor's file, or say why it is refused; only `FileError` is raised."""
+    """Open a monitor's file; every problem is a `FileError` with the reason."""
     try:
         return _restored(_content(Path(path)))
     except OSError as error:
@@ -108,15 +108,15 @@ def _content(path: Path) -> dict[str, Any]:
     if kind is not None:
         raise FileError(f"it is {kind}, not a file")
     with open(path, "rb") as stream:
-        found = from_text(stream.read(MOST_TEXT + 1).rstrip(b"\n"))
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        document = from_text(stream.read(MOST_TEXT + 1).rstrip(b"\n"))
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FileError("it was not written by a Monitor")
-    if isinstance(found.get("version"), int) and found["version"] > VERSION:
-        raise FileError(f"it has version {found['version']}; this equirate reads up to {VERSION}: upgrade equirate")
-    content = found.pop("content", None)
-    _FILE.check({**found, "content": {}}, "the file")
+    if isinstance(document.get("version"), int) and document["version"] > VERSION:
+        raise FileError(f"it has version {document['version']}; this equirate reads up to {VERSION}: upgrade equirate")
+    content = document.pop("content", None)
+    _FILE.check({**document, "content": {}}, "the file")
     _CONTENT.check(content, "the monitor")
-    if hashlib.sha256(to_text(content)).hexdigest() != found["sha256"]:
+    if hashlib.sha256(to_text(content)).hexdigest() != document["sha256"]:
         raise FileError("it is damaged: the checksum does not fit")
     checked: dict[str, Any] = content
     return checked
@@ -135,14 +135,14 @@ def _restored(content: dict[str, Any]) -> Monitor:
 
 
 def _constraint(text: str) -> Constraint:
-    found = parse_constraints(text)
-    if len(found) != 1 or not isinstance(found[0], Constraint):
+    parsed = parse_constraints(text)
+    if len(parsed) != 1 or not isinstance(parsed[0], Constraint):
         raise FileError(f"{text!r} is not one constraint")
-    return found[0]
+    return parsed[0]
 
 
 def _fill(follower: Follower, content: dict[str, Any]) -> None:
-    """Give a follower the counts of a file, which must be such as rows can give."""
+    """Give a follower the counts of a file, which must be possible counts of rows."""
     place = repr(follower.constraint)
     follower.rows = content["rows"]
     follower.counts = _counts(follower, content["counts"], content["rows"])

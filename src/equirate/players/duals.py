@@ -1,6 +1,6 @@
 """Multipliers that are solved for: the duals of the best mixture so far.
 
-`game.column_generation` computes them from its master programme; nothing is stepped or learnt. `MasterDuals` stands for
+`game.column_generation` computes them from its master programme, without steps or learning. `MasterDuals` represents
 them in the table of algorithms.
 """
 

@@ -1,4 +1,4 @@
-"""Ordinary losses of the scores, which may stand in the objective beside rates: values and slopes."""
+"""Ordinary losses of the scores, which an objective may have beside rates: values and slopes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The model player: how the classifier moves, which the game sees only through sums over cells.
 
 Strategies: `Descend`, a gradient step on the surrogate Lagrangian, and `Respond`, a cost-sensitive oracle that
-minimises the true one. Every model can best-respond; whether it can also descend is its own business.
+minimises the true one. Every model can best-respond; some can also descend.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Descend(ModelPlayer):
     ``net`` says what is bounded: the net coefficient of every example's prediction, after all rows are added up, or
     each row's coefficient by itself. Both give an upper bound on the weighted sum of rates. The net one is tighter: two
     rows that pull a prediction both ways cancel instead of pinning its score near 0. Multipliers that see surrogate
-    rates (SPADE and its kin) need the rows, because only then is the surrogate linear in the multipliers.
+    rates (SPADE and similar) need the rows, because only then is the surrogate linear in the multipliers.
     """
 
     step: StepRule[Any] = ADAM
@@ -81,12 +81,12 @@ class Descend(ModelPlayer):
 
     @property
     def rule(self) -> StepRule[Any]:
-        """How it steps."""
+        """Its step rule."""
         return self.step
 
     @property
     def bounds(self) -> Surrogate:
-        """What it descends on."""
+        """Its surrogate."""
         return self.surrogate
 
     def split(self, table: Table, multipliers: Array, levels: Array | None) -> tuple[Array, Array]:

@@ -37,8 +37,8 @@ ROUNDING = 1e-9
 class Multipliers(State):
     """State of a multiplier player: the multipliers (rows, configurations) that it plays next.
 
-    ``slacks`` are those that the multipliers imply, where the player minimises over them itself; ``left`` says which
-    configurations left an atom's domain, where the player looks.
+    ``slacks`` are those that the multipliers imply, if the player minimises over them itself; ``left`` says which
+    configurations left an atom's domain, if the player checks that.
     """
 
     lam: Array
@@ -51,9 +51,9 @@ S = TypeVar("S", bound=Multipliers)
 
 @dataclass(frozen=True, kw_only=True)
 class MultiplierPlayer(Generic[S]):
-    """Base of the strategies, and what a strategy of one's own has to say.
+    """Base of the strategies, and the interface for new ones.
 
-    `start` and `learn` are the strategy. The properties declare what the player takes and gives: whether it takes
+    `start` and `learn` are the strategy. The properties declare what the player needs and provides: whether it takes
     steps (and so a step size), whether it plays the objective's multiplier too, how large the multipliers get, and
     whether its regret is known. ``sees_bounds`` says whether it sees the model's surrogate bounds instead
     of the true rates.
@@ -83,7 +83,7 @@ class MultiplierPlayer(Generic[S]):
 
     @property
     def has_regret(self) -> bool:
-        """Whether regret against the best fixed multipliers is what the player's theorem is about."""
+        """Whether the player's theorem bounds the regret against the best fixed multipliers."""
         return False
 
     @property
@@ -116,7 +116,7 @@ class MultiplierPlayer(Generic[S]):
         return np.ones(state.lam.shape[1])
 
     def settled(self, state: S) -> bool:
-        """Whether nothing is left to play for."""
+        """Whether further rounds would change nothing."""
         return False
 
 
@@ -157,10 +157,10 @@ class AscentState(Multipliers):
 class Ascent(Ascending[AscentState]):
     """Gradient ascent, then projection on {lambda >= 0, |lambda|_1 <= radius}.
 
-    Constraints with atoms in them keep a multiplier of at least ``floor``: the best response of a slack that
-    no one has a stake in is a corner of its box. ``initial`` sets every multiplier's first value; None begins
-    affine constraints at 0, those with atoms at 1 (near 0 their slacks would jump from end to end, and throw the
-    multipliers far off), and the couplings at the gradient of the atoms in the middle of their boxes.
+    Constraints with atoms in them keep a multiplier of at least ``floor``: with weight 0, the best response of a slack
+    is a corner of its box. ``initial`` sets every multiplier's first value; None begins affine constraints at 0, those
+    with atoms at 1 (near 0 their slacks would jump from end to end, and the multipliers would diverge), and the
+    couplings at the gradient of the atoms in the middle of their boxes.
     """
 
     floor: float = 1e-4
@@ -216,11 +216,11 @@ class FollowTheLeader(MultiplierPlayer[LeaderState]):
         return False
 
     def start(self, table: Table, count: int, exact: bool = False) -> LeaderState:
-        """Begin at the gradient at the rates of the classifier that says 0 to everybody."""
+        """Begin at the gradient at the rates of the classifier that predicts 0 for everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         xi, _ = arguments(table, rows)
-        nobody = np.zeros(count, dtype=bool)
-        return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=nobody)
+        none_left = np.zeros(count, dtype=bool)
+        return LeaderState(leader(table, xi), np.zeros_like(rows), slacks=xi, left=none_left)
 
     def learn(self, state: LeaderState, table: Table, rows: Array, residual: Array, rate: Array, t: int) -> LeaderState:
         """Average, then take the gradient."""
@@ -231,7 +231,7 @@ class FollowTheLeader(MultiplierPlayer[LeaderState]):
 
 @dataclass(frozen=True, eq=False)
 class OuterState(Multipliers):
-    """Multipliers, the Frank-Wolfe point of the inner run, and where the runs stand."""
+    """Multipliers, the Frank-Wolfe point of the inner run, and the number of the run and of its round."""
 
     point: Array
     step: StepState
@@ -257,7 +257,7 @@ class OuterAscent(Ascending[OuterState]):
         return self.radius / (norm * math.sqrt(2 * max(self.runs(rounds), 1)))
 
     def start(self, table: Table, count: int, exact: bool = False) -> OuterState:
-        """Begin with no weight on the constraints, at the classifier that says 0 to everybody."""
+        """Begin with no weight on the constraints, at the classifier that predicts 0 for everybody."""
         rows = np.repeat(table.offset[: table.program.n_multipliers, None], count, axis=1)
         outer = np.zeros((table.program.n_constraints, count))
         xi, _ = arguments(table, rows)
@@ -334,7 +334,7 @@ class Following(Ascending[FollowingState]):
     def learn(
         self, state: FollowingState, table: Table, rows: Array, residual: Array, rate: Array, t: int
     ) -> FollowingState:
-        """Move the mean; step on the constraints by what the present rates are worth."""
+        """Move the mean; step on the constraints by their values at the present rates."""
         rows = rows[: table.program.n_multipliers]
         point = state.point + max(1 / t, 1 / self.memory) * (rows - state.point)
         seen, _ = arguments(table, rows)
@@ -389,7 +389,7 @@ class SwapRegret(MultiplierPlayer[SwapState]):
         return SwapState(stationary(matrix), matrix)
 
     def share(self, state: SwapState, t: int) -> Array:
-        """Weight of the objective: the theorem's output favours rounds in which the constraints were at peace."""
+        """Weight of the objective: the theorem's output favours rounds in which the constraints were satisfied."""
         weight: Array = state.lam[0].copy()
         return weight
 

@@ -4,7 +4,7 @@ r"""The slack player: picks :math:`\xi` to minimise its part of the Lagrangian.
 
 Strategies: `BestSlack` (closed form per atom, over the box of reachable values; a grid for black boxes; in
 biconvex form it also descends on u), `DescendingSlack` (projected gradient steps) and `ImpliedSlack` (no slack of its
-own: it stands where the multipliers of follow-the-leader put it).
+own: the multipliers of follow-the-leader determine it).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Slacks(State):
     u: Array | None = None
     """(atoms, configurations), in biconvex form."""
     rounds: int = 0
-    """Rounds that a best response was played, by which the levels of black boxes go."""
+    """Rounds with a best response, which determine the levels of black boxes."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def middle(table: Table, count: int) -> Array:
 
 
 def atom_weights(table: Table, multipliers: Array) -> Array:
-    """w_a = c_0a + sum_j lambda_j c_ja (+ the couplings that an inner atom stands in)."""
+    """w_a = c_0a + sum_j lambda_j c_ja (+ the couplings that contain an inner atom)."""
     weights: Array = table.atom_matrix.T @ multipliers[: table.program.n_multipliers]
     return weights
 
@@ -242,10 +242,10 @@ def _u_box(table: Table, group: AtomGroup) -> tuple[Array, Array]:
 
 
 def _level(group: AtomGroup, lo: Array, hi: Array, played: int) -> tuple[Array, Array]:
-    """The part of the box that a black box is searched in: all of it, and by turns one level of all arguments but one.
+    """The part of the box that a black box is searched in: all of it, or in turn one level of all arguments but one.
 
-    Over the whole box the game settles where the function's convex envelope is best. Elsewhere its own best point may
-    lie; the levels, spread evenly however many rounds there are, make the multipliers ask for classifiers all along.
+    Over the whole box the game converges to where the function's convex envelope is best, but the function's own best
+    point may be elsewhere. The levels, spread evenly however many rounds there are, give classifiers all over the box.
     """
     turn = played // HOLD
     free = np.flatnonzero((hi - lo)[:, 0, 0] > 0)
@@ -268,7 +268,7 @@ def _grid_response(group: AtomGroup, weight: Array, price: Array, lo: Array, hi:
     result = np.empty(price.shape)
     for a in range(group.slacks.shape[1]):
         low, width = lo[:, a], hi[:, a] - lo[:, a]
-        free = width[:, 0] > 0  # an argument that only the data tell has a box of one point
+        free = width[:, 0] > 0  # an argument that depends on the data alone has a box of one point
         arity = max(int(free.sum()), 1)
 
         def objective(points: Array, a: int = a) -> Array:

@@ -1,4 +1,4 @@
-"""State of a player: what it remembers between rounds, as a dataclass of arrays whose last axis is configurations."""
+"""State of a player: its memory between rounds, as a dataclass of arrays whose last axis is configurations."""
 
 from __future__ import annotations
 

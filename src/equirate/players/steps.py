@@ -41,7 +41,7 @@ S = TypeVar("S", bound=StepState)
 
 @dataclass(frozen=True)
 class StepRule(Generic[S]):
-    """Base: the rate is multiplied in by `move`; subclasses say how."""
+    """Base: `move`, in subclasses, multiplies by the rate."""
 
     def start(self, shape: tuple[int, ...], dtype: Any = np.float64) -> S:
         """Return the state before the first step, for parameters of a shape (..., configurations)."""
@@ -120,9 +120,9 @@ class DampedState(StepState):
 class Damped(StepRule[DampedState]):
     """Rate times the gradient and its change: a controller with an integral and a proportional part.
 
-    Multipliers that only add violations up swing to and fro around a model that follows them late; the change of the
+    Multipliers that only sum violations oscillate around a model that follows them with a delay; the change of the
     violation damps that (Stooke, Achiam and Abbeel 2020; Sohrabi et al. 2024). A model that hardly follows, such as a
-    network that fits its data, needs multipliers of another size: while a violation keeps its sign, steps grow.
+    network that fits its data, needs much larger multipliers: while a violation keeps its sign, steps grow.
 
     Parameters
     ----------

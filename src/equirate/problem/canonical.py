@@ -10,7 +10,7 @@ with every :math:`\phi_a` convex in its slacks, :math:`c_{0a}, c_{ja}, \sigma_s 
 the direction in which the atom moves with its argument. Row 0 is the objective, rows 1..J the constraints, the rest are
 couplings, one per slack. A coupling whose argument is itself an atom gives nested metrics at no extra cost: the
 smallest of several ratios is an atom over slacks, each below its ratio (the epigraph).
-Coefficients may be constants that only the data can tell (such as ``base_rate()``), so they stay expressions
+Coefficients may be constants that depend on the data (such as ``base_rate()``), so they stay expressions
 here; `table` evaluates them.
 
 Ratios become atoms too: in slack form (Algorithm 3) :math:`\phi = \pm a / b`, or in biconvex form
@@ -39,7 +39,7 @@ from .problem import Problem
 Array = NDArray[np.float64]
 
 RATIO_FLOOR = 1e-3
-"""Smallest denominator that a slack takes where the data allow 0 and the user promised nothing."""
+"""Smallest denominator that a slack takes, unless the user gives a floor."""
 
 
 class RatioForm(Enum):
@@ -60,7 +60,7 @@ class Role(Enum):
 
 @dataclass
 class Row:
-    """An affine function of the rates plus non-negative multiples of atoms; coefficients may wait for data."""
+    """An affine function of the rates plus non-negative multiples of atoms; coefficients may depend on the data."""
 
     role: Role
     text: str
@@ -245,15 +245,15 @@ class _Builder:
         key = (sign, part.key)
         if key not in self.atom_index:
             if isinstance(part, Quotient):
-                made = self._ratio(part, sign) if self.form is RatioForm.SLACK else self._biconvex(part, sign)
+                atom = self._ratio(part, sign) if self.form is RatioForm.SLACK else self._biconvex(part, sign)
             elif isinstance(part, BlackBox):
-                made = self._black_box(part, sign)
+                atom = self._black_box(part, sign)
             elif isinstance(part, Call):
-                made = self._call(part)
+                atom = self._call(part)
             else:
-                raise TypeError(f"{part!r} has no canonical form")  # refused by Problem before it comes here
+                raise TypeError(f"{part!r} has no canonical form")  # Problem refuses such parts earlier
             self.atom_index[key] = len(self.atoms)
-            self.atoms.append(made)
+            self.atoms.append(atom)
         return self.atom_index[key]
 
     def slack(self, argument: Expression, sense: int, floor: float = -np.inf) -> int:

@@ -1,6 +1,6 @@
 """Hints for texts of the language that people write by habit: ``race = 'Black'``, ``80%``, ``auc()``.
 
-In: what was written. Out: what to write instead, to stand at the end of a refusal; empty where nothing is known.
+In: what was written. Out: what to write instead, for the end of an error message; empty if there is no hint.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _CALLED = {
     **dict.fromkeys(("f2", "fbeta", "fbeta_score"), "is f_score(beta) here, as in f_score(2)"),
     "disparate_impact": "is a ratio of rates here: positive_rate(sex == 'F') >= 0.8 * positive_rate(sex == 'M')",
 }
-"""What other libraries call by another name, or what there is not."""
+"""Names of other libraries: how equirate calls the same metric, or why it has none."""
 
 
 def function_hint(name: str, known: Iterable[str]) -> str:
-    """What to write for a function that there is not.
+    """What to write instead of an unknown function.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def percent_hint(text: str) -> str:
     >>> percent_hint("f1() >= 80%")
     ': write 0.8 for 80%'
     """
-    found = _PERCENT.search(text)
-    return "" if found is None else f": write {float(found[1]) / 100:g} for {found[0]}"
+    match = _PERCENT.search(text)
+    return "" if match is None else f": write {float(match[1]) / 100:g} for {match[0]}"
 
 
 def syntax_hint(text: str) -> str:
-    """What to write for a text that is no syntax at all."""
+    """What to write instead of a text with a syntax error."""
     if _PERCENT.search(text):
         return percent_hint(text)
     return ": attributes are compared with ==, as in race == 'Black'" if _ONE_EQUALS.search(text) else ""

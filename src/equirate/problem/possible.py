@@ -1,8 +1,8 @@
-"""Impossible by the ranges of rates: what no classifier can keep, whatever the data, is refused at once.
+"""Constraints that no classifier can satisfy, whatever the data: an error at once, from the ranges of rates.
 
-In: the constraints of a problem. Out: nothing, or an `InfeasibleError` that names the constraint and the range that it
-leaves, or the smallest set of constraints that contradict each other. Only what is impossible on all data is refused:
-rates of one slice and label are means over the same examples and are bounded together; anything else is taken to vary
+In: the constraints of a problem. Out: nothing, or an `InfeasibleError` that names the constraint and the range of its
+sides, or a small set of constraints that contradict each other. Only what is impossible on all data is refused: rates
+of one slice and label are means over the same examples and are bounded together; anything else is assumed to vary
 freely within its own range. `Problem` calls this.
 """
 
@@ -23,9 +23,9 @@ Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9
 _CLEAR = 1e-6
-"""Violation of a programme, as a share of a constraint's size, that is no rounding."""
+"""A larger violation of a programme, relative to the constraint's size, is no rounding error."""
 _MOST = 2000
-"""Constraints that are looked at together."""
+"""Most parts of constraints that are checked together."""
 _ANSWERS: tuple[Callable[[int, int], int], ...] = (
     lambda y, b: y,
     lambda y, b: 0,
@@ -50,31 +50,31 @@ def check_possible(constraints: Sequence[Constraint]) -> None:
       Ask for less: recall() >= 1.
     """
     for constraint in constraints:
-        _alone(constraint)
+        _check_single(constraint)
     parts = [_Row.of(index, part) for index, constraint in enumerate(constraints) for part in constraint.split()]
-    if 1 < len(parts) <= _MOST and not _obvious(parts):
-        guilty = _conflict(parts)
-        if guilty:
-            shown = "\n".join(f"  {constraints[index]!r}" for index in guilty)
-            what = {1: "this one", 2: "both"}.get(len(guilty), f"all {len(guilty)}")
+    if 1 < len(parts) <= _MOST and not _is_satisfied_simply(parts):
+        conflicting = _conflict(parts)
+        if conflicting:
+            shown = "\n".join(f"  {constraints[index]!r}" for index in conflicting)
+            what = {1: "this one", 2: "both"}.get(len(conflicting), f"all {len(conflicting)}")
             raise InfeasibleError(
                 f"these constraints contradict each other: no classifier can keep {what}.\n{shown}\n"
                 "  └─ whatever the data and the predictions, one of them is broken\n  Relax or leave out one of them."
             )
 
 
-def _alone(constraint: Constraint) -> None:
-    """Refuse a constraint that the ranges of its own parts rule out."""
+def _check_single(constraint: Constraint) -> None:
+    """Raise an error for a constraint that the ranges of its parts rule out."""
     for part in (constraint, *constraint.split()):
         rounding = _ROUNDING * max(1.0, _size(part.left), _size(part.right))
         small, large = (part.left, part.right) if part.symbol == "<=" else (part.right, part.left)
-        apart = small.interval.lo > large.interval.hi + rounding
-        if not apart and part.residual.interval.lo <= rounding:
+        disjoint = small.interval.lo > large.interval.hi + rounding
+        if not disjoint and part.residual.interval.lo <= rounding:
             continue
-        told = (part.left, part.right) if apart else (part.left - part.right,)
-        reason = " and ".join(f"{side!r} lies in {side.interval}" for side in told if not isinstance(side, Constant))
+        sides = (part.left, part.right) if disjoint else (part.left - part.right,)
+        reason = " and ".join(f"{side!r} lies in {side.interval}" for side in sides if not isinstance(side, Constant))
         raise InfeasibleError(
-            f"no classifier can keep this constraint.\n  {constraint!r}\n  └─ {reason}\n  Ask for less{_less(part)}."
+            f"no classifier can keep this constraint.\n  {constraint!r}\n  └─ {reason}\n  Ask for less{_weaker(part)}."
         )
 
 
@@ -83,7 +83,7 @@ def _size(side: Expression) -> float:
     return max(finite, default=0.0)
 
 
-def _less(part: Constraint) -> str:
+def _weaker(part: Constraint) -> str:
     """The strongest bound that could be kept, where the bound is a number."""
     end = part.left.interval.lo if part.symbol == "<=" else part.left.interval.hi
     return f": {part.left!r} {part.symbol} {Constant(end)!r}" if isinstance(part.right, Constant) else ""
@@ -103,7 +103,7 @@ class _Row:
     others: dict[Hashable, float] = field(default_factory=dict)
     """Factors of everything that is not a mean."""
     ranges: dict[Hashable, Interval] = field(default_factory=dict)
-    """Where they lie."""
+    """Their ranges."""
 
     @classmethod
     def of(cls, index: int, part: Constraint) -> _Row:
@@ -122,7 +122,7 @@ class _Row:
             elif number is not None:
                 others[what.key] = others.get(what.key, 0.0) + number
                 ranges[what.key] = what.interval
-            else:  # a factor that only the data tell
+            else:  # a factor that depends on the data
                 key = (factor.key, what.key)
                 others[key] = others.get(key, 0.0) + 1.0
                 ranges[key] = factor.interval * what.interval
@@ -142,17 +142,17 @@ class _Row:
         return value
 
 
-def _obvious(rows: Sequence[_Row]) -> bool:
+def _is_satisfied_simply(rows: Sequence[_Row]) -> bool:
     """Whether a simple classifier keeps everything: right, always 0, always 1, as the baseline, wrong.
 
-    Of rates of one class against the rest, 1 is that class, whichever it is: those of several classes are not looked at
-    together, so that less is refused than could be.
+    For a rate of one class against the rest, 1 is that class, whichever it is: rates of several classes are not checked
+    against each other, so that some impossible problems pass.
     """
     signs: dict[Hashable, set[bool]] = {}
     for row in rows:
         for key, factor in row.others.items():
             signs.setdefault(key, set()).add(factor > 0)
-    if any(len(found) > 1 for found in signs.values()):  # one value of it cannot be at its best in both
+    if any(len(directions) > 1 for directions in signs.values()):  # one value cannot be best for both
         return False
     return any(all(row.least(_shares(answer)) <= 0 for row in rows) for answer in _ANSWERS)
 
@@ -169,36 +169,36 @@ def _shares(answer: Callable[[int, int], int]) -> Callable[[Hashable], Array]:
 
 
 def _conflict(rows: Sequence[_Row]) -> list[int]:
-    """Indices of constraints that cannot be kept together, as few as can be found by leaving out one by one."""
-    broken = _broken(rows)
+    """Indices of constraints that cannot be satisfied together, reduced by leaving out one at a time."""
+    broken = _violation_duals(rows)
     if broken is None:
         return []
-    guilty = sorted({row.index for row, price in zip(rows, broken, strict=True) if price > _ROUNDING})
-    for index in list(guilty):
-        fewer = [k for k in guilty if k != index]
-        if _broken([row for row in rows if row.index in fewer]) is not None:
-            guilty = fewer
-    return guilty
+    conflicting = sorted({row.index for row, price in zip(rows, broken, strict=True) if price > _ROUNDING})
+    for index in list(conflicting):
+        fewer = [k for k in conflicting if k != index]
+        if _violation_duals([row for row in rows if row.index in fewer]) is not None:
+            conflicting = fewer
+    return conflicting
 
 
-def _broken(rows: Sequence[_Row]) -> Array | None:
-    """Prices of the rows in the least possible violation of all; None where there need be none."""
-    from scipy.optimize import linprog  # late: most problems are never looked at this closely
+def _violation_duals(rows: Sequence[_Row]) -> Array | None:
+    """Duals of the rows at the smallest possible violation; None if all rows can be satisfied."""
+    from scipy.optimize import linprog  # late: most problems never need it
 
     if not rows:
         return None
-    places: dict[Hashable, int] = {}
+    first_column: dict[Hashable, int] = {}
     bounds: list[tuple[float, float]] = []
     groups: list[slice] = []
     for row in rows:
         for key, each in row.means.items():
-            if ("mean", key) not in places:
-                places["mean", key] = len(bounds)
+            if ("mean", key) not in first_column:
+                first_column["mean", key] = len(bounds)
                 groups.append(slice(len(bounds), len(bounds) + len(each)))
                 bounds += [(0.0, 1.0)] * len(each)
         for key, known in row.ranges.items():
-            if ("other", key) not in places:
-                places["other", key] = len(bounds)
+            if ("other", key) not in first_column:
+                first_column["other", key] = len(bounds)
                 bounds.append((known.lo, known.hi))
     A = np.zeros((len(rows), len(bounds) + 1))
     A[:, -1] = -1.0
@@ -207,12 +207,12 @@ def _broken(rows: Sequence[_Row]) -> Array | None:
         size = row.scale()
         limits[r] = -row.constant / size
         for key, each in row.means.items():
-            A[r, places["mean", key] : places["mean", key] + len(each)] += each / size
+            A[r, first_column["mean", key] : first_column["mean", key] + len(each)] += each / size
         for key, factor in row.others.items():
-            A[r, places["other", key]] += factor / size
+            A[r, first_column["other", key]] += factor / size
     ones = np.zeros((len(groups), len(bounds) + 1))
-    for g, where in enumerate(groups):
-        ones[g, where] = 1.0
+    for g, columns in enumerate(groups):
+        ones[g, columns] = 1.0
     cost = np.eye(1, len(bounds) + 1, len(bounds))[0]
     solved = linprog(cost, A, limits, ones, np.ones(len(groups)), [*bounds, (0.0, np.inf)], method="highs")
     if solved.x is None or solved.x[-1] <= _CLEAR:

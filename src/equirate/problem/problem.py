@@ -1,8 +1,8 @@
-"""Objectives and problems: what is asked for, checked.
+"""Objectives and problems, checked.
 
-In: an objective and constraints. Out: a `Problem` whose every part is known to fit the game (`refusals` says what
-does not), which knows its rates, losses and hardest kind of part, and writes families of constraints out for the
-groups in the data.
+In: an objective and constraints. Out: a `Problem` that the algorithms can solve (`refusals` explains what they
+cannot), which knows its rates, losses and hardest kind of part, and expands families of constraints for the groups in
+the data.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Problem:
         Returns
         -------
         Problem
-            The problem, of which nothing was checked.
+            The problem, without any check.
         """
         problem = object.__new__(cls)
         object.__setattr__(problem, "objective", objective)
@@ -261,10 +261,10 @@ class Problem:
         list of Rate
             In the order in which they appear.
         """
-        found: dict[tuple[Any, ...], Rate] = {rate.key: rate for rate in self.objective.expr.rates()}
+        rates: dict[tuple[Any, ...], Rate] = {rate.key: rate for rate in self.objective.expr.rates()}
         for constraint in self._plain():
-            found.update((rate.key, rate) for rate in constraint.rates() if rate.key not in found)
-        return list(found.values())
+            rates.update((rate.key, rate) for rate in constraint.rates() if rate.key not in rates)
+        return list(rates.values())
 
     def baselines(self) -> set[str]:
         """Attributes that hold another model's predictions.
@@ -274,13 +274,13 @@ class Problem:
         set of str
             Names of attributes.
         """
-        found = {rate.baseline for rate in self.rates() if rate.baseline is not None}
+        names = {rate.baseline for rate in self.rates() if rate.baseline is not None}
         families = [c for c in self.constraints if isinstance(c, ConstraintFamily)]
-        return found | {argument for f in families for metric in f.metrics for argument in metric.arguments}
+        return names | {argument for f in families for metric in f.metrics for argument in metric.arguments}
 
     @property
     def has_black_boxes(self) -> bool:
-        """Whether a function of the user's own stands in the objective or a constraint."""
+        """Whether the objective or a constraint contains a `black_box`."""
         sides = (side for constraint in self._plain() for side in (constraint.left, constraint.right))
         return any(map(has_black_box, (self.objective.expr, *sides)))
 
@@ -317,9 +317,9 @@ def flat_constraints(constraints: Any) -> Iterator[Constraint | ConstraintFamily
 _HARDEST_FIRST = (Curvature.UNKNOWN, Curvature.RATIO, Curvature.CONVEX)
 
 
-def _kinds(whole: Expression) -> Iterator[Curvature]:
+def _kinds(expr: Expression) -> Iterator[Curvature]:
     """The kinds of part that an expression has, those inside its atoms too."""
-    for _, term in whole.terms():
+    for _, term in expr.terms():
         if isinstance(term, Quotient):
             yield Curvature.RATIO
         elif isinstance(term, BlackBox):

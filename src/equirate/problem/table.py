@@ -239,14 +239,14 @@ class Table:
 
 
 def problem_cells(problem: Problem, examples: Examples) -> Cells:
-    """The cells that a problem tells apart, whatever its canonical form."""
+    """The cells of a problem, whatever its canonical form."""
     rates, losses = problem.rates(), problem.losses()
     slices = [rate.slice for rate in rates] + [loss.slice for loss in losses]
     return Cells.of_examples(examples, slices, [rate.baseline for rate in rates if rate.baseline is not None])
 
 
 def make_cells(program: Program, examples: Examples) -> Cells:
-    """The cells that a program tells apart."""
+    """The cells of a program."""
     slices = [rate.slice for rate in program.rates] + [loss.slice for loss, _ in program.rows[0].losses]
     slices += [rate.slice for rate in program.problem.rates() if rate.curvature is Curvature.CONSTANT]
     baselines = [rate.baseline for rate in program.rates if rate.baseline is not None]
@@ -254,9 +254,9 @@ def make_cells(program: Program, examples: Examples) -> Cells:
 
 
 def make_table(program: Program, examples: Examples, cells: Cells | None = None) -> Table:
-    """Join a program with data; slices that are empty in the data are refused by name.
+    """Combine a program with data; an error names slices that are empty in the data.
 
-    ``cells`` are those of the examples, where they are known already (they may tell more apart than is needed).
+    ``cells`` are those of the examples, where they are known already (they may be finer than needed).
     """
     losses = program.rows[0].losses
     cells = make_cells(program, examples) if cells is None else cells
@@ -365,8 +365,8 @@ def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tup
     count = len(offsets)
     if not count:
         return sp.csr_array((0, cells.n_counts)), np.zeros(0)
-    joined = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    matrix = sp.csr_array(sp.coo_array(joined, shape=(count, cells.n_counts)))
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    matrix = sp.csr_array(sp.coo_array(entries, shape=(count, cells.n_counts)))
     return matrix, np.array(offsets)
 
 
@@ -409,11 +409,11 @@ def _depths(program: Program, weights: Array) -> list[int]:
 
 
 def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGroup, ...]:
-    found: dict[tuple[Any, ...], list[int]] = {}
+    indices: dict[tuple[Any, ...], list[int]] = {}
     for index, (atom, depth) in enumerate(zip(atoms, depths, strict=True)):
-        found.setdefault((depth, atom.form, len(atom.slacks), atom.direct is not None), []).append(index)
+        indices.setdefault((depth, atom.form, len(atom.slacks), atom.direct is not None), []).append(index)
     groups = []
-    for (_, _, _, is_direct), members in sorted(found.items(), key=lambda item: item[0][0]):
+    for (_, _, _, is_direct), members in sorted(indices.items(), key=lambda item: item[0][0]):
         chosen = [atoms[k] for k in members]
         slacks = np.array([atom.slacks for atom in chosen], dtype=np.intp).T
         direct = np.array([atom.direct for atom in chosen], dtype=np.intp) if is_direct else None
@@ -458,7 +458,7 @@ def _chained(factors: tuple[Matrix, ...], values: Array) -> Array:
 
 
 def _work(matrix: Matrix) -> int:
-    """Cost of a product with the matrix, in multiplications; a sparse one has some of its own."""
+    """Cost of a product with the matrix, in multiplications; a sparse product has an overhead."""
     return int(matrix.size) if isinstance(matrix, np.ndarray) else 3 * int(matrix.nnz) + 5000
 
 

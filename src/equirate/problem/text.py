@@ -4,7 +4,7 @@ In: what a user writes on the command line or what a file holds, such as
 ``"precision(sex == 'Female') >= precision(sex == 'Male') - 0.02"``. Out: the same expressions, constraints and
 slices that Python users build. The grammar is a small part of Python's own: numbers, strings, the functions of the
 `catalogue`, arithmetic, one comparison, and slices made of attribute names, comparisons, ``& | ~`` and
-``.isin([...])``. Nothing else is accepted, so text from a stranger can be parsed safely. ``repr`` of an expression
+``.isin([...])``. Nothing else is accepted, so untrusted text can be parsed safely. ``repr`` of an expression
 parses back to it.
 """
 
@@ -88,13 +88,13 @@ def parse(text: str) -> Any:
     try:
         tree = _tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        said, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
-        said, column = said or error, _column(source, line, offset - 1) if line and offset else len(source)
-        said = f"{said}{syntax_hint(source)}"
-        raise ParseError(f"cannot read {_shown(text)}: {said}", str(said), source, column) from None
+        reason, line, offset = (getattr(error, name, None) for name in ("msg", "lineno", "offset"))
+        reason, column = reason or error, _column(source, line, offset - 1) if line and offset else len(source)
+        reason = f"{reason}{syntax_hint(source)}"
+        raise ParseError(f"cannot read {_shown(text)}: {reason}", str(reason), source, column) from None
     reader = _Reader(source)
     try:
-        return reader.whole(tree.body)
+        return reader.result(tree.body)
     except ParseError:
         raise
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
@@ -106,7 +106,7 @@ def parse_expression(text: str) -> Expression:
     result = parse(text)
     if isinstance(result, Expression):
         return result
-    raise _not(text, "an expression of rates: write, for example, f1() or tpr() - fpr()")
+    raise _not_a(text, "an expression of rates: write, for example, f1() or tpr() - fpr()")
 
 
 def parse_constraints(text: str) -> list[Constraint | ConstraintFamily]:
@@ -116,7 +116,7 @@ def parse_constraints(text: str) -> list[Constraint | ConstraintFamily]:
         return [result]
     if isinstance(result, list):
         return result
-    raise _not(text, "a constraint: compare two expressions with <= or >=")
+    raise _not_a(text, "a constraint: compare two expressions with <= or >=")
 
 
 def parse_objective(text: str) -> Objective:
@@ -124,19 +124,19 @@ def parse_objective(text: str) -> Objective:
     result = parse(text)
     if isinstance(result, Objective):
         return result
-    raise _not(text, "an objective: write minimize(...) or maximize(...)")
+    raise _not_a(text, "an objective: write minimize(...) or maximize(...)")
 
 
 class _Reader:
-    """Walks the syntax tree; every kind of node that is not named here is refused."""
+    """Reads the syntax tree; any kind of node without a method here is an error."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.node: ast.expr | None = None
-        """The smallest part that is being read: where a refusal points."""
+        """The part that is being read: where an error message points."""
 
-    def whole(self, node: ast.expr) -> Any:
-        """Read the whole text, which must amount to something that `parse` returns."""
+    def result(self, node: ast.expr) -> Any:
+        """Read the text, which must be something that `parse` returns."""
         result = self.read(node, 0)
         if isinstance(result, list):
             return list(self._constraints(result))
@@ -184,7 +184,7 @@ class _Reader:
         raise self.refusal(f"{type(node.value).__name__} is neither a number nor a string")
 
     def _name(self, node: ast.Name, depth: int) -> Attribute:
-        # Python's parser folds letters that look alike into one; the name of a column stays as it was written.
+        # Python's parser normalises letters that look alike; the name of a column stays as it was written.
         written = None if self.text.isascii() else ast.get_source_segment(self.text, node)
         return attr(written or node.id)
 
@@ -208,9 +208,9 @@ class _Reader:
         raise self.refusal("use - for the negative of an expression and ~ for the rest of a slice")
 
     def _binop(self, node: ast.BinOp, depth: int) -> Any:
-        first, rest = _spine(node)
+        first, operations = _spine(node)
         result = self.read(first, depth)
-        for operation, part in rest:
+        for operation, part in operations:
             result = self._combined(type(operation), result, self.read(part, depth))
         return result
 
@@ -300,14 +300,14 @@ _READERS: dict[type[ast.expr], Callable[[_Reader, Any, int], Any]] = {
 
 
 def _spine(node: ast.BinOp) -> tuple[ast.expr, list[tuple[ast.operator, ast.expr]]]:
-    """First operand, and what follows it, of a chain of operators that makes something flat."""
-    alike = next((kinds for kinds in _FLAT if type(node.op) in kinds), frozenset())
-    rest = [(node.op, node.right)]
+    """First operand of a chain of flat operators, and the operators with the operands that follow."""
+    same_kind = next((kinds for kinds in _FLAT if type(node.op) in kinds), frozenset())
+    operations = [(node.op, node.right)]
     first = node.left
-    while isinstance(first, ast.BinOp) and type(first.op) in alike:
-        rest.append((first.op, first.right))
+    while isinstance(first, ast.BinOp) and type(first.op) in same_kind:
+        operations.append((first.op, first.right))
         first = first.left
-    return first, rest[::-1]
+    return first, operations[::-1]
 
 
 def _is_number(value: Any) -> bool:
@@ -319,7 +319,7 @@ def _is_arithmetic(value: Any) -> bool:
 
 
 def _uncalled(tree: ast.AST) -> str:
-    """A hint where the name of a function stands without its parentheses."""
+    """A hint if the name of a function is used without parentheses."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and id(node) not in called and node.id in _RATES:
@@ -327,7 +327,7 @@ def _uncalled(tree: ast.AST) -> str:
     return ""
 
 
-def _not(text: str, wanted: str) -> ParseError:
+def _not_a(text: str, wanted: str) -> ParseError:
     return ParseError(f"{_shown(text)} is not {wanted}{_uncalled(_tree(text.strip()))}")
 
 
@@ -345,7 +345,7 @@ def place_of(text: str, node: ast.expr) -> int:
 
 
 def _column(text: str, line: int, column: int) -> int:
-    """A place in a line as a place in the text."""
+    """The position in the text of a column in a line."""
     before = text.splitlines(keepends=True)[: max(line - 1, 0)]
     return min(sum(map(len, before)) + max(column, 0), len(text))
 

@@ -1,4 +1,4 @@
-"""Parts of a problem as text and back, for files: text that reads back to something else is never written."""
+"""Parts of a problem as text and back, for files: writing checks that the text parses back to the same part."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def as_text(part: Any) -> str:
 
 def read_group(text: str) -> Attribute | Slice:
     """An attribute or a slice."""
-    found = parse(text)
-    if not isinstance(found, (Attribute, Slice)):
+    group = parse(text)
+    if not isinstance(group, (Attribute, Slice)):
         raise FileError(f"{text!r} is not an attribute or a slice")
-    return found
+    return group
 
 
 def slice_text(part: Slice) -> str | None:
-    """A slice as text; None for everybody, which the language has no word for."""
+    """A slice as text; None for everybody, which has no text."""
     return None if part == EVERYBODY else as_text(part)
 
 
@@ -46,7 +46,7 @@ def read_slice(text: str | None) -> Slice:
     """A slice; None for everybody."""
     if text is None:
         return EVERYBODY
-    found = read_group(text)
-    if not isinstance(found, Slice):
+    slice_ = read_group(text)
+    if not isinstance(slice_, Slice):
         raise FileError(f"{text!r} is not a slice")
-    return found
+    return slice_

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TO_FILL_IN = "*To be filled in.*"
 DRAWS = "decisions are drawn"
-"""The fact of a report's origin that says how."""
+"""The fact of a report's origin that describes how decisions are drawn."""
 
 
 def card(report: Report, name: str, data: str, license_: str | None) -> str:
@@ -55,7 +55,7 @@ def card(report: Report, name: str, data: str, license_: str | None) -> str:
 
 
 def _header(report: Report, name: str, data: str, license_: str | None) -> str:
-    """YAML; texts are written as JSON has them, which YAML reads alike."""
+    """YAML; texts are written as JSON strings, which YAML reads too."""
     last, part = report.last, list(report.parts)[-1]
     metrics = [(report.objective, last.objective)]
     metrics += [(f"violation of {each.constraint}", each.violation) for each in last.constraints]
@@ -92,8 +92,8 @@ def _text(text: str) -> str:
 
 def _kind(metric: str) -> str:
     """Hubs know metrics by short names: that of the function, where there is only one."""
-    found = re.fullmatch(r"([a-z_0-9]+)\(\)", metric)
-    return found[1] if found else "custom"
+    match = re.fullmatch(r"([a-z_0-9]+)\(\)", metric)
+    return match[1] if match else "custom"
 
 
 # -- the sections ---------------------------------------------------------------------------------
@@ -101,8 +101,8 @@ def _kind(metric: str) -> str:
 
 def _data(report: Report, data: str) -> str:
     rows = [["part", "examples", "labelled positive"]]
-    for part, found in report.parts.items():
-        everybody = found.slices[0] if found.slices else None
+    for part, evaluation in report.parts.items():
+        everybody = evaluation.slices[0] if evaluation.slices else None
         rows.append([part, f"{everybody.examples:,}", share(everybody.labelled)] if everybody else [part, "", ""])
     return f"{data}.\n\n{_table(rows)}"
 
@@ -140,11 +140,11 @@ def _groups(report: Report) -> list[str]:
 
 
 def _certificate(report: Report) -> str:
-    found = report.certification
-    if found is None:
-        return "No confidence level was asked for: nothing is certified."
-    method = f"Method: {found.method}. {found.meaning}"
-    return "\n\n".join([*words.certificate(report), method, *(f"- {reason}" for reason in found.reasons)])
+    certification = report.certification
+    if certification is None:
+        return "There is no confidence level: nothing is certified."
+    method = f"Method: {certification.method}. {certification.meaning}"
+    return "\n\n".join([*words.certificate(report), method, *(f"- {reason}" for reason in certification.reasons)])
 
 
 def _draws(report: Report) -> str:
@@ -152,18 +152,18 @@ def _draws(report: Report) -> str:
     if origin is None:
         return TO_FILL_IN
     members = ", ".join(f"{member.weight:.4g}" for member in origin.members)
-    told = origin.facts.get(DRAWS, "")
+    how = origin.facts.get(DRAWS, "")
     undecided = report.last.undecided
     depends = f" The decision of {undecided:.1%} of the examples depends on the draw." if undecided > 0 else ""
     count = len(origin.members)
     mixture = "One classifier decides." if count == 1 else f"A mixture of {count} classifiers, with weights {members}."
-    return f"{mixture} Decisions are drawn {told}.{depends}" if told else f"{mixture}{depends}"
+    return f"{mixture} Decisions are drawn {how}.{depends}" if how else f"{mixture}{depends}"
 
 
 def _versions(report: Report) -> str:
     if report.origin is None:
         return TO_FILL_IN
-    rows = [["package", "version"], *([package, found] for package, found in report.origin.versions.items())]
+    rows = [["package", "version"], *([package, version] for package, version in report.origin.versions.items())]
     return f"{_table(rows)}\n\n```python\n{report.origin.estimator}\n```"
 
 

@@ -1,9 +1,9 @@
 """The charts of a report's page, as Vega-Lite specifications made with altair.
 
-In: a `Report`. Out: specifications as plain data, one per chart, each with the sentence that stands for it where it
-cannot be seen. Colours are the page's own CSS variables, so that a chart follows light, dark and print by itself. Names
-from the data are values of fixed fields, never parts of a specification. The parameter ``at`` is the place on the
-frontier that the reader has moved to.
+In: a `Report`. Out: specifications as plain data, one per chart, each with a sentence for readers who cannot see it.
+Colours are CSS variables of the page, so that a chart follows the light, dark and print styles. Names from the data are
+values of fixed fields, never parts of a specification. The parameter ``at`` is the point of the frontier that the
+reader has selected.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NEEDED = "the page needs jinja2, altair and vl-convert-python: pip install 'equi
 OURS, BASELINE, MOVED = "this classifier", "baseline", "at the slider"
 _BAND = 26
 _LINES = 4000
-"""Points of the course of the game at most; with many configurations their rounds are thinned."""
+"""Most points in a chart of the rounds; with many configurations, some rounds are left out."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A specification, its heading, and the sentence that stands for it."""
+    """A specification, its heading, and its description in words."""
 
     key: str
     title: str
@@ -37,7 +37,7 @@ class Chart:
 
 
 def altair() -> Any:
-    """The charting library, or say what to install."""
+    """The charting library; an error says what to install."""
     try:
         import altair as alt
     except ImportError:
@@ -51,7 +51,7 @@ def configured(chart: Any) -> dict[str, Any]:
     axis = {"labelColor": "var(--soft)", "titleColor": "var(--soft)", "gridColor": "var(--rule)", "labelFontSize": 12}
     axis |= {"domain": False, "ticks": False, "labelPadding": 6, "titleFontWeight": "normal", "titleFontSize": 12}
     config = {
-        "aria": False,  # the page says it, and says it better
+        "aria": False,  # the page has a description in words
         "background": "transparent",
         "font": font,
         "view": {"stroke": None},
@@ -69,18 +69,18 @@ def configured(chart: Any) -> dict[str, Any]:
 def violations(report: Report) -> Chart:
     """Every constraint's signed violation with its bounds, beside the baseline's; right of 0 it is broken."""
     alt = altair()
-    rows, told = [], []
+    rows, values = [], []
     sides = [(OURS, report.last)] + ([] if report.baseline is None else [(BASELINE, report.baseline.evaluation)])
     for who, evaluation in sides:
         for k, c in enumerate(evaluation.constraints, start=1):
             row = {"name": f"{k}: {c.constraint}", "text": c.constraint, "who": who, "value": c.violation}
             rows.append(_finite(row | {"low": c.low, "high": c.high, "shown": signed(c.violation)}))
             if who == OURS:
-                told.append(
+                values.append(
                     f"constraint {k}, {c.constraint}, {signed(c.violation)}, from {signed(c.low)} to {signed(c.high)}"
                 )
     chart = _dots(rows, "name", "text", alt.Axis(format="+.2~f", tickCount=5), True, above=True)
-    return Chart("violations", "Violations", f"Violation with bounds, {OURS}: {'; '.join(told)}.", configured(chart))
+    return Chart("violations", "Violations", f"Violation with bounds, {OURS}: {'; '.join(values)}.", configured(chart))
 
 
 # -- rates -----------------------------------------------------------------------------------------
@@ -107,8 +107,8 @@ def rates(report: Report) -> Iterator[Chart]:
 
 
 def _in_words(shown: RateName, ours: Sequence[RateValue]) -> str:
-    told = "; ".join(f"{r.slice} {share(r.value)} ({share(r.low)} to {share(r.high)})" for r in ours)
-    return f"{shown.short.capitalize()} by group, {OURS}: {told}."
+    values = "; ".join(f"{r.slice} {share(r.value)} ({share(r.low)} to {share(r.high)})" for r in ours)
+    return f"{shown.short.capitalize()} by group, {OURS}: {values}."
 
 
 def _rate(rate: RateValue, who: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _dots(
     labelled: Sequence[dict[str, Any]] = (),
     above: bool = False,
 ) -> Any:
-    """Dots with intervals on one line per name: ours above, the baseline below; long names stand above their line."""
+    """Dots with intervals on one line per name: ours above, the baseline below; long names are above their line."""
     alt = altair()
     sides = sorted({row["who"] for row in rows}, key=[OURS, BASELINE].index)
     scale = alt.Scale(domain=[OURS, BASELINE, MOVED], range=["var(--ours)", "var(--beside)", "var(--moved)"])
@@ -185,8 +185,8 @@ def frontier(report: Report) -> Chart:
     ]
     marks = [{"who": OURS, "x": worst(report.last), "y": report.last.objective}]
     if report.baseline is not None:
-        found = report.baseline.evaluation
-        marks.append({"who": BASELINE, "x": worst(found), "y": found.objective})
+        evaluation = report.baseline.evaluation
+        marks.append({"who": BASELINE, "x": worst(evaluation), "y": evaluation.objective})
     marks = [_finite(mark) for mark in marks]
     x = alt.X("x:Q", title=None, axis=alt.Axis(tickCount=6))
     y = alt.Y("y:Q", title=None, scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(grid=True, tickCount=5))
@@ -211,12 +211,15 @@ def frontier(report: Report) -> Chart:
         ring.encode(x=x, y=y),
     ).properties(width="container", height=280)
     chart = chart.add_params(alt.param(name="at", value=0))
-    told = "; ".join(
+    values = "; ".join(
         f"level {p.level:+.4g}: {number(p.evaluation.objective)} at violation {signed(worst(p.evaluation))}"
         for p in report.frontier
     )
     return Chart(
-        "frontier", "The trade-off", f"{report.objective} against the largest violation: {told}.", configured(chart)
+        "frontier",
+        "The trade-off",
+        f"{report.objective} against the largest violation: {values}.",
+        configured(chart),
     )
 
 
@@ -230,18 +233,18 @@ def worst(evaluation: Any) -> float:
 
 def course(report: Report) -> Iterator[Chart]:
     """Objective and largest violation over the rounds, a line for each configuration."""
-    found = report.course
-    if found is None:
+    record = report.course
+    if record is None:
         return
     alt = altair()
     for key, title, values in (
-        ("objective", report.objective, found.objective),
-        ("violation", "largest violation", found.violation),
+        ("objective", report.objective, record.objective),
+        ("violation", "largest violation", record.violation),
     ):
         step = max(1, math.ceil(len(values) * len(values[0]) / _LINES))
         rows = [
             {"round": round_, "line": line, "value": float(f"{value:.4g}")}
-            for round_, row in list(zip(found.rounds, values, strict=True))[::step]
+            for round_, row in list(zip(record.rounds, values, strict=True))[::step]
             for line, value in enumerate(row)
             if math.isfinite(value)
         ]
@@ -249,8 +252,8 @@ def course(report: Report) -> Iterator[Chart]:
         y = alt.Y("value:Q", title=None, scale=alt.Scale(zero=False), axis=alt.Axis(grid=True, tickCount=4))
         chart = chart.encode(x=alt.X("round:Q", axis=alt.Axis(grid=False)), y=y, detail="line:N")
         ends = [row["value"] for row in rows if row["round"] == rows[-1]["round"]] or [math.nan]
-        told = f"{title} over {found.rounds[-1]:,} rounds; at the end from {number(min(ends))} to {number(max(ends))}."
-        yield Chart(f"course-{key}", title, told, configured(chart.properties(width="container", height=160)))
+        text = f"{title} over {record.rounds[-1]:,} rounds; at the end from {number(min(ends))} to {number(max(ends))}."
+        yield Chart(f"course-{key}", title, text, configured(chart.properties(width="container", height=160)))
 
 
 def _finite(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a report tells beside the evaluations: rates by slice, a baseline and whom it treats otherwise, a frontier.
+"""Parts of a report beside the evaluations: rates by slice, a baseline and its different decisions, a frontier.
 
 In: a problem, examples and predictions (0/1, or probabilities of predicting 1). Out: frozen values that hold numbers
 and text only, so that a report needs no data once it is made.
@@ -99,7 +99,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Another classifier on the last part of the data, to set beside the one that is reported."""
+    """Another classifier on the last part of the data, to compare with the reported one."""
 
     name: str
     note: str
@@ -120,7 +120,7 @@ class Point:
 
 @dataclass(frozen=True)
 class GameCourse:
-    """How the game went: objective and largest violation of every configuration (columns) over recorded rounds."""
+    """History of training: objective and largest violation of every configuration (columns) over recorded rounds."""
 
     rounds: tuple[int, ...]
     objective: tuple[tuple[float, ...], ...]
@@ -146,7 +146,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the classifier comes from: the estimator as it is written, its mixture, and what made it."""
+    """Where the classifier comes from: the estimator as code, its mixture, facts about the data, and versions."""
 
     estimator: str
     members: tuple[Member, ...]
@@ -155,16 +155,16 @@ class Origin:
 
 
 _FEWEST_MOVED = 0.5
-"""Expected examples from which on a change is listed: what rounds to one."""
+"""Smallest expected number of examples for which a change is listed: what rounds to one."""
 
 
 def rates_by_slice(
     problem: Problem, examples: Examples, predictions: Array, confidence: float
 ) -> tuple[RateValue, ...]:
-    """Every shown rate, of everybody and of each slice in the problem; NaN where nobody is there to measure on.
+    """Every shown rate, of everybody and of each slice in the problem; NaN if there are no examples.
 
-    A rate of a slice is that of everybody among the examples inside, and so is its interval: nothing is spent on those
-    outside, however many slices there are.
+    A rate of a slice, with its interval, is measured on the examples inside alone, so that the cost of many slices does
+    not grow with the examples outside.
     """
     if len(examples.classes) > 2:  # an evaluation has the confusion matrix of every slice
         return ()
@@ -185,17 +185,17 @@ def measured_rate(
 def _measured(
     rate: Expression, examples: Examples, predictions: Array, confidence: float
 ) -> tuple[float, tuple[float, float]]:
-    """Value and interval; NaN where nobody is in the denominator, such as the precision of no predictions."""
+    """Value and interval; NaN if the denominator is empty, such as for precision without positive predictions."""
     nothing = float("nan"), (float("nan"), float("nan"))
     if not examples.weights.sum() > 0:
         return nothing
     with warnings.catch_warnings():
         warnings.simplefilter("error", UndefinedRateWarning)
         try:
-            found = estimate(rate, examples, predictions)
+            estimated = estimate(rate, examples, predictions)
         except (DataError, UndefinedRateWarning):
             return nothing
-    return found.value, found.interval(confidence)
+    return estimated.value, estimated.interval(confidence)
 
 
 def changes(problem: Problem, examples: Examples, predictions: Array, baseline: Array) -> tuple[Change, ...]:
@@ -204,16 +204,16 @@ def changes(problem: Problem, examples: Examples, predictions: Array, baseline: 
         return ()
     up, down = predictions * (1 - baseline), (1 - predictions) * baseline
     labels = examples.labels.astype(bool)
-    found = []
+    changes_by_slice = []
     for slice_ in slices_of(problem):
         inside = examples.mask(slice_)
         numbers = (up[inside], up[inside & labels], down[inside], down[inside & ~labels])
-        found.append(Change(repr(slice_), int(inside.sum()), *(float(number.sum()) for number in numbers)))
-    return tuple(found)
+        changes_by_slice.append(Change(repr(slice_), int(inside.sum()), *(float(number.sum()) for number in numbers)))
+    return tuple(changes_by_slice)
 
 
 def moves(examples: Examples, predictions: Array, baseline: Array) -> tuple[Move, ...]:
-    """Which classes decisions come from and go to, the most frequent change first; nothing of two classes.
+    """Changes of decisions from one class to another, the most frequent first; empty for two classes.
 
     The two classifiers draw independently.
     """
@@ -223,13 +223,13 @@ def moves(examples: Examples, predictions: Array, baseline: Array) -> tuple[Move
     labels = examples.labels[:, None] == np.arange(len(classes))
     every = baseline.T @ predictions
     right, wrong = baseline.T @ (predictions * labels), (baseline * labels).T @ predictions
-    found = [
+    frequent = [
         Move(str(classes[i]), str(classes[j]), float(every[i, j]), float(right[i, j]), float(wrong[i, j]))
         for i in range(len(classes))
         for j in range(len(classes))
         if i != j and every[i, j] >= _FEWEST_MOVED
     ]
-    return tuple(sorted(found, key=lambda move: -move.number))
+    return tuple(sorted(frequent, key=lambda move: -move.number))
 
 
 def slices_of(problem: Problem) -> Sequence[Slice]:

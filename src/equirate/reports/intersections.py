@@ -29,8 +29,8 @@ def intersection_notes(problem: Problem, examples: Examples, predictions: Array)
     families = [part for part in problem.constraints if isinstance(part, ConstraintFamily)]
     left_out = [family for family in families if len(family.attributes) > 1 and not family.intersect]
     measure = measurer(examples, predictions) if left_out else None
-    found = [_note(family, examples, measure) for family in left_out if measure is not None]
-    return [note for note in found if note]
+    notes = [_note(family, examples, measure) for family in left_out if measure is not None]
+    return [note for note in notes if note]
 
 
 def _note(family: ConstraintFamily, examples: Examples, measure: Measure) -> str:

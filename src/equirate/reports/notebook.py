@@ -1,4 +1,4 @@
-"""A report in a notebook: its verdict and its tables as HTML, with a little style of their own and no script.
+"""A report in a notebook: its verdict and its tables as HTML, with inline style and no script.
 
 In: a `Report`. Out: HTML with every name and value from the data escaped.
 """
@@ -32,13 +32,13 @@ def tables(report: Report) -> str:
     kind = words.outcome(report.last).replace(" ", "-")
     about = (words.price(report), words.affected(report), words.positive(report), words.caution(report))
     sentences = (*words.certificate(report), *about)
-    told = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences if sentence)
+    paragraphs = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences if sentence)
     shown = [objective_rows(report), _constraints(report), slice_rows(report)]
-    drawn = "".join(_table(rows) for rows in shown if len(rows) > 1)
+    html_tables = "".join(_table(rows) for rows in shown if len(rows) > 1)
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in report.notes)
     return (
         f'<div class="equirate-report"><style>{STYLE}</style>'
-        f'<p class="verdict {kind}">{html.escape(words.verdict(report))}</p>{told}{drawn}'
+        f'<p class="verdict {kind}">{html.escape(words.verdict(report))}</p>{paragraphs}{html_tables}'
         + (f"<ul>{notes}</ul>" if notes else "")
         + "</div>"
     )

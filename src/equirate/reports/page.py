@@ -1,6 +1,6 @@
 """A report as one self-contained page: text, tables and charts, with every script and style inside.
 
-In: a `Report`. Out: HTML that opens anywhere, light or dark, on paper and on a phone, and asks nothing of the network.
+In: a `Report`. Out: HTML for any browser, in light or dark, on paper and on a phone, without network access.
 Every name and value from the data is escaped (by jinja2, and as JSON inside scripts). The same report gives the same
 bytes: no time, no random name.
 """
@@ -26,7 +26,7 @@ MARKS = {"pass": "✓", "fail": "✗", "cannot tell": "?", "not measured": "–"
 
 
 def page(report: Report, title: str | None = None, command: str | None = None) -> str:
-    """The whole page, as text."""
+    """The page, as text."""
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup
@@ -81,7 +81,9 @@ def _bundle() -> str:
     version = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", version)
     if "</script" in script.lower():
-        raise ImportError("this version of vl-convert-python gives a script that cannot stand in a page: take another")
+        raise ImportError(
+            "this version of vl-convert-python gives a script that is not safe in a page: install another version"
+        )
     return script
 
 
@@ -90,7 +92,7 @@ def _template(name: str) -> str:
 
 
 def _island(value: Any) -> Any:
-    """Data as JSON that can stand in a script element: no tag, no comment and no entity can begin in it."""
+    """Data as JSON that is safe in a script element: no tag, comment or entity can begin in it."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -113,7 +115,7 @@ def _drawn(report: Report) -> dict[str, list[charts.Chart]]:
 
 def _constraints(report: Report) -> list[dict[str, Any]]:
     """For every constraint: its text, its verdict on the last part, and a row for each part and the baseline."""
-    found = []
+    constraints = []
     for k, last in enumerate(report.last.constraints):
         rows = [(name, part.constraints[k], part.confidence) for name, part in report.parts.items()]
         if report.baseline is not None:
@@ -121,20 +123,21 @@ def _constraints(report: Report) -> list[dict[str, Any]]:
             rows.append(
                 (f"{report.baseline.name}, {list(report.parts)[-1]}", evaluation.constraints[k], evaluation.confidence)
             )
-        found.append({"text": last.constraint, "verdict": last.verdict, "rows": rows})
-    return found
+        constraints.append({"text": last.constraint, "verdict": last.verdict, "rows": rows})
+    return constraints
 
 
 def _rates(report: Report) -> list[dict[str, Any]]:
     """For every slice: each shown rate of this classifier and of the baseline."""
     beside = () if report.baseline is None else report.baseline.rates
-    found = []
+    groups = []
     for size in report.last.slices:
         cells = [
-            (shown, _of(report.rates, shown.name, size.slice), _of(beside, shown.name, size.slice)) for shown in SHOWN
+            (shown, _find_rate(report.rates, shown.name, size.slice), _find_rate(beside, shown.name, size.slice))
+            for shown in SHOWN
         ]
-        found.append({"size": size, "cells": cells})
-    return found if report.rates else []
+        groups.append({"size": size, "cells": cells})
+    return groups if report.rates else []
 
 
 def _classes(report: Report) -> list[dict[str, Any]]:
@@ -142,7 +145,7 @@ def _classes(report: Report) -> list[dict[str, Any]]:
 
     A row of the matrix has the shares of the examples with that label, and how dark each cell is, from 0 to 100.
     """
-    found = []
+    tables = []
     for table in getattr(report.last, "classes", ()):
         header, *lines = class_rows(table)
         matrix = []
@@ -151,21 +154,21 @@ def _classes(report: Report) -> list[dict[str, Any]]:
             parts = [part / total if total > 0 else math.nan for part in shares]
             cells = [(_percent(part), round(100 * part) if part == part else 0) for part in parts]
             matrix.append((str(label), cells))
-        found.append({"slice": table.slice, "header": header, "lines": lines, "matrix": matrix})
-    return found
+        tables.append({"slice": table.slice, "header": header, "lines": lines, "matrix": matrix})
+    return tables
 
 
 def _percent(part: float) -> str:
-    """A share as a whole number of percent; nothing for less than half a percent, so that large matrices are read."""
+    """A share in percent, rounded; empty below half a percent, so that large matrices are readable."""
     return f"{100 * part:.0f}" if part >= 0.005 else ""
 
 
-def _of(rates: tuple[RateValue, ...], name: str, slice_: str) -> RateValue | None:
+def _find_rate(rates: tuple[RateValue, ...], name: str, slice_: str) -> RateValue | None:
     return next((rate for rate in rates if rate.rate == name and rate.slice == slice_), None)
 
 
 def _point(objective: str, point: Point) -> dict[str, Any]:
-    """One place on the frontier, as the text that the page shows there."""
+    """One point of the frontier, as the text that the page shows for it."""
     evaluation = point.evaluation
     verdicts = [
         {"value": words.signed(c.violation), "verdict": c.verdict, "mark": MARKS[c.verdict]}
@@ -182,6 +185,6 @@ def _point(objective: str, point: Point) -> dict[str, Any]:
 
 
 def _nearest(report: Report) -> int:
-    """The point of the frontier that is asked for: the level nearest to 0."""
+    """The point of the frontier nearest to the constraints as given: the level nearest to 0."""
     levels = [abs(point.level) for point in report.frontier]
     return levels.index(min(levels)) if levels else 0

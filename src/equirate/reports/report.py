@@ -34,7 +34,7 @@ class Report:
     parts
         An `Evaluation` for each part of the data; the last one is the one that matters most.
     notes
-        What else a reader should know.
+        Remarks for the reader.
     positive_label
         The label that counts as positive.
     rates
@@ -44,11 +44,11 @@ class Report:
     frontier
         Points of a trade-off frontier, measured on the last part.
     course
-        How the game went.
+        Objective and violation over the rounds of training.
     origin
         The mixture, the data, the versions and how to make it again.
     certification
-        Where a confidence level was asked for: how it was tested, what that means, what it costs, or why not.
+        With a confidence level: how the classifier was tested, what that means, what it costs, or why it failed.
     uncovered
         Groups that constraints leave out, a sentence for each constraint.
     """
@@ -77,7 +77,7 @@ class Report:
 
     @property
     def objective(self) -> str:
-        """The objective as text, without what is to be done with it."""
+        """The objective as text, without ``minimize`` or ``maximize``."""
         return self.problem.splitlines()[0].split(" ", 1)[-1]
 
     @property
@@ -95,12 +95,12 @@ class Report:
         return notebook.tables(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data that JSON can hold; numbers that it cannot (NaN, infinity) are None."""
+        """Everything as plain data for JSON; NaN and infinity, which JSON lacks, become None."""
         plain: dict[str, Any] = json_ready(asdict(self))
         outcome = words.outcome(self.last)
-        told = {"sentence": self.verdict, "price": words.price(self), "affected": words.affected(self)}
-        told["certificate"] = " ".join(words.certificate(self))
-        return {"verdict": None if outcome == "none" else outcome, **told, **plain}
+        sentences = {"sentence": self.verdict, "price": words.price(self), "affected": words.affected(self)}
+        sentences["certificate"] = " ".join(words.certificate(self))
+        return {"verdict": None if outcome == "none" else outcome, **sentences, **plain}
 
     def to_frame(self) -> Any:
         """Every objective, constraint and rate as a row of a data frame: pandas, or polars or pyarrow without it.
@@ -109,7 +109,7 @@ class Report:
         ``value`` (of a constraint: its signed violation, positive where broken) with ``low`` and ``high``, and for
         constraints the two sides ``left`` and ``right`` and the ``verdict``.
         """
-        rows = [row for part, found in self.parts.items() for row in _rows("this", part, found)]
+        rows = [row for part, evaluation in self.parts.items() for row in _rows("this", part, evaluation)]
         name = list(self.parts)[-1]
         rows += [_rate("this", name, rate) for rate in self.rates]
         if self.baseline is not None:
@@ -178,11 +178,11 @@ def _write(path: str | os.PathLike[str], text: str) -> None:
 _ROW = ("classifier", "part", "kind", "name", "slice", "value", "low", "high", "left", "right", "verdict")
 
 
-def _rows(classifier: str, part: str, found: Evaluation) -> list[dict[str, Any]]:
+def _rows(classifier: str, part: str, evaluation: Evaluation) -> list[dict[str, Any]]:
     empty: dict[str, Any] = {"classifier": classifier, "part": part, "slice": None}
-    objective = {"kind": "objective", "name": "objective", "value": found.objective, "low": found.low}
-    rows = [{**empty, **objective, "high": found.high, "left": None, "right": None, "verdict": None}]
-    for c in found.constraints:
+    objective = {"kind": "objective", "name": "objective", "value": evaluation.objective, "low": evaluation.low}
+    rows = [{**empty, **objective, "high": evaluation.high, "left": None, "right": None, "verdict": None}]
+    for c in evaluation.constraints:
         sides = {"left": c.left, "right": c.right, "verdict": c.verdict}
         rows.append(
             {**empty, "kind": "constraint", "name": c.constraint, "value": c.violation, "low": c.low, "high": c.high}

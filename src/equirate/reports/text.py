@@ -20,7 +20,7 @@ WIDTH = 100
 
 
 def text(report: Report) -> str:
-    """Everything that fits a terminal: verdict, price, tables, notes."""
+    """The report for a terminal: verdict, price, tables, notes."""
     about = (words.price(report), words.affected(report), words.positive(report), words.caution(report))
     sentences = (words.verdict(report), *words.certificate(report), *about)
     blocks = ["\n".join(textwrap.fill(sentence, WIDTH) for sentence in sentences if sentence)]
@@ -69,7 +69,7 @@ def _constraints(report: Report) -> list[str]:
         rows.append([*cells, f"[{signed(row.low)}, {signed(row.high)}]", row.verdict])
     achieved = [row[0] for row in rows[1:]]
     lines = aligned(rows).splitlines()
-    if len(lines[1]) > WIDTH:  # what is achieved gets a line of its own
+    if len(lines[1]) > WIDTH:  # the achieved values get a line of their own
         lines = aligned([["  ", *row[1:]] for row in rows]).splitlines()
         lines[2:] = [f"{values}\n{line}" for values, line in zip(achieved, lines[2:], strict=True)]
     folded = [textwrap.fill(row.constraint, WIDTH, subsequent_indent="    ") for row in last.constraints]
@@ -78,7 +78,7 @@ def _constraints(report: Report) -> list[str]:
 
 
 def _classes(report: Report) -> list[str]:
-    """With more than two classes, a line for each: how many, its rates, and what it is mistaken for most."""
+    """With more than two classes, a line for each: its size, its rates, and the class it is most mistaken for."""
     tables = getattr(report.last, "classes", ())
     return [aligned(class_rows(tables[0]), within=WIDTH)] if tables else []
 

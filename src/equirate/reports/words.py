@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from .report import Report
 
 SEEN = ("train", "validation")
-"""Parts that were trained or chosen on: what they say is no certificate."""
+"""Parts that were used in training or selection: a verdict on them is no certificate."""
 MEANS = {
     "pass": "holds",
     "fail": "broken",
     "cannot tell": "cannot tell",
     "not measured": "not measured",
 }
-"""What a verdict means, in a word or two."""
+"""Verdicts in a word or two."""
 
 
 LIMIT = 5e-5
@@ -64,9 +64,9 @@ def verdict(report: Report) -> str:
 def _verdict(report: Report) -> str:
     rows, where, sure = report.last.constraints, _where(report), f"{percent(report.last.confidence)} confidence"
     if not rows:
-        return f"{report.objective} is {number(report.last.objective)} {where}; no constraint was asked for."
+        return f"{report.objective} is {number(report.last.objective)} {where}; there are no constraints."
     if len(rows) == 1:
-        return _one(rows[0], where, sure)
+        return _one_constraint(rows[0], where, sure)
     counts = {name: sum(row.verdict == name for row in rows) for name in MEANS}
     if counts["pass"] == len(rows):
         return f"{'Both' if len(rows) == 2 else f'All {len(rows)}'} constraints hold {where}, each at {sure}."
@@ -76,16 +76,16 @@ def _verdict(report: Report) -> str:
         )
     worst = max((row.violation for row in rows if not math.isnan(row.violation)), default=math.nan)
     most = "by" if counts["fail"] == 1 else "the worst by"
-    told = [
-        counts["fail"] and f"{counts['fail']} {_is(counts['fail'])} broken ({most} {number(worst)})",
-        counts["cannot tell"] and f"{counts['cannot tell']} {_is(counts['cannot tell'])} too close to call",
+    parts = [
+        counts["fail"] and f"{counts['fail']} {_is_or_are(counts['fail'])} broken ({most} {number(worst)})",
+        counts["cannot tell"] and f"{counts['cannot tell']} {_is_or_are(counts['cannot tell'])} too close to call",
         counts["not measured"] and f"{counts['not measured']} cannot be measured, for want of examples",
         counts["pass"] and f"{counts['pass']} {'holds' if counts['pass'] == 1 else 'hold'}",
     ]
-    return f"Of {len(rows)} constraints, {listed([part for part in told if part])} {where}, each at {sure}."
+    return f"Of {len(rows)} constraints, {listed([part for part in parts if part])} {where}, each at {sure}."
 
 
-def _one(row: ConstraintValue, where: str, sure: str) -> str:
+def _one_constraint(row: ConstraintValue, where: str, sure: str) -> str:
     if row.verdict == "pass":
         return f"The constraint holds {where}, at {sure}."
     if row.verdict == "fail":
@@ -97,18 +97,18 @@ def _one(row: ConstraintValue, where: str, sure: str) -> str:
     kept = "holds" if row.violation <= 0 else f"is missed by {number(row.violation)}"
     if abs(row.violation) <= LIMIT:
         kept = "holds, at its limit,"
-        if row.high <= LIMIT:  # no chance in it
+        if row.high <= LIMIT:  # the value is certain
             return f"The constraint {kept} {where}."
     unsure = f"but they are too few to be sure: at {sure} it may be missed by {number(row.high)}"
     return f"The constraint {kept} {where}, {unsure}."
 
 
-def _is(count: int) -> str:
+def _is_or_are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
 def price(report: Report) -> str:
-    """What the constraints cost beside the baseline, in the objective's own unit; empty without a baseline."""
+    """What the constraints cost in the objective, compared with the baseline; empty without a baseline."""
     if report.baseline is None:
         return ""
     ours, theirs = report.last.objective, report.baseline.evaluation.objective
@@ -121,7 +121,7 @@ def price(report: Report) -> str:
     breaks = f" and keeps every constraint here{' too' if kept else ''}"
     if broken:
         worst = f"{'by' if len(broken) == 1 else 'the worst by'} {number(max(broken))}"
-        breaks = f", but breaks {_of(len(broken), len(report.last.constraints))} ({worst})"
+        breaks = f", but breaks {_count_of(len(broken), len(report.last.constraints))} ({worst})"
     if abs(better) < 5e-5:
         return f"That costs nothing in {name}: {number(ours)}; {beside}{breaks}."
     verb = "That costs" if better < 0 else "It even gains"
@@ -129,7 +129,7 @@ def price(report: Report) -> str:
 
 
 def affected(report: Report) -> str:
-    """How many decisions differ from the baseline's; empty where that is not known."""
+    """How many decisions differ from the baseline's; empty if unknown."""
     if report.baseline is None or not report.baseline.changes:
         return ""
     everybody = report.baseline.changes[0]
@@ -141,18 +141,18 @@ def affected(report: Report) -> str:
 
 
 def certificate(report: Report) -> tuple[str, ...]:
-    """What was certified, by which method, and the price of it; nothing where no confidence level was asked for."""
-    found = report.certification
-    if found is None:
+    """What was certified, by which method, and its price; empty without a confidence level."""
+    certification = report.certification
+    if certification is None:
         return ()
-    made = "" if found.provenance is None else found.provenance.sentence
+    provenance = "" if certification.provenance is None else certification.provenance.sentence
     unsure = ""
-    if found.certified and fresh(report) and outcome(report.last) == "cannot tell":
+    if certification.certified and fresh(report) and outcome(report.last) == "cannot tell":
         unsure = (
-            f"The certificate is of the {people(found.examples)} rows of its own test; those of the "
+            f"The certificate is of the {people(certification.examples)} rows of its own test; those of the "
             f"{list(report.parts)[-1]} part alone are too few, or vary too much, to say so again."
         )
-    return tuple(part for part in (found.sentence, unsure, found.price, made) if part)
+    return tuple(part for part in (certification.sentence, unsure, certification.price, provenance) if part)
 
 
 def positive(report: Report) -> str:
@@ -167,7 +167,7 @@ def fresh(report: Report) -> bool:
 
 
 def caution(report: Report) -> str:
-    """What to keep in mind where the last part was seen in training; empty where it was not."""
+    """A warning if the last part was used in training; otherwise empty."""
     if fresh(report):
         return ""
     name = list(report.parts)[-1]
@@ -181,10 +181,10 @@ def _where(report: Report) -> str:
     return f"on the {people(examples)} {held}examples of the {name} part"
 
 
-def _of(some: int, count: int) -> str:
+def _count_of(number: int, count: int) -> str:
     if count == 1:
         return "the constraint"
-    return f"{some} of the {count} constraints" if some < count else f"all {count} constraints"
+    return f"{number} of the {count} constraints" if number < count else f"all {count} constraints"
 
 
 def listed(names: Sequence[str]) -> str:

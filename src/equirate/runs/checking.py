@@ -1,8 +1,8 @@
-"""A table looked at before anything is trained: everything to decide at once, with the options that mend it.
+"""Checks of a table before anything is trained: all problems at once, with the options that solve them.
 
 In: `RunSettings`, a `TableSource` and the columns that would be features. Out: `Checked`: the table, with dates and
-numbers read, rows left out that were to be, and every `TableFinding`. ``equirate check`` shows them; ``fit`` stops at
-those that must be decided first, and shows the others as notes.
+numbers converted and rows dropped as the settings say, and every `TableFinding`. ``equirate check`` shows them; ``fit``
+stops at those that the user must decide, and shows the others as notes.
 """
 
 from __future__ import annotations
@@ -21,37 +21,36 @@ from ..tables.findings import Option, TableFinding, WrittenFinding, about_column
 from ..tables.kinds import Kind, kind_of, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import FileForm, TableSource
-from .labels import MOST_CLASSES, Labels, distinct, some
-from .likeness import says_label, twins
+from .labels import MOST_CLASSES, Labels, distinct, shown_values
+from .likeness import duplicates, share_determined
 from .names import mentioned
 from .out_of_core import LOOKED_AT, is_too_large
 from .settings import RunSettings, option_text, shell
 
 _MOST_GROUPS = 50
-"""Values of an attribute of text from which on a remark is made: every constraint over it would be so many."""
+"""With more values of a text attribute than this there is a remark: a constraint over it has one part for each."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """A table that was looked at.
+    """A table that was checked.
 
     Attributes
     ----------
     table
-        What was read, with the rows left out that were to be; of a table that does not fit into memory, the columns
-        that are no features.
+        The table without dropped rows; if the features do not fit into memory, only the other columns.
     looked_at
-        The rows whose features were looked at: all of them, or the first.
+        The rows whose features were checked: all of them, or the first.
     rows
         Places in the file of the rows of ``table``.
     options
         How it was read, with the formats of dates and numbers that were recognised.
     findings
-        Everything that is odd about it.
+        Everything unusual in it.
     facts
-        What the file is, in one line.
+        Size and format of the file, in one line.
     dropped
-        How many rows were left out, by why.
+        How many rows were dropped, by reason.
     large
         Whether the features do not fit into memory.
     """
@@ -67,17 +66,17 @@ class Checked:
 
     @property
     def stops(self) -> tuple[TableFinding, ...]:
-        """Those that must be decided before anything is trained."""
+        """Findings that the user must decide before training."""
         return tuple(finding for finding in self.findings if finding.stops)
 
     @property
     def remarks(self) -> tuple[TableFinding, ...]:
-        """The others."""
+        """Findings that do not stop training."""
         return tuple(finding for finding in self.findings if not finding.stops)
 
     @property
     def proposed(self) -> tuple[Option, ...]:
-        """The options to paste; what is left out needs no other."""
+        """The options to add to the command; a column that is ignored needs no other."""
         options = dict.fromkeys(option for each in self.findings if each.proposed for option in each.options)
         ignored = {value for name, value in options if name == "ignore"}
         return tuple(
@@ -88,11 +87,11 @@ class Checked:
 
 
 def check(settings: RunSettings, source: TableSource, features: Sequence[str]) -> Checked:
-    """Read a table, and look at all of it; of one that does not fit into memory, at the features of its first rows."""
+    """Read and check a table; if it does not fit into memory, the features of its first rows only."""
     columns = needed(settings, features)
     if is_too_large(source, features):
-        whole = source.written(needed(settings, ()), {})
-        return checked(settings, source, features, source.first(columns, LOOKED_AT), whole)
+        others = source.written(needed(settings, ()), {})
+        return checked(settings, source, features, source.first(columns, LOOKED_AT), others)
     # Labels of a CSV file are taken as they are written.
     return checked(settings, source, features, source.written(columns, {settings.label: Kind.CATEGORY}))
 
@@ -104,15 +103,15 @@ def needed(settings: RunSettings, features: Sequence[str]) -> list[str]:
 
 
 def checked(
-    settings: RunSettings, source: TableSource, features: Sequence[str], written: Any, whole: Any = None
+    settings: RunSettings, source: TableSource, features: Sequence[str], written: Any, others: Any = None
 ) -> Checked:
-    """Look at a table that was read; or at its first rows, and at the ``whole`` of the columns that are no features."""
+    """Check a table; with ``others``, all rows of the columns that are no features, ``written`` has its first rows."""
     table, options, findings = _converted(source.options, written)
-    facts, rules = _facts(source, written if whole is None else whole), RowRules.of(settings)
+    facts, rules = _facts(source, written if others is None else others), RowRules.of(settings)
     rows, dropped = kept_rows(table, settings.label, settings.attributes, rules)
     table = given = taken_rows(table, rows)
-    if whole is not None:
-        given, _, _ = _converted(options, whole)
+    if others is not None:
+        given, _, _ = _converted(options, others)
         rows, dropped = kept_rows(given, settings.label, settings.attributes, rules)
         given = taken_rows(given, rows)
     findings += _about_file(source, written)
@@ -133,30 +132,30 @@ def checked(
     unread = {finding.column for finding in findings if finding.options[:1] == (("ignore", finding.column),)}
     decided = settings.with_options(option for each in findings for option in each.options if option[0] == "positive")
     findings += _about_columns(decided, table, [name for name in features if name not in unread], options)
-    return Checked(given, table, rows, options, tuple(findings), facts, dropped, whole is not None)
+    return Checked(given, table, rows, options, tuple(findings), facts, dropped, others is not None)
 
 
-def refuse(settings: RunSettings, found: Checked, out: str = "") -> None:
-    """Stop where something must be decided first: say all of it, and the command that decides it."""
-    if not found.stops:
+def refuse(settings: RunSettings, checked: Checked, out: str = "") -> None:
+    """Raise an error if the user must decide something first, with all of it and a command that decides it."""
+    if not checked.stops:
         return
-    if len(found.stops) == 1 and not any(each.options and each.proposed for each in found.remarks):
-        raise DataError(f"{_sentence(found.stops[0])}{_mended(found.stops[0])}")
+    if len(checked.stops) == 1 and not any(each.options and each.proposed for each in checked.remarks):
+        raise DataError(f"{_sentence(checked.stops[0])}{_options_note(checked.stops[0])}")
     lines = [f"{settings.data} cannot be trained on yet:"]
-    lines += table_of([*found.stops, *found.remarks])
-    raise TableError("\n".join([*lines, "all of it at once:", f"  {command(settings, found, out)}"]))
+    lines += table_of([*checked.stops, *checked.remarks])
+    raise TableError("\n".join([*lines, "all of it at once:", f"  {command(settings, checked, out)}"]))
 
 
-def command(settings: RunSettings, found: Checked, out: str = "") -> str:
-    """The command that fits with everything decided."""
-    whole = settings.with_options(found.proposed)
-    if not (whole.maximize or whole.minimize):
-        whole = replace(whole, maximize="f1()")
-    return f"{whole.command()} --out {shell([out or 'model'])}"
+def command(settings: RunSettings, checked: Checked, out: str = "") -> str:
+    """The command ``fit`` with all proposed options."""
+    decided = settings.with_options(checked.proposed)
+    if not (decided.maximize or decided.minimize):
+        decided = replace(decided, maximize="f1()")
+    return f"{decided.command()} --out {shell([out or 'model'])}"
 
 
 def table_of(findings: Iterable[TableFinding]) -> list[str]:
-    """Findings as lines: column and what was seen, with the options below."""
+    """Findings as lines: the column and the finding, with the options below."""
     lines = []
     for each in findings:
         lines.append(f"  {'!' if each.stops else '·'} {_sentence(each)}")
@@ -167,11 +166,11 @@ def table_of(findings: Iterable[TableFinding]) -> list[str]:
 
 def note(finding: TableFinding) -> str:
     """A finding in one line."""
-    return f"{_sentence(finding)}{_mended(finding)}"
+    return f"{_sentence(finding)}{_options_note(finding)}"
 
 
 def written_options(options: Iterable[Option]) -> str:
-    """Options as they are pasted."""
+    """Options as text for a command."""
     return shell(word for name, value in options for word in option_text(name, value))
 
 
@@ -179,7 +178,7 @@ def _sentence(finding: TableFinding) -> str:
     return f"column {finding.column!r}: {finding.what}" if finding.column else finding.what
 
 
-def _mended(finding: TableFinding) -> str:
+def _options_note(finding: TableFinding) -> str:
     return f" ({written_options(finding.options)})" if finding.options else ""
 
 
@@ -192,7 +191,7 @@ def _named(findings: Iterable[TableFinding]) -> set[str]:
 
 @dataclass(frozen=True)
 class RowRules:
-    """Which rows are left out, and what empty cells of attributes become; the values are those of the options."""
+    """Which rows are dropped, and how empty cells of attributes are treated, as the options of that name say."""
 
     drop_unlabelled: bool = False
     missing_attributes: str = "group"
@@ -204,18 +203,18 @@ class RowRules:
 
 
 ALL_ROWS = RowRules()
-"""No row is left out."""
+"""No row is dropped."""
 
 
 def left_out(table: Any, label: str, attributes: Sequence[str], rules: RowRules) -> Any:
-    """A table without the rows that are to be left out."""
+    """A table without the rows that the rules drop."""
     return taken_rows(table, kept_rows(table, label, attributes, rules)[0])
 
 
 def kept_rows(
     table: Any, label: str, attributes: Sequence[str], rules: RowRules
 ) -> tuple[NDArray[np.intp], dict[str, int]]:
-    """Places of the rows that are not to be left out, and how many are, by why."""
+    """Indices of the rows that are kept, and how many are dropped, by reason."""
     why = {}
     if rules.drop_unlabelled:
         why[f"without a label ({label})"] = _missing(table[label])
@@ -240,15 +239,15 @@ def _missing(column: Any) -> NDArray[np.bool_]:
     return np.asarray(absent.to_numpy() if isinstance(absent, pa.ChunkedArray) else absent.to_numpy(False))
 
 
-# -- what is found ---------------------------------------------------------------------------------
+# -- findings --------------------------------------------------------------------------------------
 
 
 def _facts(source: TableSource, table: Any) -> str:
-    said = f"{table.num_rows:,} rows, {len(source.names)} columns; {source.form.value}"
+    facts = f"{table.num_rows:,} rows, {len(source.names)} columns; {source.form.value}"
     if source.form is not FileForm.CSV:
-        return said
+        return facts
     separated = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}[source.delimiter]
-    return f"{said} in {_encoding(table)}, separated by {separated}"
+    return f"{facts} in {_encoding(table)}, separated by {separated}"
 
 
 def _encoding(table: Any) -> str:
@@ -256,7 +255,7 @@ def _encoding(table: Any) -> str:
 
 
 def _written(source: TableSource, table: Any, options: ReadOptions) -> WrittenFinding:
-    """How a table is written. In a file that has commas between its values, or points, 1,234 is hardly a fraction."""
+    """How numbers are written. In a file with commas between values, or with decimal points, 1,234 is no fraction."""
     csv = source.form is FileForm.CSV
     points = csv and options.decimal == "." and any(has_points(table[name]) for name in table.schema.names)
     ambiguous = options.decimal if not csv or source.delimiter == "," or points else ","
@@ -264,17 +263,21 @@ def _written(source: TableSource, table: Any, options: ReadOptions) -> WrittenFi
 
 
 def _about_file(source: TableSource, table: Any) -> list[TableFinding]:
-    found = []
+    findings = []
     encoding = _encoding(table)
     if source.form is FileForm.CSV and not source.options.encoding and encoding != "utf-8":
-        found.append(TableFinding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False))
+        findings.append(
+            TableFinding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False)
+        )
     if len(source.header) > len(source.names):
-        found.append(TableFinding("", f"{len(source.header) - len(source.names)} columns without a name are left out"))
-    return found
+        findings.append(
+            TableFinding("", f"{len(source.header) - len(source.names)} columns without a name are left out")
+        )
+    return findings
 
 
 def _converted(options: ReadOptions, table: Any) -> tuple[Any, ReadOptions, list[TableFinding]]:
-    """Dates and numbers read, column by column; what cannot be read is found and left as it is."""
+    """Convert dates and numbers, column by column; a column that cannot be converted is a finding, and stays."""
     findings = []
     for name in [name for name in table.schema.names if name in options.texts]:
         alone = table.select([name])
@@ -301,8 +304,8 @@ def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> li
         what = f"the label is missing in {absent:,} rows"
         findings.append(TableFinding(name, what, (("drop_unlabelled", ""),), stops=True))
         column = column.filter(pa.array(~_missing(column)))
-    found, values = text_of(column)
-    counts = np.bincount(found, minlength=len(values))
+    codes, values = text_of(column)
+    counts = np.bincount(codes, minlength=len(values))
     several = distinct([values[k] for k in np.argsort(-counts, kind="stable")])
     if len(several) < len(values):
         findings.append(TableFinding("", f"values of the label {name!r} that differ in case or spaces alone are one"))
@@ -314,15 +317,16 @@ def _about_label(settings: RunSettings, column: Any, options: ReadOptions) -> li
             return [*findings, TableFinding(name, str(error).removeprefix(f"the label {name!r} "), stops=True)]
         if labels.rule == "rest":
             others = [value for value in sorted(several) if value != labels.positive]
-            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {some(others)}"
+            listed = shown_values(others)
+            what = f"{labels.positive!r} is positive, the other {len(others):,} values are negative: {listed}"
             findings.append(TableFinding(name, what))
         return findings
     return [*findings, _undecided_label(name, column, several, options)]
 
 
 def _undecided_label(name: str, column: Any, values: Sequence[str], options: ReadOptions) -> TableFinding:
-    """A label of which nobody said which values are positive: proposed is the rarer one, or the upper half."""
-    shown = some(sorted(values))
+    """A label without --positive: the proposal is the rarer value, or the upper half."""
+    shown = shown_values(sorted(values))
     if len(values) == 2:
         what = f"the label holds {shown}: say which one is positive with --positive"
         return TableFinding(name, what, (("positive", values[-1]),), stops=True)
@@ -368,13 +372,13 @@ def _about_attributes(settings: RunSettings, table: Any) -> list[TableFinding]:
 def _about_columns(
     settings: RunSettings, table: Any, features: Sequence[str], options: ReadOptions
 ) -> list[TableFinding]:
-    """Columns with one value, that say the same as another one, or that tell the label."""
+    """Columns with one value, that duplicate another one, or that determine the label."""
     findings = []
     constant = [name for name in features if len(compute.unique(table[name])) < 2]
     for name in constant:
         findings.append(TableFinding(name, "has one value only, and is left out"))
     others = [name for name in features if name not in constant]
-    for name, twin in twins(table, [*settings.attributes, *others]):
+    for name, twin in duplicates(table, [*settings.attributes, *others]):
         if name in others:
             what = f"says the same as {twin!r}, row by row"
             findings.append(TableFinding(name, what, (("ignore", name),)))
@@ -383,14 +387,14 @@ def _about_columns(
     try:
         labels = Labels.of(settings.label, settings.positive, column, options.decimal)
         positive = labels.codes(column, options.decimal)
-    except DataError:  # what is wrong with the label is said already
+    except DataError:  # problems of the label are among the findings already
         return findings
     if labels.classes:
         return findings
-    told = _named(findings)
+    reported = _named(findings)
     for name in others:
-        share = None if name in told else says_label(labelled[name], positive)
+        share = None if name in reported else share_determined(labelled[name], positive)
         if share is not None:
-            what = f"tells the label almost alone: {share:.1%} of the rows follow from it. Is it known beforehand?"
+            what = f"almost determines the label: {share:.1%} of the rows follow from it. Is it known beforehand?"
             findings.append(TableFinding(name, what, (("ignore", name),)))
     return findings

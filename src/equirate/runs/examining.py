@@ -12,29 +12,29 @@ from ..tables.reading import open_source
 from .checking import Checked, check, command, table_of, written_options
 from .fitting import Exit, RunOutcome
 from .names import check_names
-from .preparing import Teller, features_of
+from .preparing import RunLog, features_of
 from .settings import RunSettings
 
 
-def check_table(settings: RunSettings, tell: Teller) -> RunOutcome:
-    """Look at a table; the code is 2 where something must be decided before it can be trained on."""
+def check_table(settings: RunSettings, log: RunLog) -> RunOutcome:
+    """Check a table; the exit code is 2 if the user must decide something before training."""
     if settings.maximize or settings.minimize:
         settings.problem()
     source = open_source(Path(settings.data), settings.reading())
     features = features_of(settings, source)
     check_names([text for text in settings.texts if text], settings.attributes, source.names)
-    tell.stage(f"Reading {settings.data}")
-    found = check(settings, source, features)
+    log.stage(f"Reading {settings.data}")
+    checked = check(settings, source, features)
     summary = {
         "equirate": eq.__version__,
         "data": settings.data,
-        "rows": found.table.num_rows,
+        "rows": checked.table.num_rows,
         "columns": list(source.names),
-        "findings": [_plain(each) for each in found.findings],
-        "options": written_options(found.proposed),
-        "command": command(settings, found),
+        "findings": [_plain(each) for each in checked.findings],
+        "options": written_options(checked.proposed),
+        "command": command(settings, checked),
     }
-    return RunOutcome(_text(settings, found), summary, Exit.BAD_INPUT if found.stops else Exit.DONE)
+    return RunOutcome(_text(settings, checked), summary, Exit.BAD_INPUT if checked.stops else Exit.DONE)
 
 
 def _plain(finding: TableFinding) -> dict[str, Any]:
@@ -46,12 +46,12 @@ def _plain(finding: TableFinding) -> dict[str, Any]:
     }
 
 
-def _text(settings: RunSettings, found: Checked) -> str:
-    lines = [f"{settings.data}: {found.facts}"]
-    lines += [f"{rows:,} rows {why} are left out" for why, rows in found.dropped.items()]
-    for title, findings in (("To decide:", found.stops), ("To know:", found.remarks)):
+def _text(settings: RunSettings, checked: Checked) -> str:
+    lines = [f"{settings.data}: {checked.facts}"]
+    lines += [f"{rows:,} rows {why} are left out" for why, rows in checked.dropped.items()]
+    for title, findings in (("To decide:", checked.stops), ("To know:", checked.remarks)):
         if findings:
             lines += ["", title, *table_of(findings)]
-    if not found.findings:
+    if not checked.findings:
         lines += ["", "Nothing to decide."]
-    return "\n".join([*lines, "", "Then:", f"  {command(settings, found)}"])
+    return "\n".join([*lines, "", "Then:", f"  {command(settings, checked)}"])

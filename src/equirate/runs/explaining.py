@@ -1,4 +1,4 @@
-"""An expression explained: how it reads in words, what kind of function it is, and what would solve it.
+"""Explain an expression: in words, what kind of function it is, and which algorithm solves it.
 
 In: text of the language of rates. Out: an `TextExplanation`: words, curvature, range, the direction in which every rate
 moves it, and the algorithm that ``"auto"`` takes, or the refusal with its rewrite. No data are needed.
@@ -94,7 +94,7 @@ _CURVATURE = {
 
 @dataclass(frozen=True)
 class TextExplanation:
-    """What a text of the language means, and what would be done with it."""
+    """What a text of the language means, and how it would be solved."""
 
     text: str
     what: str
@@ -107,7 +107,7 @@ class TextExplanation:
 
     @property
     def possible(self) -> bool:
-        """Whether anything can be done with it."""
+        """Whether it can be used in a problem."""
         return bool(self.algorithms) or not self.refusals
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,10 +116,10 @@ class TextExplanation:
 
     def __str__(self) -> str:
         rows = [(self.what, self.text), ("in words", self.words)]
-        rows += [(name, said) for name, said in (("curvature", self.curvature), ("range", self.range)) if said]
+        rows += [(name, text) for name, text in (("curvature", self.curvature), ("range", self.range)) if text]
         rows += [("moves", f"{word} with {rate}") for rate, word in self.directions.items()]
         rows += [(use, f"by {name}") for use, name in self.algorithms.items()]
-        rows += [(use, f"refused: {said}") for use, said in self.refusals.items()]
+        rows += [(use, f"refused: {text}") for use, text in self.refusals.items()]
         width = max(len(name) for name, _ in rows) + 2
         indented = ((name, value.replace("\n", "\n" + " " * width)) for name, value in rows)
         return "\n".join(f"{name:<{width}}{value}" for name, value in indented)
@@ -140,39 +140,41 @@ def explain(text: str) -> TextExplanation:
     moves       falls with positive_rate(sex == 'Female')
     kept        by column_generation
     """
-    found = parse(text)
-    shown = ", ".join(map(repr, found)) if isinstance(found, list) else repr(found)
-    if isinstance(found, (Slice, Attribute)):
-        said = _slice(found) if isinstance(found, Slice) else f"the column {found.name!r}: compare it to make a slice"
-        return TextExplanation(shown, "slice" if isinstance(found, Slice) else "attribute", said)
-    if isinstance(found, list):
-        said = "; ".join(map(_constraint, found))
-        uses = _uses({"kept": lambda: Problem(minimize(_ERROR), found)})
-        kind = Problem(minimize(_ERROR), found).curvature if not uses[1] else Curvature.UNKNOWN
-        return TextExplanation(shown, "constraints", said, _CURVATURE[kind], "", {}, *uses)
-    if isinstance(found, Constraint):
-        both = found.left.curvature + found.right.curvature
-        ranges = f"{_range(found.left.interval)} on the left, {_range(found.right.interval)} on the right"
-        uses = _uses({"kept": lambda: Problem(minimize(_ERROR), [found])})
-        curvature, moved = _CURVATURE[both], directions(found.left - found.right)
-        if both is Curvature.RATIO and not uses[1] and Problem(minimize(_ERROR), [found]).curvature is not both:
+    parsed = parse(text)
+    shown = ", ".join(map(repr, parsed)) if isinstance(parsed, list) else repr(parsed)
+    if isinstance(parsed, (Slice, Attribute)):
+        meaning = (
+            _slice(parsed) if isinstance(parsed, Slice) else f"the column {parsed.name!r}: compare it to make a slice"
+        )
+        return TextExplanation(shown, "slice" if isinstance(parsed, Slice) else "attribute", meaning)
+    if isinstance(parsed, list):
+        meaning = "; ".join(map(_constraint, parsed))
+        uses = _uses({"kept": lambda: Problem(minimize(_ERROR), parsed)})
+        kind = Problem(minimize(_ERROR), parsed).curvature if not uses[1] else Curvature.UNKNOWN
+        return TextExplanation(shown, "constraints", meaning, _CURVATURE[kind], "", {}, *uses)
+    if isinstance(parsed, Constraint):
+        both = parsed.left.curvature + parsed.right.curvature
+        ranges = f"{_range(parsed.left.interval)} on the left, {_range(parsed.right.interval)} on the right"
+        uses = _uses({"kept": lambda: Problem(minimize(_ERROR), [parsed])})
+        curvature, moved = _CURVATURE[both], directions(parsed.left - parsed.right)
+        if both is Curvature.RATIO and not uses[1] and Problem(minimize(_ERROR), [parsed]).curvature is not both:
             curvature = "a bound on a ratio, which is affine once multiplied through"
-        return TextExplanation(shown, "constraint", _constraint(found), curvature, ranges, moved, *uses)
-    if isinstance(found, Objective):
-        verb = "make {} as large as possible" if found.sense == "maximize" else "make {} as small as possible"
-        uses = _uses({"solved": lambda: Problem(found)})
-        return _of_expression(shown, "objective", verb.format(words(found.expr)), found.expr, uses)
-    uses = _uses({"maximised": lambda: Problem(maximize(found)), "minimised": lambda: Problem(minimize(found))})
-    return _of_expression(shown, "expression", words(found).rstrip(","), found, uses)
+        return TextExplanation(shown, "constraint", _constraint(parsed), curvature, ranges, moved, *uses)
+    if isinstance(parsed, Objective):
+        verb = "make {} as large as possible" if parsed.sense == "maximize" else "make {} as small as possible"
+        uses = _uses({"solved": lambda: Problem(parsed)})
+        return _of_expression(shown, "objective", verb.format(words(parsed.expr)), parsed.expr, uses)
+    uses = _uses({"maximised": lambda: Problem(maximize(parsed)), "minimised": lambda: Problem(minimize(parsed))})
+    return _of_expression(shown, "expression", words(parsed).rstrip(","), parsed, uses)
 
 
 _ERROR = parse("error_rate()")
 Uses = tuple[dict[str, str], dict[str, str]]
 
 
-def _of_expression(shown: str, what: str, said: str, expr: Expression, uses: Uses) -> TextExplanation:
+def _of_expression(shown: str, what: str, meaning: str, expr: Expression, uses: Uses) -> TextExplanation:
     curvature, range_ = _CURVATURE[expr.curvature], _range(expr.interval)
-    return TextExplanation(shown, what, said, curvature, range_, directions(expr), *uses)
+    return TextExplanation(shown, what, meaning, curvature, range_, directions(expr), *uses)
 
 
 def _uses(problems: dict[str, Any]) -> Uses:
@@ -181,12 +183,12 @@ def _uses(problems: dict[str, Any]) -> Uses:
     refused: dict[str, str] = {}
     for use, problem in problems.items():
         try:
-            made = problem()
+            built = problem()
         except DisciplineError as error:
             refused[use] = str(error)
         else:
-            name = automatic(made)
-            by[use] = f"{name} (linear), no loss of scores with trees or thresholds" if made.losses() else name
+            name = automatic(built)
+            by[use] = f"{name} (linear), no loss of scores with trees or thresholds" if built.losses() else name
     return by, refused
 
 
@@ -194,7 +196,7 @@ def _uses(problems: dict[str, Any]) -> Uses:
 
 
 def words(expr: Expression) -> str:
-    """How an expression reads.
+    """An expression in words.
 
     Examples
     --------
@@ -236,8 +238,8 @@ def _rate(rate: Rate) -> str:
         if rate.kind.labels == (1,):
             return f"the share of those labelled {rate.label!r} who are predicted as {rate.predicted!r}"
         return f"the share who are labelled {rate.label!r} and predicted as {rate.predicted!r}"
-    said = _RATES.get(rate.kind.name, rate.kind.name).format(baseline=rate.baseline)
-    return said if rate.label is None else f"{said} (positive: {rate.label!r}, negative: every other class)"
+    meaning = _RATES.get(rate.kind.name, rate.kind.name).format(baseline=rate.baseline)
+    return meaning if rate.label is None else f"{meaning} (positive: {rate.label!r}, negative: every other class)"
 
 
 _AVERAGES = {
@@ -257,7 +259,7 @@ def _named(expr: Named) -> str | None:
     labels = {rate.label for rate in expr.rates() if rate.label is not None}
     if known and name == "coverage" and len(labels) == 1:
         return f"{known} {labels.pop()!r}"
-    average = next((said for written, said in _AVERAGES.items() if written in arguments), None)
+    average = next((template for written, template in _AVERAGES.items() if written in arguments), None)
     if known and average:
         return average.format(known)
     if known and f"label={next(iter(labels), None)!r}" in arguments and len(labels) == 1:
@@ -265,8 +267,8 @@ def _named(expr: Named) -> str | None:
     return known
 
 
-def _measured(said: str, slice_: Slice) -> str:
-    return said if slice_ == EVERYBODY else f"{said}, among {_slice(slice_)},"
+def _measured(meaning: str, slice_: Slice) -> str:
+    return meaning if slice_ == EVERYBODY else f"{meaning}, among {_slice(slice_)},"
 
 
 def _slice(slice_: Slice) -> str:
@@ -322,7 +324,7 @@ class _Moves:
 
 
 def directions(expr: Expression) -> dict[str, str]:
-    """For every rate in an expression, whether the expression rises or falls with it, the others being held.
+    """For every rate in an expression, whether the expression rises or falls with it, the others being fixed.
 
     Examples
     --------
@@ -330,12 +332,12 @@ def directions(expr: Expression) -> dict[str, str]:
     >>> directions(eq.f1() - eq.fpr())
     {'tp()': 'rises', 'fp()': 'falls', 'fn()': 'falls', 'fpr()': 'falls'}
     """
-    found = {}
+    words_by_rate = {}
     for rate in expr.rates():
         moves = _moves(expr, rate)
         if rate.curvature is not Curvature.CONSTANT and (moves.up or moves.down):
-            found[repr(rate)] = moves.word
-    return found
+            words_by_rate[repr(rate)] = moves.word
+    return words_by_rate
 
 
 def _moves(expr: Expression, rate: Rate) -> _Moves:

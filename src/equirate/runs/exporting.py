@@ -25,40 +25,40 @@ from ..tables.reading import open_source
 from .fitting import Exit, RunOutcome
 from .folders import FolderModel, open_model
 from .models import needs_dense
-from .preparing import Teller
+from .preparing import RunLog
 
 ONNX = "model.onnx"
 
 
-def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller) -> RunOutcome:
+def export(model_folder: Path, out: Path | None, data: Path | None, log: RunLog) -> RunOutcome:
     """Write an ONNX model, checked on generated rows and on those of a table."""
     model, path = open_model(model_folder), model_folder / ONNX if out is None else out
-    made, rows, count = export_of(model), None, CHECKED
+    exported, rows, count = export_of(model), None, CHECKED
     if data is not None:
-        tell.stage(f"Reading {data}")
+        log.stage(f"Reading {data}")
         rows = _inputs_of(model.encoder, data)
         count += len(next(iter(rows.values())))
-    tell.stage("Exporting")
-    made.write(path, rows)
+    log.stage("Exporting")
+    exported.write(path, rows)
     summary = {"onnx": str(path), "bytes": path.stat().st_size, "checked": count, "inputs": list(model.encoder.names)}
     text = f"{path}: {summary['bytes']:,} bytes, the same decisions as Python in all of {count:,} checked rows"
     return RunOutcome(text, summary, Exit.DONE)
 
 
 def export_of(model: FolderModel) -> Export:
-    """What the ONNX model of a folder is made of."""
+    """The ONNX model of a folder, before it is written."""
     trained, encoder = model.trained, model.encoder
     if trained.estimator is None:
         raise EquirateError("a mixture made by recertify cannot be exported: fit it again with its constraints")
-    made: Export = (of_postprocessor if trained.kind == "thresholds" else of_classifier)(trained.estimator)
+    exported: Export = (of_postprocessor if trained.kind == "thresholds" else of_classifier)(trained.estimator)
     dense = needs_dense(trained.kind)
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
         X = _numbers_only(encoder).features_of(_table_of(encoder, inputs), None, dense)
-        return made.decide({"X": X})
+        return exported.decide({"X": X})
 
     return replace(
-        made,
+        exported,
         decide=decide,
         columns=tuple(map(_column, encoder.columns)),
         dtype=np.float32,
@@ -98,8 +98,8 @@ def _inputs_of(encoder: Encoder, data: Path) -> dict[str, Any]:
     inputs = dict[str, Any]()
     for column in encoder.columns:
         if isinstance(column, OneHot):
-            found, values = codes(table[column.name])
-            inputs[column.name] = np.array([*values, ""], dtype=object)[found][:, None]
+            indices, values = codes(table[column.name])
+            inputs[column.name] = np.array([*values, ""], dtype=object)[indices][:, None]
         else:
             inputs[column.name] = numbers(column.name, table[column.name], column.kind)[:, None]
     return inputs

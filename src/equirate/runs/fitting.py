@@ -1,7 +1,7 @@
 """``fit``: from a table in a file to a model in a folder, judged on rows that it was not trained on.
 
-In: `RunSettings` and who is to be told. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that is
-written.
+In: `RunSettings` and a `RunLog` for messages. Out: a `RunOutcome`: what was achieved, the verdict, and the summary that
+is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .folders import FolderModel, save_classifier, save_description, write_text
 from .identity import OPTIONS, REPORTS, RUN, SUMMARY, id_of, stamped
 from .jsons import as_json
 from .models import Trained, TrainedModel, needs_dense, train
-from .preparing import PreparedTable, Teller, prepare
+from .preparing import PreparedTable, RunLog, prepare
 from .publishing import output_folder
 from .settings import RunSettings
 
@@ -40,7 +40,7 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """What a run came to.
+    """The result of a run.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class RunOutcome:
     summary
         The same as plain data.
     code
-        0; 3 if a constraint's verdict on held-out data is "fail", or a confidence was asked for and not certified;
+        0; 3 if a constraint's verdict on held-out data is "fail", or a given confidence was not certified;
         130 if the run was interrupted and this is what was reached.
     """
 
@@ -58,45 +58,45 @@ class RunOutcome:
     code: Exit
 
 
-def fit(settings: RunSettings, out: Path, tell: Teller, force: bool = False) -> RunOutcome:
+def fit(settings: RunSettings, out: Path, log: RunLog, force: bool = False) -> RunOutcome:
     """Train on a table, judge on held-out rows, and write model, report and summary into a folder.
 
-    An interruption while judging ends the judging: the model is written with what was found until then.
+    An interruption during evaluation ends only the evaluation: the model is written with the results so far.
     """
     with output_folder(out, force, RUN) as folder:
-        prepared = prepare(settings, tell, needs_dense(settings.model), str(out))
+        prepared = prepare(settings, log, needs_dense(settings.model), str(out))
         if settings.model == "trees" and not installed("lightgbm"):
-            tell.note(
+            log.note(
                 "lightgbm is not installed, so trees are scikit-learn's HistGradientBoostingClassifier: "
                 "pip install 'equirate[boosting]' for faster ones"
             )
-        training = train(prepared, tell)
+        training = train(prepared, log)
         estimator = training.model.estimator
         with_provenance(estimator, replace(estimator.provenance_, data=file_digest(Path(settings.data))))
         judged = Judgement(training.notes)
         try:
-            _judge(judged, training, prepared, folder, tell)
+            _judge(judged, training, prepared, folder, log)
         except KeyboardInterrupt:
             judged.stopped = True
             for name in REPORTS if not judged.page else ():
-                (folder / name).unlink(missing_ok=True)  # it may be half of one
+                (folder / name).unlink(missing_ok=True)  # it may be incomplete
         summary = _summary(judged, training, prepared)
         described = (prepared.labels, prepared.encoder, prepared.kinds, settings.weight, prepared.reading)
         model = FolderModel(training.model, *described, RowRules.of(settings), settings.cluster)
         _write(model, summary, settings, folder)
-        tell.stage(f"Writing {out}")
+        log.stage(f"Writing {out}")
     written = f"model, summary and report: {out / judged.page}" if judged.page else f"model and summary: {out}"
     return RunOutcome(f"{judged.text}\n\n{written}", summary, Exit(summary["code"]))
 
 
 @dataclass
 class Judgement:
-    """What judging a model came to, as far as it got.
+    """The evaluation of a model, complete or interrupted.
 
     Attributes
     ----------
     notes
-        What a user should know.
+        Remarks for the user.
     test, train
         What is achieved on held-out and on training rows; None before that is known.
     page
@@ -113,25 +113,25 @@ class Judgement:
     stopped: bool = False
 
 
-def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, folder: Path, tell: Teller) -> None:
+def _judge(judged: Judgement, training: TrainedModel, prepared: PreparedTable, folder: Path, log: RunLog) -> None:
     """Judge a model on the held-out rows, and write the report."""
     settings, model, test = prepared.settings, training.model, prepared.test
     confidence = settings.confidence or 0.95
-    tell.stage("Judging")
+    log.stage("Judging")
     if model.interrupted:
         judged.notes += ("interrupted: this is what was reached",)
     judged.test = model.evaluate(test, confidence)
     judged.train = model.evaluate(prepared.train, confidence)
-    judged.text = told(judged.test, len(test), judged.notes)
+    judged.text = achieved_text(judged.test, len(test), judged.notes)
     if training.certified is not None:
         judged.text = f"{_certified(model, confidence)}\n{judged.text}"
     facts = {"test data, SHA-256": file_digest(Path(settings.test))} if settings.test else {}
     report = model.report(test, prepared.labels, confidence)
-    judged.page = write_report(report, folder, judged.text, settings.command(), tell, facts)
+    judged.page = write_report(report, folder, judged.text, settings.command(), log, facts)
 
 
 def _summary(judged: Judgement, training: TrainedModel, prepared: PreparedTable) -> dict[str, Any]:
-    """Everything that a run came to, as plain data."""
+    """The results of a run, as plain data."""
     settings, model = prepared.settings, training.model
     if judged.stopped:
         judged.notes += ("interrupted while judging: the model is complete, the judgement is not",)
@@ -185,9 +185,9 @@ def _write(model: FolderModel, summary: dict[str, Any], settings: RunSettings, f
 
 
 def write_report(
-    report: Any, folder: Path, text: str, command: str, tell: Teller, facts: Mapping[str, str] | None = None
+    report: Any, folder: Path, text: str, command: str, log: RunLog, facts: Mapping[str, str] | None = None
 ) -> str:
-    """Write the page into a folder, or the text where no page is to be had; returns the file's name.
+    """Write the page into a folder, or text if the page cannot be made; returns the file's name.
 
     ``facts`` are shown beside those about where the model comes from.
     """
@@ -200,22 +200,22 @@ def write_report(
             report.to_html(folder / "report.html", **options)
             return "report.html"
         except ImportError as error:
-            tell.note(f"the report is text only: {error}")
+            log.note(f"the report is text only: {error}")
     write_text(folder / "report.txt", f"{text}\n" if report is None else f"{text}\n\n{report}\n")
     return "report.txt"
 
 
 def _certified(model: Trained, confidence: float) -> str:
-    """Whether a confidence that was asked for was reached, in one line."""
-    found = getattr(model.estimator, "certification_", None)
-    tested = "" if found is None else f", by the {found.method} test on {found.examples:,} rows"
+    """Whether the model is certified at the requested confidence, in one line."""
+    certification = getattr(model.estimator, "certification_", None)
+    tested = "" if certification is None else f", by the {certification.method} test on {certification.examples:,} rows"
     if model.estimator.status_.certified:
         return f"Certified at {percent(confidence)}{tested}: the constraints hold on new data."
-    why = "" if found is None or not found.reasons else f" {found.reasons[0]}"
+    why = "" if certification is None or not certification.reasons else f" {certification.reasons[0]}"
     return f"Not certified at {percent(confidence)}{tested}: the constraints may not hold on new data.{why}"
 
 
-# -- telling --------------------------------------------------------------------------------------
+# -- text -----------------------------------------------------------------------------------------
 
 
 def verdict_code(achieved: dict[str, Any], certified: bool | None, interrupted: bool = False) -> Exit:
@@ -227,7 +227,7 @@ def verdict_code(achieved: dict[str, Any], certified: bool | None, interrupted: 
 
 
 HELD_OUT, GIVEN = "held-out", "given"
-"""What rows are that a model is judged on: kept from training by `fit`, or those of a file, which may be any."""
+"""Rows that a model is judged on: held out by `fit`, or those of any file."""
 
 
 def _data(which: str) -> str:
@@ -244,12 +244,16 @@ def sentence(achieved: dict[str, Any], which: str = HELD_OUT) -> str:
     if counts["pass"] == len(verdicts):
         holds = "holds" if len(verdicts) == 1 else "hold"
         return f"{total} {holds} on {_data(which)}, at {percent(achieved['confidence'])} confidence."
-    said = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
-    parts = [f"{counts[word]} {said[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]]
+    shown = {"fail": "broken", "pass": "kept", "cannot tell": "too close to tell", "not measured": "not measured"}
+    parts = [
+        f"{counts[word]} {shown[word]}" for word in ("fail", "cannot tell", "not measured", "pass") if counts[word]
+    ]
     return f"Of {len(verdicts)} constraint{'s' * (len(verdicts) > 1)} on {_data(which)}: {', '.join(parts)}."
 
 
-def told(achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = (), which: str = HELD_OUT) -> str:
+def achieved_text(
+    achieved: dict[str, Any], rows: int, notes: list[str] | tuple[str, ...] = (), which: str = HELD_OUT
+) -> str:
     """What was achieved, for a person: the verdict, the objective, and a line or two for every constraint."""
     lines = [sentence(achieved, which), ""]
     low, high = achieved["low"], achieved["high"]

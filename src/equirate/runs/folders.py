@@ -1,9 +1,9 @@
-"""A model's folder: plain data only, and read with the suspicion that strangers earn.
+"""A model's folder: plain data only, and read without trusting it.
 
 ``model.equirate`` is the classifier (`equirate.load` opens it by itself), ``model.json`` says how a table becomes its
-features: label, attributes, columns. Beside them stand ``summary.json``, ``problem.toml`` and the report. Equal runs
-write equal bytes where ``SOURCE_DATE_EPOCH`` is set: there are no places or random names in them, and one date.
-`publishing` puts a folder in its place, and `identity` says which run a file is of.
+features: label, attributes, columns. ``summary.json``, ``problem.toml`` and the report are beside them. Equal runs
+write equal bytes where ``SOURCE_DATE_EPOCH`` is set: the files have no paths or random names, and one date.
+`publishing` moves a folder into place, and `identity` identifies the run of a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FORMAT, VERSION = "equirate table model", 2
 _MOST_BYTES = 1 << 26
 _MOST_NAMES = 10_000
 _LONGEST = 1000
-_MOST_TRIES = 1000  # of reading a folder that is replaced again and again meanwhile
+_MOST_TRIES = 1000  # attempts to read a folder that is being replaced
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +115,16 @@ def open_model(path: Path) -> FolderModel:
 
 
 def _version_of(path: Path) -> tuple[int, ...] | None:
-    """What changes when another folder takes a folder's place."""
+    """A value that changes if the folder is replaced by another one."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return (found.st_dev, found.st_ino, found.st_ctime_ns, found.st_mtime_ns)
+    return (status.st_dev, status.st_ino, status.st_ctime_ns, status.st_mtime_ns)
 
 
 def _waiting(path: Path) -> Path:
-    """The folder that was renamed to make way for a new one, where there is one; else the path itself."""
+    """The previous folder while a new one is being moved into place, if there is one; else the path itself."""
     previous = set_aside(Path(os.path.realpath(path)))
     return previous if previous.is_dir() else path
 
@@ -159,16 +159,16 @@ def _opened(path: Path) -> FolderModel:
 
 
 def read_summary(path: Path) -> dict[str, Any]:
-    """What ``summary.json`` of a model's folder says, or nothing where there is none that can be read."""
+    """The content of ``summary.json`` in a model's folder; empty if it cannot be read."""
     try:
-        found = json.loads(_content(path / "summary.json").decode("utf-8"))
+        summary = json.loads(_content(path / "summary.json").decode("utf-8"))
     except (FileError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return summary if isinstance(summary, dict) else {}
 
 
 def _reading(described: dict[str, Any]) -> tuple[ReadOptions, RowRules]:
-    """How tables are read, and which rows are left out."""
+    """How tables are read, and which rows are dropped."""
     rules = RowRules(**_dict(described.get("rows")))
     if not isinstance(rules.drop_unlabelled, bool) or rules.missing_attributes not in MISSING_ATTRIBUTES:
         raise FileError("it is not described which rows are left out")
@@ -203,7 +203,7 @@ def _content(path: Path) -> bytes:
 
 
 def _labels(label: dict[str, Any]) -> Labels:
-    """What a stranger's file says of the label."""
+    """The description of the label in a file that is not trusted."""
     rule = _text(label.get("rule"))
     if rule not in RULES:
         raise FileError(f"there is no rule of labels {rule!r}")
@@ -219,10 +219,10 @@ def _labels(label: dict[str, Any]) -> Labels:
 
 
 def _trained(path: Path, kind: str, described: dict[str, Any], width: int, labels: Labels) -> Trained:
-    found = load(path / CLASSIFIER)
-    if isinstance(found, Classifier):
-        return _mixture(found, kind, described, width)
-    estimator = found
+    loaded = load(path / CLASSIFIER)
+    if isinstance(loaded, Classifier):
+        return _mixture(loaded, kind, described, width)
+    estimator = loaded
     if set(map(str, estimator.classes_)) != set(labels.values) or str(estimator.pos_label or "") != labels.positive:
         raise FileError("the labels of the classifier are not those of the table")
     if estimator.n_features_in_ != width:

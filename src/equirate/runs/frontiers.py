@@ -1,7 +1,7 @@
-"""``frontier``: what can be had at each level of the constraints, as a table and as a page with a slider.
+"""``frontier``: the best objective at each level of the constraints, as a table and as a page with a slider.
 
-In: `RunSettings` and levels. Out: a `RunOutcome` and, in a folder, ``frontier.json`` and the page, where every point
-of the frontier can be looked at with all its rates.
+In: `RunSettings` and levels. Out: a `RunOutcome` and, in a folder, ``frontier.json`` and the page, which shows every
+point of the frontier with all its rates.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .folders import write_text
 from .identity import REPORTS
 from .jsons import as_json
 from .models import estimator_of
-from .preparing import PreparedTable, Teller, prepare
+from .preparing import PreparedTable, RunLog, prepare
 from .publishing import output_folder
 from .settings import RunSettings
 
 
 def frontier(
-    settings: RunSettings, levels: list[float], out: Path | None, tell: Teller, force: bool = False
+    settings: RunSettings, levels: list[float], out: Path | None, log: RunLog, force: bool = False
 ) -> RunOutcome:
     """Train once for many levels of the constraints, and say what each of them costs on held-out rows."""
     if settings.model != "linear":
@@ -41,24 +41,24 @@ def frontier(
     if not settings.subject_to:
         raise EquirateError("a frontier needs a constraint to vary: give --subject-to")
     if out is None:
-        outcome, _ = _trained(prepare(settings, tell), levels, tell)
+        outcome, _ = _trained(prepare(settings, log), levels, log)
         return RunOutcome(
             f"{outcome.text}\n\ngive --out FOLDER for the page with the slider", outcome.summary, outcome.code
         )
     with output_folder(out, force, ("frontier.json", *REPORTS)) as folder:
-        outcome, report = _trained(prepare(settings, tell, out=str(out)), levels, tell)
+        outcome, report = _trained(prepare(settings, log, out=str(out)), levels, log)
         write_text(folder / "frontier.json", as_json(outcome.summary))
         command = settings.command().replace("equirate fit", "equirate frontier", 1)
         command += f" --levels {','.join(f'{level:g}' for level in levels)}"
-        page = write_report(report, folder, outcome.text, command, tell)
+        page = write_report(report, folder, outcome.text, command, log)
     return RunOutcome(f"{outcome.text}\n\nfrontier and page: {out / page}", outcome.summary, outcome.code)
 
 
-def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tuple[RunOutcome, Report]:
+def _trained(prepared: PreparedTable, levels: list[float], log: RunLog) -> tuple[RunOutcome, Report]:
     train, test = prepared.train, prepared.test
-    tell.stage("Training for every level")
+    log.stage("Training for every level")
     named = prepared.labels.named
-    found = estimator_of(prepared, tell).frontier(
+    frontier_ = estimator_of(prepared, log).frontier(
         train.X,
         named(train.codes),
         sensitive_features=train.attributes,
@@ -67,41 +67,41 @@ def _trained(prepared: PreparedTable, levels: list[float], tell: Teller) -> tupl
         clusters=train.clusters,
         test=(test.X, named(test.codes), test.attributes, test.weights),
     )
-    digest = model_digest(found.classifiers[_as_written(found)])
+    digest = model_digest(frontier_.classifiers[_as_written(frontier_)])
     provenance = Provenance(present(), eq.__version__, digest, file_digest(Path(prepared.settings.data)))
     summary = {
         "equirate": eq.__version__,
         "provenance": asdict(provenance),
-        "objective": found.objective,
+        "objective": frontier_.objective,
         "constraints": [repr(c) for c in prepared.problem.constraints],
         "options": prepared.settings.changed(),
         "rows": {"train": len(train), "test": len(test)},
-        "points": found.table(),
+        "points": frontier_.table(),
     }
-    return RunOutcome(str(found), summary, Exit.DONE), _report(prepared, found, provenance)
+    return RunOutcome(str(frontier_), summary, Exit.DONE), _report(prepared, frontier_, provenance)
 
 
-def _as_written(found: Frontier) -> int:
+def _as_written(frontier_: Frontier) -> int:
     """The point whose level is nearest to the constraints as they were written."""
-    return int(np.argmin(np.abs(found.levels)))
+    return int(np.argmin(np.abs(frontier_.levels)))
 
 
-def _report(prepared: PreparedTable, found: Frontier, provenance: Provenance) -> Report:
-    """The classifier for the constraints as written, and beside it every point of the frontier."""
+def _report(prepared: PreparedTable, frontier_: Frontier, provenance: Provenance) -> Report:
+    """The classifier for the constraints as written, with every point of the frontier."""
     examples = prepared.test.examples()
     problem = prepared.problem.expanded(examples)
-    chosen = _as_written(found)
+    chosen = _as_written(frontier_)
 
     def rates(k: int) -> Any:
-        decided = found.decided(k, prepared.test.X, examples.columns)
-        return rates_by_slice(problem, examples, decided, found.parts["test"][k].confidence)
+        decided = frontier_.decided(k, prepared.test.X, examples.columns)
+        return rates_by_slice(problem, examples, decided, frontier_.parts["test"][k].confidence)
 
-    every = [rates(k) for k in range(len(found.levels))]
+    rates_by_point = [rates(k) for k in range(len(frontier_.levels))]
     points = [
-        Point(found.levels[k], found.parts["test"][k], every[k])
-        for k in np.argsort(found.levels, kind="stable").tolist()
+        Point(frontier_.levels[k], frontier_.parts["test"][k], rates_by_point[k])
+        for k in np.argsort(frontier_.levels, kind="stable").tolist()
     ]
-    classifier = found.classifiers[chosen]
+    classifier = frontier_.classifiers[chosen]
     decided = classifier.members.decide(prepared.test.X, attributes=examples.columns)
     members = [Member(float(w), float(s)) for w, s in zip(classifier.weights, decided.mean(axis=0), strict=True)]
     facts = {
@@ -113,9 +113,9 @@ def _report(prepared: PreparedTable, found: Frontier, provenance: Provenance) ->
     versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
     return Report(
         problem=repr(problem),
-        parts={name: evaluations[chosen] for name, evaluations in found.parts.items()},
+        parts={name: evaluations[chosen] for name, evaluations in frontier_.parts.items()},
         positive_label=repr(prepared.labels.positive) if prepared.labels.positive else "",
-        rates=every[chosen],
+        rates=rates_by_point[chosen],
         frontier=tuple(points),
         origin=Origin(
             "",

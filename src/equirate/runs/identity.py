@@ -54,9 +54,9 @@ def stamped(name: str, text: str, run: str) -> str:
 def refuse_mixed(folder: Path, run: str) -> None:
     """Refuse a folder with a file of another run than its model; files may be absent."""
     for name in (SUMMARY, OPTIONS, *REPORTS):
-        found = _run_of(folder / name)
-        if found is not None and found != run:
-            other = f"run {found}" if found else "no run that is known"
+        other_run = _run_of(folder / name)
+        if other_run is not None and other_run != run:
+            other = f"run {other_run}" if other_run else "no run that is known"
             raise FileError(
                 f"the folder holds files of two runs: {name} is of {other}, {DESCRIPTION} of run {run}: fit again with "
                 "--force, or remove the file that does not belong there"
@@ -64,7 +64,7 @@ def refuse_mixed(folder: Path, run: str) -> None:
 
 
 def _run_of(path: Path) -> str | None:
-    """The run that a file is of: empty where it does not say, None where there is no file."""
+    """The run id in a file: empty if it has none, None if there is no file."""
     try:
         text = path.read_bytes().decode("utf-8", "replace")
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def _run_of(path: Path) -> str | None:
             plain = json.loads(text)
         except (ValueError, RecursionError):
             raise FileError(f"{path.name} is damaged or cut short: it is not JSON") from None
-        found = plain.get("run") if isinstance(plain, dict) else None
-        return found if isinstance(found, str) else ""
+        run = plain.get("run") if isinstance(plain, dict) else None
+        return run if isinstance(run, str) else ""
     match = _MARKS[path.name].search(text)
     return match[1] if match else ""

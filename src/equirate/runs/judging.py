@@ -1,4 +1,4 @@
-"""``evaluate``, ``predict`` and ``audit``: a model on new rows, and anybody's predictions.
+"""``evaluate``, ``predict`` and ``audit``: a model on new rows, and predictions of any model.
 
 In: a model's folder, or a table of predictions. Out: a `RunOutcome` or, for ``predict``, a file of decisions that is
 written batch by batch, so that memory does not grow with the table.
@@ -26,29 +26,29 @@ from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
-from .fitting import GIVEN, Exit, RunOutcome, sentence, told, verdict_code, write_report
+from .fitting import GIVEN, Exit, RunOutcome, achieved_text, sentence, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
-from .labels import Labels, some
+from .labels import Labels, shown_values
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, people_of, read_part, weights_of
+from .preparing import RunLog, people_of, read_part, weights_of
 from .publishing import output_folder
 
 
 def evaluate(
-    model_folder: Path, data: Path, confidence: float, out: Path | None, tell: Teller, force: bool
+    model_folder: Path, data: Path, confidence: float, out: Path | None, log: RunLog, force: bool
 ) -> RunOutcome:
     """Judge a model on a new file: asked, achieved, interval, verdict."""
     check_confidence(confidence)
     model = open_model(model_folder)
     needed = attributes_of(model.trained.problem)
     kinds = {name: kind for name, kind in model.kinds.items() if name in needed}
-    tell.stage(f"Reading {data}")
+    log.stage(f"Reading {data}")
     dense = needs_dense(model.trained.kind)
     source = open_source(data, model.reading)
     part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules, model.cluster)
-    tell.stage("Judging")
+    log.stage("Judging")
     achieved = model.trained.evaluate(part, confidence)
     summary: dict[str, Any] = {
         "equirate": eq.__version__,
@@ -60,12 +60,12 @@ def evaluate(
         "rows": len(part),
         "test": achieved,
     }
-    text = told(achieved, len(part), which=GIVEN)
+    text = achieved_text(achieved, len(part), which=GIVEN)
     if out is not None:
         with output_folder(out, force) as folder:
             report = model.trained.report(part, model.labels, confidence)
             command = shlex.join(["equirate", "evaluate", str(model_folder), str(data)])
-            page = write_report(report, folder, text, command, tell, {"judged on, SHA-256": summary["data"]})
+            page = write_report(report, folder, text, command, log, {"judged on, SHA-256": summary["data"]})
         text = f"{text}\n\nreport: {out / page}"
     return RunOutcome(text, summary, verdict_code(achieved, None))
 
@@ -93,10 +93,10 @@ def probability_columns(labels: Labels) -> tuple[str, ...]:
     return tuple(f"probability {each}" for each in labels.classes) or ("probability",)
 
 
-def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, tell: Teller) -> int:
+def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, log: RunLog) -> int:
     """Decide on every row of a file, batch by batch; returns how many there were.
 
-    After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
+    After an interruption the rows decided so far are kept, and KeyboardInterrupt is raised again.
     """
     model = open_model(model_folder)
     source = open_source(data, model.reading)
@@ -112,7 +112,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
         try:
             for columns in _decided(model, batches, copied, how):
                 sink.write(columns)
-                tell.stage(f"Predicting: {sink.rows:,} rows")
+                log.stage(f"Predicting: {sink.rows:,} rows")
         except KeyboardInterrupt:
             if sink.rows:
                 sink.keep()
@@ -135,8 +135,8 @@ def _decided(
         columns: dict[str, Any] = {name: table[name] for name in copied}
         columns["prediction"] = model.trained.decide(X, model.labels, key)
         if how.probability:
-            found = np.atleast_2d(model.trained.probabilities(X).T)
-            columns |= dict(zip(probability_columns(model.labels), found, strict=True))
+            probabilities = np.atleast_2d(model.trained.probabilities(X).T)
+            columns |= dict(zip(probability_columns(model.labels), probabilities, strict=True))
         if how.reasons:
             columns |= reasons.reasons(model, table, X, key)
         yield columns
@@ -144,10 +144,10 @@ def _decided(
 
 def key_of(name: str, column: Any) -> NDArray[Any]:
     """The values of a key's column, none of them missing."""
-    found, values = text_of(column)
-    if (found < 0).any():
-        raise DataError(f"the key {name!r} is missing in {int((found < 0).sum()):,} rows")
-    return np.array(values)[found]
+    codes, values = text_of(column)
+    if (codes < 0).any():
+        raise DataError(f"the key {name!r} is missing in {int((codes < 0).sum()):,} rows")
+    return np.array(values)[codes]
 
 
 # -- audit ----------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ class Auditing:
     missing: tuple[str, ...] = ()
 
 
-def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutcome:
-    """Compare every rate in every group with everybody else's, on predictions that anybody made."""
+def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcome:
+    """Compare every rate in every group with everybody else's, on predictions of any model."""
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
@@ -178,28 +178,28 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
     source.require([how.weight] if how.weight else [], "--weight")
-    tell.stage(f"Reading {data}")
+    log.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
     labels = Labels.of(how.label, how.positive, table[how.label])
     if labels.classes:
         raise DataError(
-            f"the label {how.label!r} has {len(labels.classes)} values, {some(labels.classes)}: audit compares one of "
-            "them with the rest, so say which with --positive"
+            f"the label {how.label!r} has {len(labels.classes)} values, {shown_values(labels.classes)}: audit compares "
+            "one of them with the rest, so say which with --positive"
         )
     positive = labels.positives(table[how.label])
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
-    tell.stage("Comparing")
+    log.stage("Comparing")
     weights = weights_of(how.weight, table)
-    found = audit(
+    result = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
     )
-    return RunOutcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
+    return RunOutcome(_text(result, most), {"equirate": eq.__version__, **result.to_dict()}, Exit.DONE)
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
-    """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold."""
+    """Decisions as truth values: from values of the label's column, from 0 and 1, or from scores and a threshold."""
     if threshold is not None:
         kind = kind_of(name, column)
         if kind is not Kind.NUMBER:
@@ -208,30 +208,30 @@ def decisions(name: str, column: Any, labels: Labels, threshold: float | None = 
         if np.isnan(scores).any():
             raise DataError(f"the prediction {name!r} is missing in {int(np.isnan(scores).sum()):,} rows")
         return np.asarray(scores >= threshold)
-    found, values = text_of(column)
-    if (found < 0).any():
-        raise DataError(f"the prediction {name!r} is missing in {int((found < 0).sum()):,} rows")
+    codes, values = text_of(column)
+    if (codes < 0).any():
+        raise DataError(f"the prediction {name!r} is missing in {int((codes < 0).sum()):,} rows")
     for yes, no in ((labels.positive, labels.negative), ("1", "0"), ("true", "false")):
         if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
-            return np.array([value.casefold() == yes.casefold() for value in values])[found]
+            return np.array([value.casefold() == yes.casefold() for value in values])[codes]
     raise DataError(
         f"the prediction {name!r} holds {len(values):,} values such as {values[0]!r}, neither labels nor 0 and 1: "
         "for scores, give --threshold"
     )
 
 
-def _told(found: Audit, most: int) -> str:
-    clear = sum(finding.clear for finding in found.findings)
+def _text(result: Audit, most: int) -> str:
+    clear = sum(finding.clear for finding in result.findings)
     lines = [
-        f"{clear} of {found.looked_at} differences between a group and everybody else are more than chance "
-        f"({found.confidence:.0%} confidence in all of them at once).",
+        f"{clear} of {result.looked_at} differences between a group and everybody else are more than chance "
+        f"({result.confidence:.0%} confidence in all of them at once).",
         "",
-        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in found.overall.items()),
+        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in result.overall.items()),
         "",
     ]
-    if found.findings:
+    if result.findings:
         rows = [("rate", "group", "others", "difference", "interval", "")]
-        for each in found.findings[:most]:
+        for each in result.findings[:most]:
             interval = f"[{each.low:+.3f}, {each.high:+.3f}]"
             group = f"{each.value:.3f}"
             rows.append((each.rate, group, f"{each.others:.3f}", f"{each.difference:+.3f}", interval, each.group))
@@ -239,10 +239,10 @@ def _told(found: Audit, most: int) -> str:
         for row in rows:
             cells = [row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]]
             lines.append("  ".join(cells).rstrip())
-        if len(found.findings) > most:
-            lines.append(f"... and {len(found.findings) - most} more (--top shows more, --json all)")
-    if found.left_out:
-        some = ", ".join(f"{group} ({count})" for group, count in found.left_out[:5])
-        more = f" and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
-        lines += ["", f"left out, with fewer than {found.smallest} examples behind them: {some}{more}"]
+        if len(result.findings) > most:
+            lines.append(f"... and {len(result.findings) - most} more (--top shows more, --json all)")
+    if result.left_out:
+        listed = ", ".join(f"{group} ({count})" for group, count in result.left_out[:5])
+        more = f" and {len(result.left_out) - 5} more" if len(result.left_out) > 5 else ""
+        lines += ["", f"left out, with fewer than {result.smallest} examples behind them: {listed}{more}"]
     return "\n".join(lines)

@@ -1,8 +1,8 @@
 """The label of a table: which of its values are positive, or which classes it has.
 
-In: the column of the label, and what a user calls positive: one of two values, one value against the rest, or a bound
-such as ``>= 150``; with three values or more and nothing said, each is a class. Out: `Labels`, which a model keeps, and
-which gives the codes of any table's rows.
+In: the column of the label, and what the user calls positive: one of two values, one value against the rest, or a bound
+such as ``>= 150``; without it, each of three or more values is a class. Out: `Labels`, which a model keeps, and which
+gives the codes of any table's rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUES, REST, BOUND, CLASSES = "values", "rest", "bound", "classes"
 """Rules: two values, one value against all others, a bound on numbers, a class for every value."""
 RULES = (VALUES, REST, BOUND, CLASSES)
 MOST_CLASSES = 100
-"""Values up to which each is a class of its own: a label with more is more likely a number, or a name."""
+"""Most values that become classes: a label with more is more likely a number, or a name."""
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     ">=": operator.ge,
@@ -38,7 +38,7 @@ _BOUND = re.compile(r"\s*(>=|<=|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)
 
 @dataclass(frozen=True)
 class Labels:
-    """The label's column, its positive and its negative side or its classes, and the rule that tells them apart.
+    """The label's column, its positive and negative values or its classes, and the rule that separates them.
 
     Examples
     --------
@@ -70,10 +70,10 @@ class Labels:
 
     @classmethod
     def of(cls, name: str, wanted: str, column: Any, decimal: str = ".") -> Labels:
-        """Read a label's column; ``wanted`` is what counts as positive, if it was said."""
-        found, values = text_of(column)
-        if (found < 0).any():
-            missing = int((found < 0).sum())
+        """Read a label's column; ``wanted`` is what counts as positive, or empty."""
+        codes, values = text_of(column)
+        if (codes < 0).any():
+            missing = int((codes < 0).sum())
             raise DataError(
                 f"the label {name!r} is missing in {missing:,} rows: fill it, or leave them out with --drop-unlabelled"
             )
@@ -83,14 +83,14 @@ class Labels:
             labels = cls(name, f"{symbol} {number:g}", f"{_OPPOSITE[symbol]} {number:g}", BOUND)
             labels.positives(column, decimal)
             return labels
-        values = [values[k] for k in np.argsort(-np.bincount(found, minlength=len(values)), kind="stable")]
+        values = [values[k] for k in np.argsort(-np.bincount(codes, minlength=len(values)), kind="stable")]
         values = distinct(values)
-        shown = some(sorted(values))
+        shown = shown_values(sorted(values))
         if len(values) < 2:
             raise DataError(f"the label {name!r} has {len(values)} value, {shown}: a classifier needs two")
         if wanted:
-            alike = [value for value in values if same(value, wanted)]
-            positive = wanted if wanted in values else next(iter(alike), None)
+            matching = [value for value in values if same(value, wanted)]
+            positive = wanted if wanted in values else next(iter(matching), None)
             if positive is None:
                 raise DataError(f"--positive is {wanted!r}, but the label {name!r} holds {shown}")
         elif len(values) > MOST_CLASSES:
@@ -112,36 +112,36 @@ class Labels:
         """The class of every row by its place in `values`; of two classes, whether it is positive."""
         if not self.classes:
             return self.positives(column, decimal)
-        found, values = text_of(column)
-        if (found < 0).any():
+        indices, values = text_of(column)
+        if (indices < 0).any():
             raise DataError(
-                f"the label {self.column!r} is missing in {int((found < 0).sum()):,} rows: fill it, or leave those "
+                f"the label {self.column!r} is missing in {int((indices < 0).sum()):,} rows: fill it, or leave those "
                 "rows out"
             )
-        return np.array([self._code_of(value) for value in values], dtype=np.int64)[found]
+        return np.array([self._code_of(value) for value in values], dtype=np.int64)[indices]
 
     def _code_of(self, value: str) -> int:
         if value in self.classes:
             return self.classes.index(value)
-        alike = [k for k, each in enumerate(self.classes) if same(value, each)]
-        if not alike:
+        matching = [k for k, each in enumerate(self.classes) if same(value, each)]
+        if not matching:
             raise DataError(
                 f"the label {self.column!r} holds {value!r}, which was not in training: there it held "
-                f"{some(self.classes)}"
+                f"{shown_values(self.classes)}"
             )
-        return alike[0]
+        return matching[0]
 
     def positives(self, column: Any, decimal: str = ".") -> NDArray[np.bool_]:
         """Which rows of a column are positive; refuses missing values, and values that are neither."""
-        found, values = text_of(column)
-        if (found < 0).any():
+        codes, values = text_of(column)
+        if (codes < 0).any():
             raise DataError(
-                f"the label {self.column!r} is missing in {int((found < 0).sum()):,} rows: fill it, or leave those "
+                f"the label {self.column!r} is missing in {int((codes < 0).sum()):,} rows: fill it, or leave those "
                 "rows out"
             )
         if self.rule == BOUND:
             return self._beyond(column, decimal)
-        return np.array([self._is_positive(value) for value in values], dtype=bool)[found]
+        return np.array([self._is_positive(value) for value in values], dtype=bool)[codes]
 
     def _is_positive(self, value: str) -> bool:
         if value in (self.positive, self.negative):  # 'a' and 'A' may be the two labels
@@ -166,7 +166,7 @@ class Labels:
         return np.asarray(_COMPARE[symbol](values.to_numpy(), float(number)))
 
     def named(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Labels as they stand in the table."""
+        """Labels as values of the table."""
         if self.classes:
             return np.asarray(np.array(self.classes)[codes])
         return np.where(codes, np.array(self.positive), np.array(self.negative))
@@ -174,10 +174,10 @@ class Labels:
 
 def bound_of(wanted: str, values: Sequence[str]) -> tuple[str, float] | None:
     """Symbol and number of a bound such as ``>= 150``; None for a value, such as ``>50K`` or a ``<5`` that is one."""
-    found = _BOUND.fullmatch(wanted)
-    if found is None or wanted in values:
+    match = _BOUND.fullmatch(wanted)
+    if match is None or wanted in values:
         return None
-    return found[1], float(found[2])
+    return match[1], float(match[2])
 
 
 def distinct(values: Sequence[str]) -> list[str]:
@@ -200,7 +200,7 @@ def same(value: str, other: str) -> bool:
         return False
 
 
-def some(values: Sequence[str], most: int = 5) -> str:
+def shown_values(values: Sequence[str], most: int = 5) -> str:
     """Some values, for a message."""
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 

@@ -1,7 +1,7 @@
-"""Columns that say the same as another one, or as the label.
+"""Columns that duplicate another one, or that determine the label.
 
 In: columns of a table. Out: pairs that are one-to-one, and the share of rows whose label follows from a column. Large
-tables are looked at by evenly spaced rows; pairs are then compared in full.
+tables are compared on evenly spaced rows first; pairs are then compared in full.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from numpy.typing import NDArray
 from ..tables.kinds import Kind, codes, kind_of, numbers
 
 _MOST_ROWS = 20_000
-_FEWEST = 20  # rows of the rarer label, below which a column may tell it by chance
-_REPEATED = 20  # rows for each value at least: a column of many values tells any label
+_FEWEST = 20  # with fewer rows of the rarer label, a column may determine it by chance
+_REPEATED = 20  # fewest rows per value: a column of many values determines any label
 _ALMOST = 0.99
-"""A column tells the label if it leaves at most so much less of the rarer label in doubt."""
+"""A column determines the label if its errors are at most ``1 - _ALMOST`` times the rows of the rarer label."""
 
 
-def twins(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Columns that say the same as one before them, with that one: equal, or value for value the same."""
+def duplicates(table: Any, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Columns that duplicate an earlier one, with that one: equal, or one-to-one."""
     rows = _rows(table.num_rows)
     first: dict[bytes, str] = {}
-    found = []
+    pairs = []
     for name in names:
         key = _codes(table[name].take(rows)).tobytes()
         if key not in first:
             first[key] = name
         elif _equal(table[first[key]], table[name]):
-            found.append((name, first[key]))
-    return found
+            pairs.append((name, first[key]))
+    return pairs
 
 
-def says_label(column: Any, positive: NDArray[np.bool_]) -> float | None:
-    """The share of rows whose label follows from a column, where it tells the label almost alone; None elsewhere."""
+def share_determined(column: Any, positive: NDArray[np.bool_]) -> float | None:
+    """The share of rows whose label follows from a column, if it almost determines the label; otherwise None."""
     rows = _rows(len(positive))
     y, sample = positive[rows.to_numpy()], column.take(rows)
     rarer = int(min(y.sum(), (~y).sum()))
@@ -45,10 +45,10 @@ def says_label(column: Any, positive: NDArray[np.bool_]) -> float | None:
         return None
     kind = kind_of("a column", sample)
     if kind in (None, Kind.CATEGORY):
-        found, values = codes(sample) if kind else (np.full(len(y), -1), [])
+        indices, values = codes(sample) if kind else (np.full(len(y), -1), [])
         if (len(values) + 1) * _REPEATED > len(y):
             return None
-        wrong = _undecided(found + 1, y)
+        wrong = _undecided(indices + 1, y)
     else:
         assert kind is not None
         wrong = _beyond_threshold(numbers("a column", sample, kind), y)
@@ -64,19 +64,19 @@ def _codes(column: Any) -> NDArray[np.int64]:
     """Each row's value as the number of its first occurrence; values themselves where nearly all of them differ."""
     kind = kind_of("a column", column)
     if kind in (None, Kind.CATEGORY):
-        found, values = codes(column) if kind else (np.full(len(column), -1), [])
+        indices, values = codes(column) if kind else (np.full(len(column), -1), [])
         if len(values) > len(column) / 2:
-            return np.array([hash(value) for value in values] + [0], dtype=np.int64)[found]
+            return np.array([hash(value) for value in values] + [0], dtype=np.int64)[indices]
     else:
         assert kind is not None
         floats = numbers("a column", column, kind)
-        distinct, found = np.unique(floats, return_inverse=True, equal_nan=True)
+        distinct, indices = np.unique(floats, return_inverse=True, equal_nan=True)
         if len(distinct) > len(column) / 2:
             return np.ascontiguousarray(floats).view(np.int64)
-    _, first, found = np.unique(found, return_index=True, return_inverse=True)
+    _, first, indices = np.unique(indices, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.int64)
     place[np.argsort(first)] = np.arange(len(first))
-    return place[found]
+    return place[indices]
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Models that a folder holds: what predicts, how it is trained from a prepared table, and what it says of itself.
+"""Models of a folder: how they predict, how they are trained from a prepared table, and their reports.
 
 In: a `PreparedTable` and the name of a model. Out: a `Trained` model: one interface over the three kinds, ``linear``
 (`RateClassifier`), ``trees`` (the same with plug-in rules on boosted trees, kept as plain arrays) and ``thresholds``
@@ -25,7 +25,7 @@ from ..problem.problem import Problem
 from ..training.draws import hashes_of, rows_repeat
 from .algorithms import algorithm_named
 from .labels import Labels
-from .preparing import Part, PreparedTable, Teller
+from .preparing import Part, PreparedTable, RunLog
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class Trained:
         return self.classifier.expected(X)
 
     def served(self, X: Any) -> Array:
-        """What is judged: the decisions that are served where rows repeat, else probabilities."""
+        """The predictions to judge: hashed decisions if rows repeat, otherwise probabilities."""
         if self.estimator is not None:
             return np.asarray(self.estimator.decision_probability(X))
         hashes = hashes_of(X)
@@ -79,13 +79,13 @@ class Trained:
         """Why each example is decided as it is, in the features of the table."""
         if self.estimator is None:
             raise EquirateError("a mixture made by recertify gives no reasons: fit it again with its constraints")
-        found: Explanations = self.estimator.explain(X, key=key)
-        return found
+        explanations: Explanations = self.estimator.explain(X, key=key)
+        return explanations
 
     def evaluate(self, part: Part, confidence: float) -> dict[str, Any]:
         """What is achieved on a part: objective, constraints with intervals and verdicts, sizes of slices."""
-        found = Evaluation.of(self.problem, part.examples(), self.served(part.X), confidence)
-        return {**asdict(found), "violation": found.violation}
+        evaluation = Evaluation.of(self.problem, part.examples(), self.served(part.X), confidence)
+        return {**asdict(evaluation), "violation": evaluation.violation}
 
     def report(self, part: Part, labels: Labels, confidence: float) -> Any:
         """The estimator's own report on a part; None where there is no estimator."""
@@ -109,32 +109,32 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:
-    """A trained model, what was said on the way, and whether a confidence that was asked for was reached."""
+    """A trained model, the notes of its training, and whether it is certified at the requested confidence."""
 
     model: Trained
     notes: tuple[str, ...]
     certified: bool | None
 
 
-def train(prepared: PreparedTable, tell: Teller) -> TrainedModel:
+def train(prepared: PreparedTable, log: RunLog) -> TrainedModel:
     """Train the model that the settings name."""
     settings = prepared.settings
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tell.stage("Training")
-        model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, tell)
-    said = [each for each in caught if issubclass(each.category, EquirateWarning)]
-    notes = tuple(dict.fromkeys([*(str(each.message) for each in said), *getattr(model.estimator, "notes_", ())]))
+        log.stage("Training")
+        model = _thresholds(prepared) if settings.model == "thresholds" else _game(prepared, log)
+    own = [each for each in caught if issubclass(each.category, EquirateWarning)]
+    notes = tuple(dict.fromkeys([*(str(each.message) for each in own), *getattr(model.estimator, "notes_", ())]))
     return TrainedModel(model, notes, model.estimator.status_.certified if settings.confidence else None)
 
 
 def needs_dense(model: str) -> bool:
-    """Whether a model cannot use a matrix that leaves zeros out."""
+    """Whether a model cannot use a sparse matrix."""
     return model == "trees"
 
 
-def estimator_of(prepared: PreparedTable, tell: Teller | None) -> RateClassifier:
-    """The estimator for a prepared table, not fitted yet; an interrupted fit keeps what it has found."""
+def estimator_of(prepared: PreparedTable, log: RunLog | None) -> RateClassifier:
+    """The estimator for a prepared table, not fitted yet; an interrupted fit keeps its result so far."""
     settings, problem = prepared.settings, prepared.problem
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     if settings.model == "trees":
@@ -148,14 +148,14 @@ def estimator_of(prepared: PreparedTable, tell: Teller | None) -> RateClassifier
         on_interrupt="keep",
         pos_label=prepared.labels.positive or None,
         random_state=settings.seed,
-        verbose=False if tell is None else tell.line(problem.objective.sense) or False,
+        verbose=False if log is None else log.line(problem.objective.sense) or False,
         **options,
     )
 
 
-def _game(prepared: PreparedTable, tell: Teller) -> Trained:
+def _game(prepared: PreparedTable, log: RunLog) -> Trained:
     train, labels = prepared.train, prepared.labels
-    estimator = estimator_of(prepared, tell)
+    estimator = estimator_of(prepared, log)
     estimator.fit(
         train.X,
         labels.named(train.codes),
@@ -172,7 +172,9 @@ def _thresholds(prepared: PreparedTable) -> Trained:
 
     settings, labels, train = prepared.settings, prepared.labels, prepared.train
     if settings.algorithm != "auto":
-        raise EquirateError("--algorithm goes with --model linear and --model trees: thresholds have one of their own")
+        raise EquirateError(
+            "--algorithm goes with --model linear and --model trees: thresholds have their own algorithm"
+        )
     options: dict[str, Any] = {"n_rounds": settings.rounds} if settings.rounds else {}
     estimator = RatePostprocessor(
         LogisticRegression(max_iter=1000),

@@ -30,14 +30,14 @@ from .judging import decisions, key_of
 from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import Teller, people_of, weights_of
+from .preparing import RunLog, people_of, weights_of
 
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class MonitoringOptions:
-    """How to follow.
+    """Options of monitoring.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class MonitoringOptions:
     page: Path | None = None
 
 
-def monitor(model_folder: Path, data: Path, how: MonitoringOptions, tell: Teller) -> RunOutcome:
+def monitor(model_folder: Path, data: Path, how: MonitoringOptions, log: RunLog) -> RunOutcome:
     """Count the rows of new files, and say which constraints are kept."""
     model = open_model(model_folder)
     digest = _digest(model_folder / CLASSIFIER)
@@ -75,7 +75,7 @@ def monitor(model_folder: Path, data: Path, how: MonitoringOptions, tell: Teller
         if (checksum, how.late) in counted:
             skipped += 1
             continue
-        tell.stage(f"Counting {file}")
+        log.stage(f"Counting {file}")
         rows = sum(_updated(following, model, how, batch) for batch in _batches(file, model, how))
         following.sources.append(MonitorSource(file.name, checksum, rows, how.late))
         counted.add((checksum, how.late))
@@ -88,45 +88,45 @@ def monitor(model_folder: Path, data: Path, how: MonitoringOptions, tell: Teller
 
 
 def _opened(model: FolderModel, digest: str, how: MonitoringOptions) -> Monitor:
-    """The monitor of a state, or a new one."""
+    """The monitor of a state file, or a new one."""
     if how.state.exists():
-        found = Monitor.load(how.state)
-        if found.model != digest:
+        saved = Monitor.load(how.state)
+        if saved.model != digest:
             raise FileError(f"the state {how.state} is of another model: give a new file with --state")
-        if how.floor is not None or how.confidence not in (None, found.confidence):
+        if how.floor is not None or how.confidence not in (None, saved.confidence):
             raise EquirateError(
                 f"--confidence and --floor belong to a new state, and {how.state} is there already: give another "
                 "--state, or leave them out"
             )
-        return found
+        return saved
     if model.labels.classes:
         raise EquirateError(f"monitor takes models of two classes; this one has {len(model.labels.classes)}")
-    made = Monitor(model.trained.problem, 0.95 if how.confidence is None else how.confidence, floor=how.floor)
-    made.labels = (model.labels.negative, model.labels.positive)
-    made.model = digest
-    return made
+    new = Monitor(model.trained.problem, 0.95 if how.confidence is None else how.confidence, floor=how.floor)
+    new.labels = (model.labels.negative, model.labels.positive)
+    new.model = digest
+    return new
 
 
 def _files(data: Path, others: set[Path]) -> list[Path]:
     """The file, or the files of a folder by name, but for hidden ones and the monitor's own."""
     if not data.is_dir():
         return [data]
-    found = sorted(file for file in data.iterdir() if file.is_file() and not file.name.startswith("."))
-    found = [file for file in found if file.resolve() not in others]
-    if not found:
+    files = sorted(file for file in data.iterdir() if file.is_file() and not file.name.startswith("."))
+    files = [file for file in files if file.resolve() not in others]
+    if not files:
         raise DataError(f"the folder {data} holds no files")
-    return found
+    return files
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with open(path, "rb") as stream:
             while block := stream.read(_BLOCK):
-                found.update(block)
+                digest.update(block)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator[dict[str, Any]]:
@@ -171,9 +171,9 @@ def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, tab
 
 def _labels(labels: Labels, column: Any) -> NDArray[Any]:
     """Labels as text, and None where they are missing."""
-    there = text_of(column)[0] >= 0
-    named = np.full(len(there), None, dtype=object)
-    named[there] = labels.named(labels.positives(column.filter(there)))
+    present = text_of(column)[0] >= 0
+    named = np.full(len(present), None, dtype=object)
+    named[present] = labels.named(labels.positives(column.filter(present)))
     return named
 
 

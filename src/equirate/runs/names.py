@@ -1,6 +1,6 @@
 """Names in the texts of a problem: every column that a slice mentions must be an attribute.
 
-In: the texts as the user wrote them, the attributes, and the columns there are. Out: nothing, or a `ParseError` that
+In: the texts as the user wrote them, the attributes, and the columns of the table. Out: nothing, or a `ParseError` that
 points at the name and proposes the nearest one.
 """
 

@@ -2,7 +2,7 @@
 
 In: `RunSettings` and a `TableSource` of Parquet files. Out: the same `PreparedTable` as from memory. Labels,
 attributes and weights are held in memory; the features are read three times: to check the first rows, to learn the
-encoder from the training rows, and to encode. `prepare` asks `is_too_large` and comes here by itself.
+encoder from the training rows, and to encode. `prepare` uses this where `is_too_large` says so.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ..tables.reading import FileForm, TableSource
 from ..tables.streaming import learnt_from, within
 
 LOOKED_AT = 100_000
-"""Rows that are looked at before anything is trained."""
+"""Rows that are checked before anything is trained."""
 _COPIES = 3
-"""Features as read, as encoded, and as the training arranges them."""
+"""Copies of the features: as read, as encoded, and as arranged for training."""
 _SHARE = 0.5
-"""Of the memory that is free: the other half is for predictions, other programs, and an estimate that is too low."""
+"""Usable share of the free memory: the rest is for predictions, other programs, and an estimate that is too low."""
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -48,22 +48,22 @@ def needed_memory(source: TableSource, features: Sequence[str]) -> int:
     """Bytes that training on a table would take, about: its columns as they are stored, and as features."""
     wanted, stored, rows = set(features), 0, 0
     for file in source.files:
-        found = parquet.read_metadata(file)
-        rows += found.num_rows
-        for k in range(found.num_row_groups):
-            group = found.row_group(k)
+        metadata = parquet.read_metadata(file)
+        rows += metadata.num_rows
+        for k in range(metadata.num_row_groups):
+            group = metadata.row_group(k)
             columns = (group.column(j) for j in range(group.num_columns))
             stored += sum(each.total_uncompressed_size for each in columns if each.path_in_schema in wanted)
     return stored + _COPIES * rows * len(features) * np.dtype(np.float32).itemsize
 
 
 def free_memory() -> int | None:
-    """Bytes of memory that are free, within the limits of a container; None where the system does not say."""
+    """Bytes of memory that are free, within the limits of a container; None if unknown."""
     try:
-        said = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
+        match = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
     except OSError:
         return None
-    free = None if said is None else int(said[1]) * 1024
+    free = None if match is None else int(match[1]) * 1024
     for limit in _LIMITS:
         try:
             text = Path(limit).read_text("ascii").strip()
@@ -103,13 +103,13 @@ class EncodedRows(ParquetRows):
         start = place = 0
         for group in groups:
             for batch in self._batches(group, encoder.names):
-                here = within(rows, start, batch.num_rows)
+                positions = within(rows, start, batch.num_rows)
                 start += batch.num_rows
-                if not len(here):
+                if not len(positions):
                     continue
                 table = {name: batch.column(batch.schema.get_field_index(name)) for name in encoder.names}
-                X[place : place + len(here)] = encoder.features_of(table, here, dense=True)
-                place += len(here)
+                X[place : place + len(positions)] = encoder.features_of(table, positions, dense=True)
+                place += len(positions)
         return Given(X, None, None, None, encoder.features)
 
     def _batches(self, group: Group, names: Sequence[str]) -> Iterator[Any]:
@@ -134,7 +134,7 @@ def encoded(
 
 
 def too_large(source: TableSource, features: Sequence[str]) -> str:
-    """What is said of a table that does not fit."""
+    """The note for a table that does not fit into memory."""
     size = needed_memory(source, features) / 2**30
     return (
         f"the table would take about {size:,.1f} GiB of memory, more than is free: its features go to files in "

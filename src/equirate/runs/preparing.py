@@ -1,4 +1,4 @@
-"""From a table in a file to what is trained and judged on: labels, attributes, weights, a split, and features.
+"""From a table in a file to training and test parts: labels, attributes, weights, a split, and features.
 
 In: `RunSettings`. Out: `PreparedTable`: the problem, the encoder learnt from the training rows, and the training and
 test parts. Everything that can be refused without training is refused here, by name.
@@ -67,7 +67,7 @@ class Part:
         """Labels, attributes and weights, without the features."""
         return examples_of(self.codes, self.classes, self.attributes, self.weights, self.clusters)
 
-    def taken(self, rows: Rows) -> Part:
+    def take(self, rows: Rows) -> Part:
         """Some of the rows."""
         people = {name: column[rows] for name, column in self.attributes.items()}
         weights = None if self.weights is None else self.weights[rows]
@@ -85,10 +85,10 @@ def examples_of(
 ) -> Examples:
     """Labels, attributes and weights; ``classes`` are named where there are more than two."""
     if classes:
-        made = Examples.of(np.array(classes)[codes], attributes, weights, classes=classes)
+        examples = Examples.of(np.array(classes)[codes], attributes, weights, classes=classes)
     else:
-        made = Examples.of(codes, attributes, weights, two_classes=two_classes)
-    return replace(made, clusters=clusters)
+        examples = Examples.of(codes, attributes, weights, two_classes=two_classes)
+    return replace(examples, clusters=clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,38 +106,38 @@ class PreparedTable:
     reading: ReadOptions
 
 
-class Teller(Protocol):
-    """Who is told how a run goes."""
+class RunLog(Protocol):
+    """Receives the messages of a run."""
 
     def stage(self, what: str) -> None:
-        """Say what begins."""
+        """A stage begins."""
 
     def roles(self, roles: Sequence[ColumnRole], rows: int) -> None:
         """Show what the columns are used for."""
 
     def note(self, text: str) -> None:
-        """Say something that the user should know."""
+        """A remark for the user."""
 
     def line(self, sense: str) -> Any:
-        """Return what shows the rounds of a game, or None."""
+        """A progress callback that shows the rounds of training, or None."""
 
 
-def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str = "") -> PreparedTable:
+def prepare(settings: RunSettings, log: RunLog, dense: bool = False, out: str = "") -> PreparedTable:
     """Read, check, split and encode; ``out`` is the folder that a proposed command names."""
     problem = settings.problem()
     source = open_source(Path(settings.data), settings.reading())
     other = open_source(Path(settings.test), settings.reading()) if settings.test else None
     features = features_of(settings, source)
     check_names(settings.texts, settings.attributes, source.names)
-    tell.stage(f"Reading {settings.data}")
-    found = check(settings, source, features)
-    if found.large:
+    log.stage(f"Reading {settings.data}")
+    checked = check(settings, source, features)
+    if checked.large:
         if settings.model != "linear":
             raise DataError(f"{source.path} does not fit into memory, which only --model linear can do without")
-        tell.note(too_large(source, features))
-    refuse(settings, found, out)
-    tell_found(found, tell)
-    table = found.table
+        log.note(too_large(source, features))
+    refuse(settings, checked, out)
+    log_findings(checked, log)
+    table = checked.table
     kinds = {name: kind_of(name, table[name]) for name in settings.attributes}
     labels = Labels.of(settings.label, settings.positive, table[settings.label], settings.decimal)
     codes = labels.codes(table[settings.label], settings.decimal)
@@ -151,11 +151,11 @@ def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str =
         rows = _split(settings, problem_here, examples, table)
     else:
         rows = np.arange(len(codes)), np.zeros(0, dtype=np.intp)
-    tell.stage("Encoding")
-    if found.large:
+    log.stage("Encoding")
+    if checked.large:
         rows = np.sort(rows[0]), np.sort(rows[1])
-        parts = [found.rows[part] for part in rows]
-        encoder, features_in = encoded(source, found.options, features, parts, settings.label)
+        parts = [checked.rows[part] for part in rows]
+        encoder, features_in = encoded(source, checked.options, features, parts, settings.label)
     else:
         encoder = Encoder.learnt(table, features, rows[0], checked=True)
         features_in = [encoder.features_of(table, part, dense) if encoder.columns else None for part in rows]
@@ -172,24 +172,24 @@ def prepare(settings: RunSettings, tell: Teller, dense: bool = False, out: str =
         )
         for X, part in zip(features_in, rows, strict=True)
     )
-    roles = _roles(settings, source, found.looked_at, encoder, kinds)
-    tell.roles(roles, table.num_rows)
+    roles = _roles(settings, source, checked.looked_at, encoder, kinds)
+    log.roles(roles, table.num_rows)
     del table
     release()
     if other is not None:
-        tell.stage(f"Reading {settings.test}")
-        later = replace(other, options=found.options)
+        log.stage(f"Reading {settings.test}")
+        later = replace(other, options=checked.options)
         rules = RowRules.of(settings)
         test = read_part(later, labels, kinds, settings.weight, encoder, dense, rules, settings.cluster)
-    return PreparedTable(settings, problem, labels, encoder, kinds, roles, train, test, found.options)
+    return PreparedTable(settings, problem, labels, encoder, kinds, roles, train, test, checked.options)
 
 
-def tell_found(found: Checked, tell: Teller) -> None:
-    """Say what was found and does not stop a run, and which rows are left out."""
-    for finding in found.remarks:
-        tell.note(note(finding))
-    for why, rows in found.dropped.items():
-        tell.note(f"{rows:,} rows {why} are left out")
+def log_findings(checked: Checked, log: RunLog) -> None:
+    """Send the findings that do not stop a run, and how many rows are dropped."""
+    for finding in checked.remarks:
+        log.note(note(finding))
+    for why, rows in checked.dropped.items():
+        log.note(f"{rows:,} rows {why} are left out")
 
 
 def read_part(
@@ -204,7 +204,7 @@ def read_part(
 ) -> Part:
     """Read rows to judge on, with the columns and kinds of the training rows; the order of columns does not matter.
 
-    Rows count by themselves where the table has no column ``cluster``.
+    Rows are independent if the table has no column ``cluster``.
     """
     source.require(encoder.names, "the model")
     source.require([labels.column], "the label")
@@ -244,13 +244,13 @@ def weights_of(name: str, table: Any) -> NDArray[np.float64] | None:
 
 
 def clusters_in(name: str, table: Any) -> NDArray[np.int64] | None:
-    """Whose row each is, as numbers; None where nobody says."""
+    """Cluster of each row, as a number; None without a column of clusters."""
     if not name:
         return None
-    found, _ = text_of(table[name])
-    if (found < 0).any():
-        raise DataError(f"the cluster {name!r} is missing in {int((found < 0).sum()):,} rows")
-    return clusters_of(found, len(found), ALONE)
+    codes, _ = text_of(table[name])
+    if (codes < 0).any():
+        raise DataError(f"the cluster {name!r} is missing in {int((codes < 0).sum()):,} rows")
+    return clusters_of(codes, len(codes), ALONE)
 
 
 def features_of(settings: RunSettings, source: TableSource) -> list[str]:
@@ -275,10 +275,10 @@ def features_of(settings: RunSettings, source: TableSource) -> list[str]:
         source.require([name], "--also-feature")
         if others.pop(name, None) in ("--label", "--weight"):
             raise DataError(f"the column {name!r} cannot be a feature: it is the label or the weight")
-    found = [name for name in source.names if name not in others]
-    if not found:
+    features = [name for name in source.names if name not in others]
+    if not features:
         raise DataError("no column is left to predict from: all have another role")
-    return found
+    return features
 
 
 def _split(settings: RunSettings, problem: Problem, examples: Examples, table: Any) -> tuple[Rows, Rows]:
@@ -289,7 +289,7 @@ def _split(settings: RunSettings, problem: Problem, examples: Examples, table: A
     else:
         time = _times(settings.time_column, table[settings.time_column])
         cut = np.sort(time)[int(len(time) * (1 - settings.split))]
-        if examples.clusters is not None:  # whoever has a late row is judged on
+        if examples.clusters is not None:  # a cluster with a late row is in the test part
             latest = np.full(int(examples.clusters.max()) + 1, -np.inf)
             np.maximum.at(latest, examples.clusters, time)
             time = latest[examples.clusters]
@@ -305,10 +305,10 @@ def _split(settings: RunSettings, problem: Problem, examples: Examples, table: A
 def _times(name: str, column: Any) -> NDArray[Any]:
     kind = kind_of(name, column)
     if kind in (None, Kind.CATEGORY):
-        found, values = text_of(column)
+        codes, values = text_of(column)
         order = np.argsort(np.array(values))
-        times: NDArray[Any] = np.append(np.argsort(order), -1)[found].astype(float)
-        times[found < 0] = np.nan
+        times: NDArray[Any] = np.append(np.argsort(order), -1)[codes].astype(float)
+        times[codes < 0] = np.nan
     else:
         assert kind is not None
         times = numbers(name, column, kind)
@@ -330,14 +330,12 @@ def _roles(
         column = encoded.get(name)
         read = name in table.schema.names
         kind = kind_of(name, table[name]) if read else None
-        said = "not read"
+        use = "not read"
         if column is not None:
             parts.append("feature")
-            said = f"{len(column.values)} values, one feature each" if isinstance(column, OneHot) else "scaled"
-            said += ", and one for missing" if column.missing else ""
+            use = f"{len(column.values)} values, one feature each" if isinstance(column, OneHot) else "scaled"
+            use += ", and one for missing" if column.missing else ""
         elif read:
-            said = "" if parts else "one value only, left out"
-        roles.append(
-            ColumnRole(name, " and ".join(parts) or ("left out" if read else "ignored"), str(kind or ""), said)
-        )
+            use = "" if parts else "one value only, left out"
+        roles.append(ColumnRole(name, " and ".join(parts) or ("left out" if read else "ignored"), str(kind or ""), use))
     return tuple(roles)

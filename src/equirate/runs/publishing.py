@@ -1,8 +1,8 @@
-"""Where a command writes: a folder of its own, published whole.
+"""The output folder of a command, which appears complete or not at all.
 
-In: the folder that the user named. Out: a context with a new folder to write into, which takes the named one's place by
-one rename when everything is written. A lock beside it names the process that writes, so that a second one is refused
-at once; nothing is left after a failure.
+In: the folder that the user named. Out: a context with a new folder to write into, which replaces the named one by one
+rename when everything is written. A lock beside it names the process that writes, so that a second one fails at once;
+nothing is left after a failure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def output_folder(path: Path, force: bool, replaced: Sequence[str] = REPORTS) ->
         with locked(target.with_name(f"{mark(target)}.lock")) as alone:
             if alone:
                 recover(target)
-            _refuse(path, target, force, replaced)  # again: somebody may have written before the lock was held
+            _refuse(path, target, force, replaced)  # again: another process may have written before the lock was held
             part = target.with_name(f"{mark(target)}-{secrets.token_hex(8)}.run")
             part.mkdir()
             try:
@@ -72,11 +72,11 @@ def _refuse(path: Path, target: Path, force: bool, replaced: Sequence[str]) -> N
     if DESCRIPTION in names and DESCRIPTION not in replaced and set(replaced) & set(REPORTS):
         raise FileError(f"the folder {path} holds a model, with the report of its own run: give another folder")
     why = "it is a mount point" if os.path.ismount(target) else "it is, or holds, the current folder"
-    if os.path.ismount(target) or target in (here := _here(), *here.parents):
+    if os.path.ismount(target) or target in (current := _current_folder(), *current.parents):
         raise FileError(f"the folder {path} cannot be replaced in one step, because {why}: name a new folder inside it")
 
 
-def _here() -> Path:
+def _current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:  # it was removed
@@ -88,5 +88,5 @@ def _published(part: Path, target: Path, path: Path, replaced: Sequence[str]) ->
         publish(part, target, (*replaced, _FORMER))
     except OSError as error:
         kept = target.with_name(f"{target.name}-{secrets.token_hex(4)}")
-        os.rename(part, kept)  # what took long to compute is not thrown away
+        os.rename(part, kept)  # keep results that took long to compute
         raise FileError(f"cannot replace {path}: {error.strerror or error}; what was written is in {kept}") from None

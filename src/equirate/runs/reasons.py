@@ -25,12 +25,12 @@ _MOST = 4_000_000
 
 def reasons(model: FolderModel, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None) -> dict[str, Any]:
     """The columns of `COLUMNS` for some rows."""
-    found = list(_explained(model, table, X, key))
-    sentences = [one.sentence() for part in found for one in part]
-    changed = [None if part.changed is None else part.changed.tolist() for part in found]
-    flags = [flag for part, known in zip(found, changed, strict=True) for flag in known or [None] * len(part)]
+    explanations = list(_explained(model, table, X, key))
+    sentences = [one.sentence() for part in explanations for one in part]
+    changed = [None if part.changed is None else part.changed.tolist() for part in explanations]
+    flags = [flag for part, known in zip(explanations, changed, strict=True) for flag in known or [None] * len(part)]
     return {
-        "chance": np.concatenate([part.chance for part in found]),
+        "chance": np.concatenate([part.chance for part in explanations]),
         "changed": pa.array(flags, pa.bool_()),
         "reasons": sentences,
     }
@@ -42,8 +42,8 @@ def _explained(
     size = max(_MOST // (X.shape[1] * len(model.trained.classifier.weights)), 1)
     for a in range(0, X.shape[0], size):
         rows = slice(a, a + size)
-        some = {name: column[rows] for name, column in table.items()}
-        yield in_columns(model, some, X[rows], None if key is None else key[rows])
+        columns = {name: column[rows] for name, column in table.items()}
+        yield in_columns(model, columns, X[rows], None if key is None else key[rows])
 
 
 def in_columns(model: FolderModel, table: Mapping[str, Any], X: Any, key: NDArray[Any] | None = None) -> Explanations:
@@ -54,6 +54,6 @@ def in_columns(model: FolderModel, table: Mapping[str, Any], X: Any, key: NDArra
 
 
 def _places(encoder: Encoder) -> list[slice]:
-    """Which features each column became."""
+    """The features that each column is encoded as."""
     ends = np.cumsum([0, *(len(column.features) for column in encoder.columns)]).tolist()
     return [slice(a, b) for a, b in pairwise(ends)]

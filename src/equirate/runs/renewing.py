@@ -36,7 +36,7 @@ from .identity import CLASSIFIER, SUMMARY, id_of
 from .jsons import as_json
 from .models import Trained, needs_dense
 from .names import attributes_of, check_names
-from .preparing import Part, Teller, read_part
+from .preparing import Part, RunLog, read_part
 from .publishing import output_folder
 
 _FIELDS = ("violation", "low", "high")
@@ -51,7 +51,7 @@ class Renewing:
     confidence
         Of the intervals and verdicts.
     subject_to
-        New constraints in the place of the old ones; empty to certify the classifier as it is.
+        New constraints that replace the old ones; empty to certify the classifier as it is.
     split
         With new constraints, the share of the rows to certify on; the mixture is chosen on the others.
     seed
@@ -64,25 +64,25 @@ class Renewing:
     seed: int = 0
 
 
-def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, tell: Teller, force: bool) -> RunOutcome:
+def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, log: RunLog, force: bool) -> RunOutcome:
     """Certify a model, or a new mixture of its members, on new rows."""
     check_confidence(how.confidence)
     if not 0 < how.split < 1:
         raise EquirateError(f"--split is the share of the rows to certify on, between 0 and 1; got {how.split:g}")
     model = open_model(model_folder)
     wanted = _problem(model, how)
-    tell.stage(f"Reading {data}")
+    log.stage(f"Reading {data}")
     kinds = {name: kind for name, kind in model.kinds.items() if name in attributes_of(model.trained.problem)}
     if wanted is not None:
         kinds = dict(model.kinds)
     dense = needs_dense(model.trained.kind)
     part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense, cluster=model.cluster)
     if wanted is not None:
-        tell.stage("Mixing")
+        log.stage("Mixing")
         model, part, met = _mixed(model, wanted, part, how)
         if not met:
-            tell.note("no mixture of the members keeps these limits on the rows that it is chosen on: train again")
-    tell.stage("Certifying")
+            log.note("no mixture of the members keeps these limits on the rows that it is chosen on: train again")
+    log.stage("Certifying")
     achieved = model.trained.evaluate(part, how.confidence)
     old = read_summary(model_folder).get("test")
     code = verdict_code(achieved, None)
@@ -95,7 +95,7 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
         "previous": old if isinstance(old, dict) else None,
         "weights": model.trained.classifier.weights.tolist(),
     }
-    text = _told(achieved, old, len(part))
+    text = _text(achieved, old, len(part))
     if out is not None:
         with output_folder(out, force) as folder:
             if wanted is None:
@@ -125,8 +125,8 @@ def _mixed(model: FolderModel, wanted: Problem, part: Part, how: Renewing) -> tu
     problem = wanted.expanded(examples)
     refuse_empty(problem, examples)
     chosen_on, held = split_by_cell(problem_cells(problem, examples), (1 - how.split, how.split), how.seed)
-    rows, rest = part.taken(chosen_on), part.taken(held)
-    refuse_empty(problem, rest.examples())
+    rows, held_out = part.take(chosen_on), part.take(held)
+    refuse_empty(problem, held_out.examples())
     members = _members(model.trained)
     weights, met = _weights(problem, members, rows.X, rows)
     support = np.flatnonzero(weights > 0)
@@ -136,15 +136,15 @@ def _mixed(model: FolderModel, wanted: Problem, part: Part, how: Renewing) -> tu
     trained = Trained(old.kind, None, classifier, problem, salt)
     return (
         FolderModel(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster),
-        rest,
+        held_out,
         met,
     )
 
 
 def _members(trained: Trained) -> Members:
-    """The members that the model has kept, and those that say the same to everybody, where its kind has them.
+    """The members that the model has kept, and the constant classifiers of its kind, if there are any.
 
-    A derandomised output is no member of a mixture: only members of the mixture's own kind are taken.
+    A derandomised output is no member of a mixture: only members of the mixture's own kind are used.
     """
     kept = getattr(trained.estimator, "outputs_", {})
     outputs = {name: output.classifier for name, output in kept.items()} or {"": trained.classifier}
@@ -153,13 +153,13 @@ def _members(trained: Trained) -> Members:
         mixed = _linear(trained.estimator)
         return concatenate_members([mixed, mixed.constants() or mixed])
     parts = [mixed, *(each.members for each in outputs.values() if each.members is not mixed)]
-    alike = [part for part in parts if type(part) is type(mixed)]
+    same_kind = [part for part in parts if type(part) is type(mixed)]
     same = mixed.constants()
-    return concatenate_members(alike if same is None else [*alike, same])
+    return concatenate_members(same_kind if same is None else [*same_kind, same])
 
 
 def _linear(estimator: Any) -> Members:
-    """Thresholds on the score of a linear classifier as linear classifiers, which a folder can hold by themselves."""
+    """Thresholds on the score of a linear classifier as linear classifiers, which can be saved without it."""
     line = Line.of(estimator.estimator_)
     sign = 1.0 if estimator.classes_[1] == estimator.pos_label else -1.0
     cuts = estimator.classifier_.members.cuts[0]
@@ -186,20 +186,24 @@ def _weights(problem: Problem, members: Members, X: Any, rows: Part) -> tuple[ND
     )
     mixture = solution.polish()
     places = {id(column): int(k) for column, k in zip(columns, distinct, strict=True)}
-    found: Any = mixture.members
+    chosen: Any = mixture.members
     weights = np.zeros(len(members))
-    for column, weight in zip(found.classifiers, mixture.weights, strict=True):
+    for column, weight in zip(chosen.classifiers, mixture.weights, strict=True):
         weights[places[id(column)]] += weight
     return weights, solution.status.feasible
 
 
-# -- telling --------------------------------------------------------------------------------------
+# -- text -----------------------------------------------------------------------------------------
 
 
-def _told(achieved: dict[str, Any], old: Any, rows: int) -> str:
+def _text(achieved: dict[str, Any], old: Any, rows: int) -> str:
     """The verdict, and for every constraint the new numbers with the old ones beside them."""
-    lines = [sentence(achieved, GIVEN), "", f"objective {achieved['objective']:.4f}  on {rows:,} new rows{_was(old)}"]
-    known = _known(old)
+    lines = [
+        sentence(achieved, GIVEN),
+        "",
+        f"objective {achieved['objective']:.4f}  on {rows:,} new rows{_previous_objective(old)}",
+    ]
+    known = _previous_constraints(old)
     for row in achieved["constraints"]:
         lines.append(f"{row['verdict']:<12}  {row['constraint']}")
         lines.append(f"{'':<12}  now    {_numbers(row)}")
@@ -208,13 +212,13 @@ def _told(achieved: dict[str, Any], old: Any, rows: int) -> str:
     return "\n".join(lines)
 
 
-def _was(old: Any) -> str:
+def _previous_objective(old: Any) -> str:
     value = old.get("objective") if isinstance(old, dict) else None
     return f", {value:.4f} before" if isinstance(value, (int, float)) else ""
 
 
-def _known(old: Any) -> dict[str, dict[str, Any]]:
-    """The constraints of an old certificate that have numbers: a summary may be anybody's."""
+def _previous_constraints(old: Any) -> dict[str, dict[str, Any]]:
+    """The constraints of an old certificate that have numbers; the summary is not trusted."""
     rows = old.get("constraints") if isinstance(old, dict) else None
     if not isinstance(rows, list):
         return {}
@@ -223,5 +227,5 @@ def _known(old: Any) -> dict[str, dict[str, Any]]:
 
 
 def _numbers(row: dict[str, Any], with_verdict: bool = False) -> str:
-    said = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
-    return f"{said}  {row.get('verdict', '')}".rstrip() if with_verdict else said
+    text = f"violation {row['violation']:+.4f}  [{row['low']:+.4f}, {row['high']:+.4f}]"
+    return f"{text}  {row.get('verdict', '')}".rstrip() if with_verdict else text

@@ -1,7 +1,7 @@
-"""What a user asks for: the options of ``fit`` and ``frontier``, from the command line and from a TOML file.
+"""The options of ``fit`` and ``frontier``, from the command line and from a TOML file.
 
 In: options by name, as the command line or a file has them. Out: `RunSettings`, checked. A file is written and read
-back to the same settings; what the command line says goes before what the file says.
+back to the same settings; the command line overrides the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LISTED = ("attributes", "also_feature", "also-feature", "ignore", "category", "d
 """Options that take names with commas between them."""
 _MOST_BYTES = 1 << 20
 _LARGEST = sys.float_info.max
-_MOST = 2**53  # a whole number of an option at most: the largest that other programs read back
+_MOST = 2**53  # largest whole number of an option: other programs do not read larger ones exactly
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RunSettings:
 
     @classmethod
     def of(cls, *sources: Mapping[str, Any]) -> Self:
-        """Put options together, the first source that has one before the others, and check them."""
+        """Combine options, where earlier sources override later ones, and check them."""
         given: dict[str, Any] = {}
         for source in reversed(sources):
             if source.get("maximize") and source.get("minimize"):
@@ -106,7 +106,7 @@ class RunSettings:
         return self
 
     def problem(self) -> Problem:
-        """What is asked for, as a problem; refuses one that cannot be solved."""
+        """The objective and constraints as a problem; an error if it cannot be solved."""
         if not (self.maximize or self.minimize):
             raise EquirateError('there is no objective: give --maximize or --minimize, as in --maximize "f1()"')
         make, text = (maximize, self.maximize) if self.maximize else (minimize, self.minimize)
@@ -147,7 +147,7 @@ class RunSettings:
         }
 
     def command(self) -> str:
-        """The command that says the same."""
+        """The command with these options."""
         parts = ["equirate", "fit", self.data]
         for name, value in self.changed().items():
             for each in value if isinstance(value, list) else [value]:
@@ -184,8 +184,8 @@ def shell(words: Iterable[str]) -> str:
 
 def _format_of(text: str) -> tuple[str, str]:
     """Column and format of what ``--date`` is given: ``opened``, or ``opened=%d.%m.%Y``."""
-    name, format_, rest = text.partition("=%")
-    return name, f"%{rest}" if format_ else ""
+    name, format_, directives = text.partition("=%")
+    return name, f"%{directives}" if format_ else ""
 
 
 _ASKED = {
@@ -199,14 +199,14 @@ def read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise EquirateError(f"{path} is larger than {_MOST_BYTES >> 20} MiB: it is no file of options")
-        found = tomllib.loads(path.read_text("utf-8"))
+        given = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise EquirateError(f"cannot read {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise EquirateError(f"{path} is not TOML: {str(error).splitlines()[0]}") from None
     known = {field.name.replace("_", "-") for field in fields(RunSettings)}
     options = {}
-    for name, value in found.items():
+    for name, value in given.items():
         plain = name.replace("_", "-")
         if plain not in known:
             raise EquirateError(f"{path}: there is no option {name!r}{nearest(plain, known)}")

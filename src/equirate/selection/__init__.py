@@ -1,1 +1,1 @@
-"""Selection: which classifiers are made of the columns that were found, and what each of them is worth."""
+"""Selection: which classifiers are made from the columns, and their objective and violations."""

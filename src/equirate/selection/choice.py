@@ -29,10 +29,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is made of the recorded iterates: a mixture and a single classifier, their statuses, and the margin kept.
+    """The classifiers made from the columns: a mixture and a single classifier, their statuses, and the margin kept.
 
     Where there are constraints, the outputs also hold ``"unconstrained"``: the iterate with the best objective,
-    whatever the constraints, to set beside the others in a report.
+    whatever the constraints, to compare with the others in a report.
     """
 
     outputs: dict[str, Classifier]
@@ -40,14 +40,14 @@ class Outcome:
     margin: float = 0.0
     certification: Certification | None = None
     salt: int | None = None
-    """That the output ``"served"`` draws by, where rows repeat and there is one."""
+    """The salt of the output ``"served"``, if rows repeat."""
 
 
 @dataclass(frozen=True)
 class FittedOutput:
     """One output of a fitted estimator: the classifier, its status, and what it achieves on the parts of the data.
 
-    Outputs that only stand beside the others, to compare with, have no status.
+    Outputs that are only for comparison have no status.
     """
 
     classifier: Classifier
@@ -56,7 +56,7 @@ class FittedOutput:
 
 
 def choose(training: Training, chooser: Solution) -> Outcome:
-    """Make classifiers of the columns; after an interruption once more, so that what was found is kept.
+    """Make classifiers from the columns; after an interruption, try once more so that the columns are not lost.
 
     A second interruption is raised.
     """
@@ -70,20 +70,22 @@ def choose(training: Training, chooser: Solution) -> Outcome:
 
 
 def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Outcome:
-    """A mixture with the single classifier made of it, and what was reached."""
+    """A mixture and the single classifier made from it, with their statuses."""
     rows = training.judged_rows
     sample = training.sample.take(rows)
     single = _single(training, chooser, mixture, sample)
-    made = {"stochastic": mixture, "deterministic": single}
-    statuses = {name: status_of(chooser, found, sample) for name, found in made.items()}
+    classifiers = {"stochastic": mixture, "deterministic": single}
+    statuses = {name: status_of(chooser, classifier, sample) for name, classifier in classifiers.items()}
     salt = None
     if training.draws is not None:
         alone = chooser.best_single() if training.settings.resolved_model.capabilities.thresholds else single
         serving, statuses["served"] = chosen_to_serve(chooser, mixture, alone, sample, training.draws.take(rows))
-        made["served"], salt = serving.classifier, serving.salt
-    if training.problem.constraints:  # what is given up for the constraints
-        made["unconstrained"] = chooser.best_single(constrained=False)
-    outputs = {name: replace(found, problem=training.problem, notes={}) for name, found in made.items()}
+        classifiers["served"], salt = serving.classifier, serving.salt
+    if training.problem.constraints:  # to show the price of the constraints
+        classifiers["unconstrained"] = chooser.best_single(constrained=False)
+    outputs = {
+        name: replace(classifier, problem=training.problem, notes={}) for name, classifier in classifiers.items()
+    }
     return Outcome(outputs, statuses, salt=salt)
 
 
@@ -95,10 +97,10 @@ def _single(training: Training, chooser: Solution, mixture: Classifier, sample: 
         return np.asarray(objective + PENALTY * largest(violations))
 
     single = chooser.best_single()
-    made = derandomised(mixture, chooser.judge, sample, cost)
-    if made is None or chooser.problem.losses():
+    deterministic = derandomised(mixture, chooser.judge, sample, cost)
+    if deterministic is None or chooser.problem.losses():
         return single
     sign = chooser.sign
-    values = [measured(chooser, each, sample) for each in (single, made)]
+    values = [measured(chooser, each, sample) for each in (single, deterministic)]
     (one, other) = ((sign * objective, violation) for objective, violation in values)
-    return single if better(one, other, training.settings.tolerance) else made
+    return single if better(one, other, training.settings.tolerance) else deterministic

@@ -1,4 +1,4 @@
-"""What a classifier is worth on the rows that it was chosen on, and which of two is better.
+"""Objective and violation of a classifier on the rows that it was chosen on, and which of two is better.
 
 In: a `Solution`, a `Classifier` and the sample behind the solution's table. Out: numbers, and the `Status` of
 one output.
@@ -32,7 +32,7 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
 
 
 def status_of(solution: Solution, classifier: Classifier, sample: Sample) -> Status:
-    """The status of the classifier that predicts, where it is not the best mixture of what was found."""
+    """The status of a classifier that predicts, if it is not the best mixture of the columns."""
     objective, violation = measured(solution, classifier, sample)
     feasible = violation <= solution.tolerance
     advice = solution.status.advice

@@ -52,22 +52,22 @@ def derandomised(
         score = members.mean_score(sample.X, weights=weights, attributes=attributes)
     except AlgorithmError:
         return None
-    apart = np.flatnonzero(disagree(decided) & (judge.cells.weights > 0))
-    scores = gathered(score[apart], judge.cells.shared)
+    disputed = np.flatnonzero(disagree(decided) & (judge.cells.weights > 0))
+    scores = gathered(score[disputed], judge.cells.shared)
     edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
     if len(judge.program.rates) > len(edges):  # a basic solution would share every bin
         return None
-    bins = np.searchsorted(edges, score[apart], side="right")
-    rates = _rates_of_bins(judge, decided, apart, bins, len(edges) + 1)
+    bins = np.searchsorted(edges, score[disputed], side="right")
+    rates = _rates_of_bins(judge, decided, disputed, bins, len(edges) + 1)
     fixed = judge.rates(agreed_sums(judge.cells, decided))[:, 0]
-    shares = _basic(rates, weights)
-    choice = _settled(rates, fixed, shares, cost)
+    shares = _basic_solution(rates, weights)
+    choice = _rounded(rates, fixed, shares, cost)
     single = Derandomised(members, weights, edges, choice.astype(np.int64))
     return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
 
 
 def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows that some members decide otherwise than others."""
+    """Rows on which members disagree."""
     if decided.dtype == bool:
         return np.asarray(decided.any(axis=1) & ~decided.all(axis=1))
     return np.asarray((decided != decided[:, :1]).any(axis=1))
@@ -77,8 +77,8 @@ def agreed_sums(cells: Cells, decided: NDArray[Any]) -> Array:
     """Sums over the rows that all members decide alike, in one column."""
     if decided.dtype == bool:
         return cells.sums(np.asarray(decided.all(axis=1))[:, None])
-    apart = disagree(decided)
-    return replace(cells, weights=np.where(apart, 0.0, cells.weights)).counts(decided[:, :1])
+    disputed = disagree(decided)
+    return replace(cells, weights=np.where(disputed, 0.0, cells.weights)).counts(decided[:, :1])
 
 
 def gathered(score: Array, shared: Peers) -> Array:
@@ -102,17 +102,17 @@ def _edges(score: Array, count: int) -> Array:
 
 
 def _rates_of_bins(
-    judge: Table, decided: NDArray[Any], apart: NDArray[np.intp], bins: NDArray[np.intp], count: int
+    judge: Table, decided: NDArray[Any], disputed: NDArray[np.intp], bins: NDArray[np.intp], count: int
 ) -> Array:
     """(rates, bins, members): what each member adds to each rate in each bin."""
     cells, size = judge.cells, len(judge.cells)
     if cells.n_classes > 2:
-        return _class_rates_of_bins(judge, decided[apart], apart, bins, count)
-    place = bins * size + cells.index[apart]
+        return _class_rates_of_bins(judge, decided[disputed], disputed, bins, count)
+    place = bins * size + cells.index[disputed]
     sums = np.stack(
         [
-            np.bincount(place, weights=cells.weights[apart] * member, minlength=count * size)
-            for member in decided[apart].T
+            np.bincount(place, weights=cells.weights[disputed] * member, minlength=count * size)
+            for member in decided[disputed].T
         ],
         axis=1,
     )
@@ -123,7 +123,7 @@ def _rates_of_bins(
 
 
 def _class_rates_of_bins(
-    judge: Table, decided: NDArray[Any], apart: NDArray[np.intp], bins: NDArray[np.intp], count: int
+    judge: Table, decided: NDArray[Any], disputed: NDArray[np.intp], bins: NDArray[np.intp], count: int
 ) -> Array:
     """The same with more than two classes: counts of answers 1, 2 ... in each bin and cell."""
     cells, K = judge.cells, judge.cells.n_classes
@@ -131,8 +131,8 @@ def _class_rates_of_bins(
     sums = np.stack(
         [
             np.bincount(
-                bins * size + member.astype(np.intp) * len(cells) + cells.index[apart],
-                weights=cells.weights[apart],
+                bins * size + member.astype(np.intp) * len(cells) + cells.index[disputed],
+                weights=cells.weights[disputed],
                 minlength=count * size,
             )
             for member in decided.T
@@ -144,7 +144,7 @@ def _class_rates_of_bins(
     return np.asarray(matrix @ by_count.reshape(cells.n_counts, -1)).reshape(matrix.shape[0], count, -1)
 
 
-def _basic(rates: Array, weights: Array) -> Array:
+def _basic_solution(rates: Array, weights: Array) -> Array:
     """Shares of the members in the bins (bins, members) with the mixture's rates; few bins are shared."""
     n_rates, bins, members = rates.shape
     if not bins:
@@ -152,27 +152,27 @@ def _basic(rates: Array, weights: Array) -> Array:
     flat = rates.reshape(n_rates, -1)
     flat = flat / np.maximum(np.abs(flat).max(axis=1, keepdims=True), 1e-12)
     flat = flat[_independent(flat)]
-    whole = sp.kron(sp.eye_array(bins), np.ones((1, members)))
+    one_each = sp.kron(sp.eye_array(bins), np.ones((1, members)))
     wanted = np.tile(weights, bins)
-    parts: Any = [sp.csr_array(flat), whole]
+    parts: Any = [sp.csr_array(flat), one_each]
     A: Any = sp.csr_array(sp.vstack(parts))
     b = np.concatenate([flat @ wanted, np.ones(bins)])
     # Any objective gives a corner. Random costs spread the members over the whole score, as a draw would, so that the
-    # rates hold beyond these rows; an ordered one would meet them by what is particular to the bins.
+    # rates hold beyond these rows; an ordered objective would overfit to the bins.
     favour = np.random.default_rng(0).exponential(1 / np.maximum(wanted, 1e-6))
-    found = linprog(favour, A_eq=A, b_eq=b, bounds=(0, 1), method="highs-ds")
-    return (np.asarray(found.x) if found.status == 0 else wanted).reshape(bins, members)
+    solved = linprog(favour, A_eq=A, b_eq=b, bounds=(0, 1), method="highs-ds")
+    return (np.asarray(solved.x) if solved.status == 0 else wanted).reshape(bins, members)
 
 
 def _independent(rows: Array) -> NDArray[np.intp]:
-    """Rows that no others add up to, such as a group's rate beside those of everybody and of the rest."""
+    """Linearly independent rows: a group's rate, for instance, follows from those of everybody and of the rest."""
     triangle, order = qr(rows.T, mode="r", pivoting=True)
     sizes = np.abs(np.diag(triangle))
     return np.sort(order[: np.count_nonzero(sizes > 1e-9 * sizes.max(initial=0.0))])
 
 
-def _settled(rates: Array, fixed: Array, shares: Array, cost: Callable[[Array], Array]) -> NDArray[np.intp]:
-    """Give the shared bins to one member each, the largest first, with the others as they are shared so far."""
+def _rounded(rates: Array, fixed: Array, shares: Array, cost: Callable[[Array], Array]) -> NDArray[np.intp]:
+    """Give each shared bin to one member, the largest bin first, with the other bins as they are so far."""
     choice: NDArray[np.intp] = np.argmax(shares, axis=1)
     current = shares.copy()
     total = fixed + np.einsum("rbm,bm->r", rates, current)

@@ -23,7 +23,7 @@ from .salts import Served, chosen_to_serve, with_salt
 
 
 class LevelChoice(NamedTuple):
-    """What stands at one level: a classifier and, where rows repeat, the salt that it draws by."""
+    """The classifier of one level and, where rows repeat, the salt that it draws by."""
 
     level: float
     classifier: Classifier
@@ -37,7 +37,7 @@ def choose_for_levels(training: Training, levels: Sequence[float]) -> list[Level
         raise EquirateError(f"levels must be finite numbers, at least one; got {levels!r}")
     if not training.problem.constraints:
         raise EquirateError("a frontier needs at least one constraint to vary")
-    with complete():  # levels that were not solved to their end have no place on a frontier
+    with complete():  # a frontier needs every level solved completely
         _, chooser = training.play(levels=steps.tolist())
     points = _points(training, chooser, _mixtures(chooser, steps), steps)
     return [LevelChoice(float(level), *point) for level, point in zip(steps, points, strict=True)]
@@ -46,25 +46,25 @@ def choose_for_levels(training: Training, levels: Sequence[float]) -> list[Level
 def _points(
     training: Training, chooser: Solution, mixtures: list[Classifier], levels: NDArray[np.float64]
 ) -> list[tuple[Classifier, int | None]]:
-    """What stands at each level: the mixture or, where rows repeat, what would serve there with its salt."""
+    """The classifier of each level: the mixture or, where rows repeat, the served classifier with its salt."""
     if training.draws is None:
         return [(mixture, None) for mixture in mixtures]
-    rows, found = training.judged_rows, {}
+    rows, served_at = training.judged_rows, {}
     sample, draws = training.sample.take(rows), training.draws.take(rows)
     last: Served | None = None
     for k in np.argsort(levels, kind="stable").tolist():
         at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
-        here, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
+        served, _ = chosen_to_serve(at_level, mixtures[k], at_level.best_single(), sample, draws)
         if last is not None:
             before = with_salt(at_level, last, sample, draws)
-            here = min(here, before, key=lambda one: one.cost(at_level.tolerance))
-        found[k] = last = here
-    return [(found[k].classifier, found[k].salt) for k in range(len(levels))]
+            served = min(served, before, key=lambda one: one.cost(at_level.tolerance))
+        served_at[k] = last = served
+    return [(served_at[k].classifier, served_at[k].salt) for k in range(len(levels))]
 
 
 def _mixtures(chooser: Solution, levels: NDArray[np.float64]) -> list[Classifier]:
-    """The best mixture for each level; what is best for a level is open to looser ones too, so that none does worse."""
-    found: dict[int, Classifier] = {}
+    """The best mixture for each level; a looser level may reuse that of a stricter one, so that none does worse."""
+    best_at: dict[int, Classifier] = {}
     last: Classifier | None = None
     for k in np.argsort(levels, kind="stable"):
         at_level = chooser.for_problem(loosened(chooser.problem, float(levels[k])))
@@ -73,5 +73,5 @@ def _mixtures(chooser: Solution, levels: NDArray[np.float64]) -> list[Classifier
             values = [at_level.value_of(each) for each in (last, mixture)]
             one, other = ((at_level.sign * objective, violation) for objective, violation in values)
             mixture = last if better(one, other, at_level.tolerance) else mixture
-        found[int(k)] = last = replace(mixture, problem=at_level.problem, notes={})
-    return [found[k] for k in range(len(levels))]
+        best_at[int(k)] = last = replace(mixture, problem=at_level.problem, notes={})
+    return [best_at[k] for k in range(len(levels))]

@@ -1,7 +1,7 @@
 """Notes on groups: those that a parity leaves out, and small ones that it includes at a high price.
 
-In: the problem as it was asked for, the examples, and the columns that were found. Out: sentences. `fit` puts them into
-the status, from where notes, report, page, certificate and file have them.
+In: the problem as the user wrote it, the examples, and the columns. Out: sentences. `fit` puts them into the status,
+from which notes, report, page, certificate and file take them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ..problem.problem import Problem
 from .choice import Outcome
 
 MUCH = 0.01
-"""Of the objective: what small groups may cost without being named. Rates are read to the percent."""
+"""Small groups are named if they cost more of the objective than this. Rates are read to the percent."""
 _SHOWN = 5
 
 
 def left_out(asked: Problem, examples: Examples) -> tuple[str, ...]:
     """A sentence for each parity that leaves groups out: which, and how few rows they have."""
-    found = []
+    sentences = []
     for family in (part for part in asked.constraints if isinstance(part, ConstraintFamily) and part.min_support):
         sets = [family.attributes] if family.intersect else [(name,) for name in family.attributes]
         for names in sets:
@@ -38,8 +38,8 @@ def left_out(asked: Problem, examples: Examples) -> tuple[str, ...]:
             few = np.flatnonzero(groups.support(family.min_support < 1) < family.min_support)
             if len(few):
                 counts = [f"{groups.slice(int(k))!r} ({int(groups.counts[k]):,})" for k in few]
-                found.append(f"{_limit(len(few), family.min_support)} not covered: {_listed(counts)}")
-    return tuple(dict.fromkeys(found))
+                sentences.append(f"{_limit(len(few), family.min_support)} not covered: {_listed(counts)}")
+    return tuple(dict.fromkeys(sentences))
 
 
 def _limit(count: int, support: float) -> str:
@@ -90,7 +90,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
 
 
 def with_notes(outcome: Outcome, uncovered: tuple[str, ...], prices: tuple[str, ...]) -> Outcome:
-    """The outcome whose statuses and certificate say so."""
+    """The outcome with these notes in its statuses and its certificate."""
     notes = (*uncovered, *prices)
     if not notes:
         return outcome

@@ -1,7 +1,7 @@
-"""What `predict` returns where rows repeat: one function of the row, chosen by its salt.
+"""The decisions that `predict` returns where rows repeat: a function of the row, chosen by its salt.
 
 In: a mixture, the table that it was chosen on, and the hashes of the rows. Out: the salt whose decisions are best for
-the problem, and what these decisions come to.
+the problem, with their objective and violation.
 
 The hashed output decides equal rows alike. Where (nearly) all rows are distinct, its draws average out and the rates
 of new rows are those of the mixture. Where rows repeat they do not, and once the salt is drawn the classifier is a
@@ -32,15 +32,15 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp] | slice
 
 _TIGHTER = 3
-"""Mixtures with a margin that are tried where no salt of the first keeps the constraints; each makes up for what the
-best salt before it missed."""
+"""Mixtures with a margin that are tried where no salt of the first satisfies the constraints; each adds the violation
+of the best salt before it to the margin."""
 _BLOCK = 1 << 22
 """Decisions that are held at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """A classifier with the salt that it draws by, and what its decisions come to on the rows that it was chosen on.
+    """A classifier with the salt that it draws by, with objective and violation on the rows that it was chosen on.
 
     ``objective`` is minimised; ``violation`` is the largest, signed.
     """
@@ -64,24 +64,24 @@ def best_salt(
     """
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
-    apart = np.flatnonzero(disagree(decided))
-    if not len(apart):
-        return _alone(solution, mixture, sample, draws, margins)
+    disputed = np.flatnonzero(disagree(decided))
+    if not len(disputed):
+        return _served_single(solution, mixture, sample, draws, margins)
     fixed = agreed_sums(cells, decided)
-    hashes, picked, adder = draws.hashes[apart], decided[apart], cells.adder[:, apart]
+    hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
-    if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each will do
+    if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each is enough
         hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-        together = sp.csr_array((np.ones(len(apart)), (np.arange(len(apart)), place.reshape(-1))))
-        picked, adder = picked[first], adder @ together
+        merge = sp.csr_array((np.ones(len(disputed)), (np.arange(len(disputed)), place.reshape(-1))))
+        picked, adder = picked[first], adder @ merge
     salts = np.array(draws.salts, dtype=np.uint64)
     step = max(_BLOCK // max(len(hashes), 1), 1)
     sums = []
     for start in range(0, len(salts), step):
-        some = salts[start : start + step]
-        member = mixture.drawn(uniform(salted(hashes[:, None], some)))
+        block = salts[start : start + step]
+        member = mixture.drawn(uniform(salted(hashes[:, None], block)))
         answers = np.take_along_axis(picked, member, axis=1)
-        sums.append(cells.take(apart).counts(answers) if many else adder @ answers.astype(float))
+        sums.append(cells.take(disputed).counts(answers) if many else adder @ answers.astype(float))
     objective, violation = _values(solution, fixed + np.concatenate(sums, axis=1), margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
     return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))
@@ -92,7 +92,7 @@ def with_salt(solution: Solution, served: Served, sample: Sample, draws: Draws) 
     return best_salt(solution, served.classifier, sample, replace(draws, salts=(served.salt,)))
 
 
-def _alone(
+def _served_single(
     solution: Solution, single: Classifier, sample: Sample, draws: Draws, margins: Array | float = 0.0
 ) -> Served:
     decided = single.members.decide(sample.X, attributes=sample.examples.columns)
@@ -112,25 +112,25 @@ def _values(solution: Solution, sums: Array, margins: Array | float) -> tuple[Ar
 def chosen_to_serve(
     solution: Solution, mixture: Classifier, single: Classifier, sample: Sample, draws: Draws
 ) -> tuple[Served, Status]:
-    """What serves rows that repeat, and its status: the mixture with its best salt, with a margin, or a single one."""
-    found = [best_salt(solution, mixture, sample, draws)]
+    """The classifier to serve where rows repeat, and its status: a mixture with its best salt, or a single one."""
+    candidates = [best_salt(solution, mixture, sample, draws)]
     margin, possible = 0.0, measured(solution, mixture, sample)[1] <= solution.tolerance
-    for _ in range(_TIGHTER if possible else 0):  # what no mixture keeps, no salt does
-        if found[-1].violation <= solution.tolerance:
+    for _ in range(_TIGHTER if possible else 0):  # if no mixture satisfies the constraints, no salt does
+        if candidates[-1].violation <= solution.tolerance:
             break
-        margin += found[-1].violation
+        margin += candidates[-1].violation
         try:
             tighter = solution.for_problem(loosened(solution.problem, -margin)).polish()
         except InfeasibleError:
             break
-        found.append(best_salt(solution, replace(tighter, problem=solution.problem), sample, draws))
-    found.append(_alone(solution, single, sample, draws))
-    best = min(found, key=lambda one: one.cost(solution.tolerance))
+        candidates.append(best_salt(solution, replace(tighter, problem=solution.problem), sample, draws))
+    candidates.append(_served_single(solution, single, sample, draws))
+    best = min(candidates, key=lambda one: one.cost(solution.tolerance))
     return best, _status(solution, mixture, best, sample)
 
 
 def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sample) -> Status:
-    """The status of the decisions that are served; says where the mixture, drawn by keys, does better."""
+    """The status of the decisions that are served, with advice if the mixture, drawn by keys, does better."""
     feasible = served.violation <= solution.tolerance
     drawn, missed = measured(solution, mixture, sample)
     objective = drawn if solution.problem.losses() else solution.sign * served.objective
@@ -143,7 +143,7 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
         objective=objective,
         violation=max(served.violation, 0.0),
         feasible=feasible,
-        bound=None,  # what was proven is about mixtures
+        bound=None,  # the proven bound is for mixtures
         bound_over=None,
         gap=None,
         advice=advice,
@@ -152,7 +152,7 @@ def _status(solution: Solution, mixture: Classifier, served: Served, sample: Sam
 
 
 def needs_key(objective: float) -> str:
-    """Advice where people with equal rows have to be told apart for the mixture to keep what it promises."""
+    """Advice to give a key per person, where equal rows keep the mixture from meeting the constraints."""
     return (
         "rows repeat, and predict(X) decides equal rows alike: predict(X, key=...) with one key per person draws from "
         f"the mixture, which meets the constraints with objective {objective:.4g}"

@@ -1,11 +1,11 @@
-"""Checkpoints: the state of a play, left every few seconds where a restarted process finds it.
+"""Checkpoints: the state of training, saved every few seconds where a restarted process finds it.
 
-In: what the next round depends on (`game.pausing.Paused`), and a `Place` to leave it: a folder, or the store that the
-launcher keeps while it restarts the processes. Out: the last state that was left for the same play, on every process.
-All processes have the same state, so process 0 writes alone, and on a restart reads for all.
+In: what the next round depends on (`game.pausing.Paused`), and a `Place` to save it: a folder, or the store that the
+launcher keeps while it restarts the processes. Out: the last state that was saved for the same training, on every
+process. All processes have the same state, so process 0 writes alone, and on a restart reads for all.
 
 A checkpoint is the head (weights, players, random state: a few kilobytes) and a piece with the iterates recorded since
-the last one. The head is written last, in one step: a process that dies while it writes leaves the one before. Both are
+the last one. The head is written last, atomically: a process that dies while it writes leaves the one before. Both are
 plain data and arrays with a checksum, in the layout of saved classifiers: reading them executes nothing.
 """
 
@@ -33,13 +33,13 @@ _PIECES = ListOf(Fields({"name": Text(200), "rounds": ListOf(Whole(0), 10**6)}),
 
 
 class Place(Protocol):
-    """Somewhere to leave bytes under a name."""
+    """A store of bytes by name."""
 
     def put(self, name: str, content: bytes) -> None:
-        """Write, whole or not at all."""
+        """Write atomically."""
 
     def get(self, name: str) -> bytes | None:
-        """Read; None where there is nothing."""
+        """Read; None if the name does not exist."""
 
 
 class Folder:
@@ -80,16 +80,16 @@ class InStore:
 
 
 class Checkpoints:
-    """The checkpoints of one play.
+    """The checkpoints of one training.
 
     Parameters
     ----------
     place, name
-        Where they are, and what the play is called there.
+        Where they are, and the name of the training there.
     about
-        What is played: a checkpoint of something else is not taken.
+        A description of the training: a checkpoint of another one is ignored.
     shared
-        The processes that play.
+        The processes that train.
     every
         Seconds between checkpoints.
     """
@@ -108,9 +108,9 @@ class Checkpoints:
         self.written = 0
 
     def last(self) -> Any:
-        """The state that was left last, the same on every process; None where there is none."""
-        found = self._read() if self.shared.rank == 0 else None
-        state, self.pieces, self.written = self.shared.first((found, self.pieces, self.written))
+        """The last saved state, the same on every process; None if there is none."""
+        saved = self._read() if self.shared.rank == 0 else None
+        state, self.pieces, self.written = self.shared.first((saved, self.pieces, self.written))
         return state
 
     def _read(self) -> Any:
@@ -130,13 +130,13 @@ class Checkpoints:
         return head["state"], record
 
     def offer(self, make: Callable[[], tuple[Any, dict[str, list[Any]]]]) -> None:
-        """Leave the state that ``make`` gives, if it is time to: what the next round needs, and the record so far."""
+        """Save the state that ``make`` returns, if it is time: what the next round needs, and the record so far."""
         if self.shared.rank != 0 or time.monotonic() - self.left < self.every:
             return
         state, record = make()
         rounds = record["rounds"]
         known = [t for piece in self.pieces for t in piece["rounds"]]
-        if known != rounds[: len(known)]:  # the record was thinned out
+        if known != rounds[: len(known)]:  # entries of the record were dropped
             self.pieces, known = [], []
         new = {field: entries[len(known) :] for field, entries in record.items()}
         if new["rounds"]:
@@ -160,48 +160,48 @@ def packed(value: dict[str, Any]) -> bytes:
     {'a': [array([0, 1]), array([0, 1])], 'b': 1.5}
     """
     arrays: dict[str, NDArray[Any]] = {}
-    manifest = {"kind": KIND, "value": _apart(value, arrays)}
+    manifest = {"kind": KIND, "value": _with_references(value, arrays)}
     return b"".join(container.packed(manifest, arrays))
 
 
 def unpacked(content: bytes, name: str) -> Any:
-    """The same back, or say that the bytes are damaged or no checkpoint."""
+    """Read it back; an error if the bytes are damaged or no checkpoint."""
     try:
         manifest, arrays = container.unpacked(io.BytesIO(content), len(content))
         if manifest.get("kind") != KIND:
             raise FileError("it is something else")
-        return _whole(manifest["value"], arrays)
+        return _with_arrays(manifest["value"], arrays)
     except (FileError, KeyError, IndexError, TypeError) as error:
         raise FileError(f"{name} is no checkpoint: {error}. Remove it to begin anew") from None
 
 
-def _apart(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Plain data in which arrays are references; arrays of one shape that follow each other are kept as one."""
+def _with_references(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Plain data in which arrays are references; consecutive arrays of one shape are stored as one."""
     if isinstance(value, np.ndarray):
         arrays[f"{len(arrays)}"] = value
         return {"array": len(arrays) - 1}
     if isinstance(value, dict):
-        return {name: _apart(part, arrays) for name, part in value.items()}
+        return {name: _with_references(part, arrays) for name, part in value.items()}
     if not isinstance(value, list):
         return value
     if not value or not all(isinstance(part, np.ndarray) for part in value):
-        return [_apart(part, arrays) for part in value]
+        return [_with_references(part, arrays) for part in value]
     runs: list[list[NDArray[Any]]] = []
     for part in value:
         if runs and (runs[-1][0].shape, runs[-1][0].dtype) == (part.shape, part.dtype):
             runs[-1].append(part)
         else:
             runs.append([part])
-    return {"arrays": [_apart(np.stack(run), arrays)["array"] for run in runs]}
+    return {"arrays": [_with_references(np.stack(run), arrays)["array"] for run in runs]}
 
 
-def _whole(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+def _with_arrays(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     if isinstance(value, list):
-        return [_whole(part, arrays) for part in value]
+        return [_with_arrays(part, arrays) for part in value]
     if not isinstance(value, dict):
         return value
     if value.keys() == {"array"}:
         return arrays[f"{value['array']}"]
     if value.keys() == {"arrays"}:
         return [part.copy() for k in value["arrays"] for part in arrays[f"{k}"]]
-    return {name: _whole(part, arrays) for name, part in value.items()}
+    return {name: _with_arrays(part, arrays) for name, part in value.items()}

@@ -1,14 +1,14 @@
-"""Saving and loading without pickle: one file of arrays and plain data, so a file from a stranger can be opened.
+"""Saving and loading without pickle: one file of arrays and plain data, which is safe to open from any source.
 
 Format (version 2): the layout of safetensors. Eight bytes with the length of a header; the header, JSON with the
-format, its version, and the type, shape and place of every array; the arrays, one after the other, with no byte between
-them. The first array is the manifest (JSON: what the arrays mean, settings, and the problem as text of the language of
-rates). The last one is the SHA-256 of every byte before it. Nothing is compressed, so nothing grows when it is read;
-the same content gives the same bytes; other readers of safetensors can open the arrays.
+format, its version, and the type, shape and offset of every array; the arrays, one after the other, without gaps. The
+first array is the manifest (JSON: what the arrays mean, settings, and the problem as text of the language of rates).
+The last one is the SHA-256 of every byte before it. Nothing is compressed, so nothing grows when it is read; the same
+content gives the same bytes; other readers of safetensors can open the arrays.
 
 Reading never executes anything and writes nothing to disk. Every size is compared with the size of the file before
-anything is allocated. The checksum finds damage, not malice: what the content must be is checked all the same, by who
-asked for it. Only `FileError` is raised.
+anything is allocated. The checksum finds damage, not malice: the caller still checks the content. Only `FileError` is
+raised.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def write(path: str | os.PathLike[str], manifest: Manifest, arrays: Arrays) -> N
 def packed(manifest: Manifest, arrays: Arrays) -> list[Bytes]:
     """The bytes of a file, in parts: arrays are not copied."""
     text = plain.to_text(manifest)
-    text += b" " * (-len(text) % 8)  # numbers of eight bytes stand at multiples of eight, which maps of files want
+    text += b" " * (-len(text) % 8)  # align numbers of eight bytes for memory maps
     ready = {name: _ready(name, array) for name, array in arrays.items()}
     order = sorted(ready, key=lambda name: (-ready[name].itemsize, name))
     named = {MANIFEST: np.frombuffer(text, np.uint8), **{name: ready[name] for name in order}}
@@ -116,7 +116,7 @@ def _head(named: Arrays) -> bytes:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Manifest, Arrays]:
-    """Read a manifest and arrays back, or say why the file is refused."""
+    """Read a manifest and arrays; an error says why the file cannot be read."""
     try:
         with _opened(path) as (stream, size):
             return unpacked(stream, size)
@@ -126,7 +126,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Manifest, Arrays]:
 
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
-    """A file and its size; anything else is refused without waiting for it."""
+    """A regular file and its size; an error for anything else, without blocking."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (FileNotFoundError, NotADirectoryError):

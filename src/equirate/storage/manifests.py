@@ -1,4 +1,4 @@
-"""What the manifest of a saved estimator must be, as rules: names, types and limits of every field.
+"""Rules for the manifest of a saved estimator: names, types and limits of every field.
 
 In: the class of an estimator. Out: the rule of its manifest, applied before a file is written and when one is read. A
 setting that an estimator has and `_SETTINGS` has not must be one plain value. To save one more fitted attribute, add a

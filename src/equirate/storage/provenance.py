@@ -1,7 +1,7 @@
 """The provenance of a fitted estimator: date, version, and the hashes of its model and of its training data.
 
-In: a fitted estimator, and the data where they are to be hashed. Out: its `Provenance`. The data are hashed where a
-confidence level is asked for, since a certificate is about them; without one, a fit would wait for nothing else.
+In: a fitted estimator, and the data if they are to be hashed. Out: its `Provenance`. The data are hashed if there is a
+confidence level, since a certificate is about them; otherwise hashing would only slow the fit down.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ def keep_provenance(estimator: Any, given: tuple[Any, ...], shared: Peers) -> No
     """Give a fitted estimator, and its certificate, their provenance; ``given`` is the data of the fit."""
     alone = shared.size == 1 and not any(is_mapped(part) for part in given)
     hashed = estimator.confidence is not None and alone
-    found = Provenance(present(), eq.__version__, model_digest(estimator.classifier_), digest(*given) if hashed else "")
-    with_provenance(estimator, found)
+    provenance = Provenance(
+        present(), eq.__version__, model_digest(estimator.classifier_), digest(*given) if hashed else ""
+    )
+    with_provenance(estimator, provenance)
 
 
 def with_provenance(estimator: Any, provenance: Provenance) -> None:

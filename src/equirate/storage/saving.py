@@ -1,8 +1,8 @@
-"""A fitted estimator as plain data and back: what `files` writes and reads.
+"""A fitted estimator as plain data and back, which `container` writes and reads.
 
 In: a `RateClassifier`, or a `RatePostprocessor` of given scores or of a linear classifier. Out: a manifest that JSON
-can hold, and arrays. Problems and groups travel as text of the language of rates, members write and read themselves, so
-nothing in a file is ever executed. What a manifest must be is declared in `manifests`; the same rules are applied
+can hold, and arrays. Problems and groups are stored as text of the language of rates, members write and read
+themselves, so nothing in a file is ever executed. The rules of a manifest are in `manifests`; they are also applied
 before writing, so that nothing is saved that would not load.
 """
 
@@ -49,7 +49,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def plain_classifier(estimator: Any) -> tuple[Plain, Arrays]:
-    """A fitted `RateClassifier` as JSON-ready data and arrays, or say what cannot be saved without pickle."""
+    """A fitted `RateClassifier` as JSON-ready data and arrays; an error for what cannot be saved without pickle."""
     manifest, arrays = _plain_head(estimator), Arrays()
     width = int(estimator.n_features_in_)
     manifest["outputs"] = {
@@ -120,11 +120,11 @@ def _read_fitted(outputs: dict[str, Classifier], manifest: Plain, problem: Probl
 
 
 def _read_end(left: Arrays, count: int, problem: Problem) -> Start | None:
-    """Where the play ended; nothing, or both parts of it."""
+    """Where training ended, with both parts; None without either."""
     names = ("end.parameters", "end.multipliers")
     if not any(name in left for name in names):
         return None
-    parameters, multipliers = (_taken(left, name, ArrayOf("f", 2, nan=True, infinite=True)) for name in names)
+    parameters, multipliers = (_take(left, name, ArrayOf("f", 2, nan=True, infinite=True)) for name in names)
     if parameters.shape != (count + 1, multipliers.shape[1]) or not multipliers.shape[1]:
         raise FileError("the parameters and the multipliers that the play ended with do not fit together")
     return Start(parameters, multipliers)
@@ -138,7 +138,7 @@ def _read_history(left: Arrays) -> Arrays:
     """Recorded quantities, all over the same rounds and configurations."""
     prefix, rule = "history.", ArrayOf("fiub", None, nan=True, infinite=True)
     names = [name for name in left if name.startswith(prefix)]
-    history = {name.removeprefix(prefix): _taken(left, name, rule) for name in names}
+    history = {name.removeprefix(prefix): _take(left, name, rule) for name in names}
     rounds = history.get("round", np.zeros((0, 0)))
     if history.keys() != _HISTORY.keys() or rounds.ndim != 1 or not np.isfinite(rounds).all():
         raise FileError(f"the history must have {', '.join(_HISTORY)}, over rounds that are numbers")
@@ -153,7 +153,7 @@ def _read_history(left: Arrays) -> Arrays:
 
 
 def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
-    """A fitted `RatePostprocessor` as JSON-ready data and arrays; refuses one whose estimator is not linear."""
+    """A fitted `RatePostprocessor` as JSON-ready data and arrays; an error if its estimator is not linear."""
     line = None
     if len(estimator.classes_) > 2:
         raise FileError("a RatePostprocessor of more than two classes cannot be saved without pickle: use joblib.dump")
@@ -195,9 +195,9 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
         for name, output in manifest["outputs"].items()
     }
     achieved = {"train": _evaluation(manifest["evaluation"], estimator.problem_)}
-    found = {"stochastic": FittedOutput(read["stochastic"], build(Status, manifest["status"]), achieved)}
+    main = {"stochastic": FittedOutput(read["stochastic"], build(Status, manifest["status"]), achieved)}
     drawn = {name: FittedOutput(each, None, {}) for name, each in read.items() if name != "stochastic"}
-    estimator.outputs_ = {**found, **drawn}
+    estimator.outputs_ = {**main, **drawn}
     _refuse_left(left)
     return estimator
 
@@ -210,14 +210,14 @@ def _on_scores(classifier: Classifier, line: Line | None, sign: float) -> Classi
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
-    """The linear classifier whose scores are cut, where there is one."""
+    """The linear classifier whose scores are thresholded, if there is one."""
     written = manifest["settings"].get("estimator")
     if written is None:
         return None
     features = manifest.get("features", {"count": None, "names": None})
     coef, intercept = (
-        _taken(left, "estimator.coef", ArrayOf("f", 2)),
-        _taken(left, "estimator.intercept", ArrayOf("f", 1)),
+        _take(left, "estimator.coef", ArrayOf("f", 2)),
+        _take(left, "estimator.intercept", ArrayOf("f", 1)),
     )
     names = None if features["names"] is None else tuple(features["names"])
     line = Line(next(iter(written)), coef, intercept, estimator.classes_, names)
@@ -260,16 +260,16 @@ def read_mixture(kind: Callable[..., Any], manifest: Plain, arrays: Arrays) -> C
     _MIXTURE.check(manifest, "the manifest")
     written, left = manifest.get("problem"), dict(arrays)
     problem = None if written is None else _read_problem(written)
-    found = _read_output("mixture", manifest["output"], left, problem)
+    mixture = _read_output("mixture", manifest["output"], left, problem)
     _refuse_left(left)
-    return found
+    return mixture
 
 
-# -- what both have -------------------------------------------------------------------------------
+# -- parts of both --------------------------------------------------------------------------------
 
 
 def _plain_head(estimator: Any) -> Plain:
-    """Kind, settings, problem, labels, notes, and what only some estimators have."""
+    """Kind, settings, problem, labels, notes, and the attributes of `OPTIONAL`."""
     given = estimator.get_params(deep=False)
     given["constraints"] = Problem(estimator.objective, estimator.constraints).constraints
     if isinstance(given["random_state"], (np.random.RandomState, np.random.Generator)):
@@ -311,12 +311,12 @@ def _read_head(kind: Callable[..., Any], manifest: Plain) -> Any:
 
 
 def _certification(value: Mapping[str, Any], problem: Problem) -> Certification:
-    """The certificate, if it is one of the problem's constraints."""
-    found: Certification = build(Certification, value)
-    if found.method not in CERTIFIED_BY or len(found.constraints) != len(problem.constraints):
+    """The certificate; an error if it is not about the problem's constraints."""
+    certification: Certification = build(Certification, value)
+    if certification.method not in CERTIFIED_BY or len(certification.constraints) != len(problem.constraints):
         raise FileError("the certificate is not one of these constraints")
-    _checked_constraints(found.constraints)
-    return found
+    _checked_constraints(certification.constraints)
+    return certification
 
 
 def _plain_problem(problem: Problem) -> Plain:
@@ -335,14 +335,14 @@ def _refuse_long(constraints: Iterable[str]) -> None:
 
 def _checked(estimator: Any, manifest: Plain) -> Plain:
     """The manifest as plain data, by the rules that `load` will apply."""
-    found: Plain = plain(manifest)
+    checked: Plain = plain(manifest)
     kind: Callable[..., Any] = type(estimator)
-    manifest_rule(kind).check(found, "the manifest")
-    return found
+    manifest_rule(kind).check(checked, "the manifest")
+    return checked
 
 
 def _plain_output(name: str, classifier: Classifier, width: int, arrays: Arrays) -> Plain:
-    """One output as plain data; its arrays are put to the others, under its name."""
+    """One output as plain data; its arrays are added to ``arrays``, under its name."""
     written = classifier.members.plain(width)
     arrays |= {f"{name}.members.{part}": array for part, array in written.arrays.items()}
     arrays[f"{name}.weights"] = _distribution(np.asarray(classifier.weights, dtype=np.float64), name)
@@ -350,8 +350,8 @@ def _plain_output(name: str, classifier: Classifier, width: int, arrays: Arrays)
 
 
 def _read_output(name: str, output: Plain, left: Arrays, problem: Problem | None) -> Classifier:
-    """Rebuild one output; what it uses is taken from the arrays."""
-    weights = _distribution(_taken(left, f"{name}.weights", ArrayOf("f", 1)), name)
+    """Rebuild one output, removing its arrays from ``left``."""
+    weights = _distribution(_take(left, f"{name}.weights", ArrayOf("f", 1)), name)
     prefix = f"{name}.members."
     own = {part.removeprefix(prefix): left.pop(part) for part in [*left] if part.startswith(prefix)}
     members = read_members(Written(output["kind"], output["settings"], own))
@@ -361,7 +361,7 @@ def _read_output(name: str, output: Plain, left: Arrays, problem: Problem | None
 
 
 def _distribution(weights: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Refuse weights that are not those of a mixture."""
+    """Raise an error for weights that are not those of a mixture."""
     good = weights.dtype == np.float64 and weights.ndim == 1 and 0 < len(weights) <= MOST_MEMBERS
     if not good or not (np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 2).all()):
         raise FileError(f"the weights of the {name} output are not 1 to {MOST_MEMBERS} numbers between 0 and 1")
@@ -373,9 +373,9 @@ def _distribution(weights: NDArray[Any], name: str) -> NDArray[np.float64]:
 def _evaluation(value: Mapping[str, Any], problem: Problem) -> Evaluation:
     if len(value["constraints"]) != len(problem.constraints):
         raise FileError(f"{len(value['constraints'])} of {len(problem.constraints)} constraints were evaluated")
-    found: Evaluation = build(ClassEvaluation if "classes" in value else Evaluation, value)
-    _checked_constraints(found.constraints)
-    return found
+    evaluation: Evaluation = build(ClassEvaluation if "classes" in value else Evaluation, value)
+    _checked_constraints(evaluation.constraints)
+    return evaluation
 
 
 def _checked_constraints(rows: Iterable[ConstraintValue]) -> None:
@@ -384,7 +384,7 @@ def _checked_constraints(rows: Iterable[ConstraintValue]) -> None:
             raise FileError(f"a constraint was evaluated to {shown(row.symbol)} and {shown(row.verdict)}")
 
 
-def _taken(left: Arrays, name: str, rule: Rule) -> NDArray[Any]:
+def _take(left: Arrays, name: str, rule: Rule) -> NDArray[Any]:
     if name not in left:
         raise FileError(f"there is no array {name!r}")
     rule.check(left[name], f"the array {name!r}")
@@ -416,7 +416,7 @@ def _plain_setting(name: str, value: Any) -> Any:
 
 
 def _plain_estimator(estimator: Any) -> Plain:
-    """Name and settings; of what is used as it is, the name: its coefficients tell the rest."""
+    """Name and settings; for an estimator that is used as it is, the name and its coefficients suffice."""
     if isinstance(estimator, (Line, FrozenEstimator)):
         return {name_of(estimator): {}}
     return plain_learner(estimator)
@@ -452,9 +452,9 @@ def _plain_labels(classes: NDArray[Any]) -> Plain:
     return {"values": values, "dtype": "object" if classes.dtype == object else classes.dtype.str}
 
 
-def _labels(found: Plain) -> NDArray[Any]:
-    """Labels of the type given, if they are the same in that type."""
-    values, dtype = found["values"], found["dtype"]
+def _labels(described: Plain) -> NDArray[Any]:
+    """Labels of the given dtype; an error if they differ in it."""
+    values, dtype = described["values"], described["dtype"]
     if not _LABEL_TYPE.fullmatch(dtype):
         raise FileError(f"labels of the type {dtype!r} are not read")
     try:

@@ -1,8 +1,8 @@
 """The state of fitted estimators for skops: the content of a ``.equirate`` file.
 
 In: the manifest and arrays of a fitted estimator. Out: a state that is bytes alone, and back. skops then has to trust
-no more than the estimators themselves (`equirate.SKOPS_TRUSTED`): what is in the bytes is checked as a file of a
-stranger is. Pickle and ``copy`` keep everything, as for any estimator.
+no more than the estimators themselves (`equirate.SKOPS_TRUSTED`): the bytes are checked like any file. Pickle and
+``copy`` keep everything, as for any estimator.
 """
 
 from __future__ import annotations

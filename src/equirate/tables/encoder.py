@@ -1,12 +1,12 @@
 """From columns to features: numbers are scaled, categories become one column of 0 and 1 each; all of it plain data.
 
 In: the columns of a table and the rows to learn from. Out: an `Encoder`, which turns the same columns of any table
-into the same features, whole or batch by batch, and which is written and read as JSON. What it does with each sort of
-column:
+into the same features, at once or batch by batch, and which is written and read as JSON. It encodes each kind of
+column as follows:
 
 - numbers, truth values, dates (days) and times (seconds): mean 0 and variance 1 on the rows learnt from; a missing
-  value counts as the mean and, where some were missing, has a feature that says so;
-- categories: a feature for each value seen; a value never seen is none of them, and missing is a value of its own where
+  value becomes the mean and, where some were missing, sets an indicator feature;
+- categories: a feature for each value seen; a new value has all of them 0, and missing is a value of its own where
   some were missing;
 - a column with one value has no feature; identifiers and free text are refused by name.
 """
@@ -28,14 +28,14 @@ from .kinds import Column, Kind, codes, kind_of, numbers
 Rows = NDArray[np.intp]
 
 MOST_VALUES = 1000
-"""Distinct values of a category at most; a column with more is taken for an identifier or free text."""
+"""Most distinct values of a category; a column with more is assumed to be an identifier or free text."""
 FARTHEST = 1e6
-"""Scaled values end here, so that one slip of the pen cannot overflow."""
+"""Scaled values are clipped here, so that a single wrong entry cannot overflow."""
 FEW_VALUES = 20
-"""Up to here a column of nearly as many values as rows is still a category."""
+"""With at most this many values, a column of nearly as many values as rows is still a category."""
 _LONGEST = 1000  # characters of a value or a name
 _MOST_COLUMNS = 100_000
-_SPARSE = 4  # features per column from which on zeros are left out
+_SPARSE = 4  # with more features per column than this, the matrix is sparse
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Scaled:
         return (self.name, f"{self.name} is missing") if self.missing else (self.name,)
 
     def cells(self, column: Column) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Place (-1 for none) and value of what a row has in this column's features, (rows, 1 or 2)."""
+        """Index (-1 for none) and value of each row's entries in this column's features, (rows, 1 or 2)."""
         values = numbers(self.name, column, self.kind)
         absent = np.isnan(values)
         scaled = np.clip((values - self.mean) / self.scale, -FARTHEST, FARTHEST)
         scaled[absent] = 0.0
         places = np.zeros((len(values), len(self.features)), dtype=np.int32)
-        found = np.zeros(places.shape, dtype=np.float32)
-        found[:, 0] = scaled
+        cells = np.zeros(places.shape, dtype=np.float32)
+        cells[:, 0] = scaled
         if self.missing:
-            places[:, 1], found[:, 1] = np.where(absent, 1, -1), absent
-        return places, found
+            places[:, 1], cells[:, 1] = np.where(absent, 1, -1), absent
+        return places, cells
 
     def plain(self) -> dict[str, Any]:
         """As data for JSON."""
@@ -92,11 +92,11 @@ class OneHot:
         return (*(f"{self.name}={value}" for value in self.values), *([f"{self.name} is missing"] * self.missing))
 
     def cells(self, column: Column) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Place (-1 for none) and value of what a row has in this column's features, (rows, 1)."""
-        found, values = codes(column)
+        """Index (-1 for none) and value of each row's entry in this column's features, (rows, 1)."""
+        indices, values = codes(column)
         place = {value: k for k, value in enumerate(self.values)}
         known = [place.get(value, -1) for value in values]
-        places = np.array([*known, len(self.values) if self.missing else -1], dtype=np.int32)[found]
+        places = np.array([*known, len(self.values) if self.missing else -1], dtype=np.int32)[indices]
         return places[:, None], np.ones((len(places), 1), dtype=np.float32)
 
     def plain(self) -> dict[str, Any]:
@@ -119,8 +119,8 @@ class Encoder:
 
         Identifiers and free text are refused, unless all rows were ``checked`` for them before.
         """
-        found = (_learnt(name, table[name], rows, checked) for name in names)
-        return cls(tuple(column for column in found if column is not None))
+        encodings = (_learnt(name, table[name], rows, checked) for name in names)
+        return cls(tuple(column for column in encodings if column is not None))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class Encoder:
     def features_of(self, table: Mapping[str, Column], rows: Rows | None = None, dense: bool = False) -> Any:
         """Features of some rows of a table (all of them by default): float32, an array or a CSR matrix.
 
-        Column by column, so that nothing but the features themselves is as large as the table.
+        Encodes column by column, so that only the features themselves are as large as the table.
         """
         length = len(table[self.names[0]]) if rows is None else len(rows)
         if self.sparse and not dense:
@@ -153,8 +153,8 @@ class Encoder:
         X = np.zeros((length, len(self.features)), dtype=np.float32)
         for start, places, values in self._cells(table, rows):
             for place, value in zip(places.T, values.T, strict=True):
-                there = np.flatnonzero(place >= 0)
-                X[there, start + place[there]] = value[there]
+                filled = np.flatnonzero(place >= 0)
+                X[filled, start + place[filled]] = value[filled]
         return X
 
     def _cells(self, table: Mapping[str, Column], rows: Rows | None) -> Iterator[tuple[int, Any, Any]]:
@@ -165,7 +165,7 @@ class Encoder:
             start += len(column.features)
 
     def _sparse(self, table: Mapping[str, Column], rows: Rows | None, length: int) -> Any:
-        """A CSR matrix, filled in place: a row's entries stand in the order of its columns, zeros are left out."""
+        """A CSR matrix, filled in place: a row's entries are in the order of its columns, zeros are left out."""
         width = sum(2 if isinstance(column, Scaled) and column.missing else 1 for column in self.columns)
         indices = np.full((length, width), -1, dtype=np.int32)
         data = np.zeros((length, width), dtype=np.float32)
@@ -185,12 +185,12 @@ class Encoder:
 
     @classmethod
     def read(cls, plain: Any) -> Self:
-        """Take it back from JSON; refuses whatever is not what `plain` gives."""
+        """Read it from JSON; an error for anything that `plain` does not write."""
         if not isinstance(plain, list) or not 0 < len(plain) <= _MOST_COLUMNS:
             raise FileError("the columns are not a list of the right length")
         columns = tuple(map(_read, plain))
         if len({column.name for column in columns}) != len(columns):
-            raise FileError("a column stands twice")
+            raise FileError("a column occurs twice")
         return cls(columns)
 
 
@@ -201,14 +201,14 @@ def _learnt(name: str, column: Column, rows: Rows, checked: bool) -> Encoding | 
     if kind is Kind.CATEGORY:
         return _learnt_category(name, column, rows, checked)
     values = numbers(name, column, kind)[rows]
-    there = values[~np.isnan(values)]
-    missing = len(there) < len(values)
-    if not len(there):
+    present = values[~np.isnan(values)]
+    missing = len(present) < len(values)
+    if not len(present):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, scale = float(there.mean()), float(there.std())
+        mean, scale = float(present.mean()), float(present.std())
     if not (math.isfinite(mean) and math.isfinite(scale)):
-        raise DataError(f"column {name!r} holds numbers too large to scale, up to {np.abs(there).max():g}")
+        raise DataError(f"column {name!r} holds numbers too large to scale, up to {np.abs(present).max():g}")
     if scale <= 1e-12 * abs(mean):  # the same number everywhere, up to rounding
         return Scaled(name, kind, mean, 1.0, True) if missing else None
     return Scaled(name, kind, mean, scale, missing)
@@ -224,14 +224,14 @@ def _is_too_large(distinct: int, longest: int) -> bool:
 
 
 def _learnt_category(name: str, column: Column, rows: Rows, checked: bool) -> OneHot | None:
-    found, values = codes(column)
-    counts = np.bincount(found[rows] + 1, minlength=len(values) + 1)
+    indices, values = codes(column)
+    counts = np.bincount(indices[rows] + 1, minlength=len(values) + 1)
     seen = sorted({value for value, count in zip(values, counts[1:], strict=True) if count})
-    there = int(counts[1:].sum())
+    total = int(counts[1:].sum())
     longest = max(map(len, seen), default=0)
-    if _is_too_large(len(seen), longest) if checked else is_unfit(len(seen), there, longest):
+    if _is_too_large(len(seen), longest) if checked else is_unfit(len(seen), total, longest):
         raise DataError(
-            f"column {name!r} has {len(seen):,} distinct values in {there:,} rows, the longest of {longest:,} letters: "
+            f"column {name!r} has {len(seen):,} distinct values in {total:,} rows, the longest of {longest:,} letters: "
             f"it looks like an identifier or free text, which is no feature; leave it out with --ignore {name!r}"
         )
     missing = bool(counts[0])
@@ -252,7 +252,7 @@ def _read(plain: Any) -> Encoding:
             raise FileError(f"the values of column {name!r} are not a list of the right length")
         texts = tuple(_text(value, empty=True) for value in values)
         if len(set(texts)) != len(texts):
-            raise FileError(f"a value of column {name!r} stands twice")
+            raise FileError(f"a value of column {name!r} occurs twice")
         return OneHot(name, texts, missing)
     mean, scale = _number(plain.get("mean"), name), _number(plain.get("scale"), name)
     if not scale > 0:

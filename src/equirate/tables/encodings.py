@@ -1,9 +1,9 @@
 """The text of a CSV file as UTF-8, whatever its encoding, in one pass and in constant memory.
 
 In: a stream of bytes. Out: `Utf8`, a stream of the same text in UTF-8 that knows the encoding it has recognised so far.
-UTF-16 is recognised by its first bytes. Everything else is UTF-8 until a byte says otherwise; if all bytes before that
+UTF-16 is recognised by its first bytes. Everything else is UTF-8 until a byte is invalid; if all bytes before that
 one are ASCII, the file is cp1252, of which Latin-1 is a part, and reading goes on: large files are never read twice. As
-browsers do, the five bytes that cp1252 leaves open are taken from Latin-1.
+in browsers, the five bytes that cp1252 does not define are read as Latin-1.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def check_encoding(name: str) -> str:
     'cp1252'
     """
     try:
-        found = codecs.lookup(name).name
+        codec = codecs.lookup(name).name
     except (LookupError, ValueError):
-        found = ""
-    if not found or found in _NOT_TEXT:
+        codec = ""
+    if not codec or codec in _NOT_TEXT:
         raise DataError(f"there is no encoding {name!r}: give, for example, utf-8, utf-16, latin-1 or cp1252")
-    return {"iso8859-1": LATIN_1}.get(found, found)
+    return {"iso8859-1": LATIN_1}.get(codec, codec)
 
 
 def wide_encoding(start: bytes) -> str:
@@ -99,11 +99,11 @@ class Utf8(io.RawIOBase):
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(1 << 20), b""))
         while True:
-            taken = self._take(max(size // _LONGEST, 1))
-            found = self._utf8(taken) if self._plain else self._transcoded(taken)
-            self._place += len(taken)
-            if found or not taken:
-                return found
+            raw = self._take(max(size // _LONGEST, 1))
+            text = self._utf8(raw) if self._plain else self._transcoded(raw)
+            self._place += len(raw)
+            if text or not raw:
+                return text
 
     def close(self) -> None:
         """Close the file."""
@@ -112,40 +112,40 @@ class Utf8(io.RawIOBase):
 
     def _take(self, size: int) -> bytes:
         if self._start:
-            taken, self._start = self._start[:size], self._start[size:]
-            return taken
+            start, self._start = self._start[:size], self._start[size:]
+            return start
         return self._stream.read(size)
 
-    def _utf8(self, taken: bytes) -> bytes:
-        """The bytes as they are, but for a character that is cut off; cp1252 from the first byte that shows it."""
-        whole = self._held + taken
-        if whole.isascii():
+    def _utf8(self, raw: bytes) -> bytes:
+        """The bytes without an incomplete last character; cp1252 from the first byte that is invalid UTF-8 on."""
+        pending = self._held + raw
+        if pending.isascii():
             self._held = b""
-            return whole
+            return pending
         decoder: Any = codecs.getincrementaldecoder(UTF_8)()
         try:
-            decoder.decode(whole, final=not taken)
+            decoder.decode(pending, final=not raw)
         except UnicodeDecodeError as error:
-            if self._beyond_ascii or not whole[: error.start].isascii():
+            if self._beyond_ascii or not pending[: error.start].isascii():
                 raise DataError(
                     f"{self._name} is UTF-8 up to byte {self._place - len(self._held) + error.start:,}, which is not: "
                     "repair it there, or name the encoding of the whole file, as in --encoding cp1252"
                 ) from None
             self._plain, self._held = False, b""
             self.encoding, self._decoder = LATIN_1, None
-            return self._transcoded(whole)
+            return self._transcoded(pending)
         self._held = decoder.getstate()[0]
-        complete = whole[: len(whole) - len(self._held)]
+        complete = pending[: len(pending) - len(self._held)]
         self._beyond_ascii = self._beyond_ascii or not complete.isascii()
         return complete
 
-    def _transcoded(self, taken: bytes) -> bytes:
+    def _transcoded(self, raw: bytes) -> bytes:
         if self._decoder is None:
-            if self.encoding == LATIN_1 and _CONTROL.search(taken) and not _OPEN.search(taken):
+            if self.encoding == LATIN_1 and _CONTROL.search(raw) and not _OPEN.search(raw):
                 self.encoding = CP1252
-            return taken.decode(CP1252, "equirate.latin-1").encode()
+            return raw.decode(CP1252, "equirate.latin-1").encode()
         try:
-            text: str = self._decoder.decode(taken, final=not taken)
+            text: str = self._decoder.decode(raw, final=not raw)
         except UnicodeDecodeError as error:
             place = self._place + error.start
             raise DataError(f"{self._name} is not {self.encoding}: see its byte {place:,}") from None

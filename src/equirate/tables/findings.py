@@ -1,7 +1,7 @@
-"""What is odd about a column, and the option that mends it: identifiers, dates and numbers as text, signs for missing.
+"""Unusual columns, and the options for them: identifiers, dates and numbers as text, signs for missing values.
 
-In: a column as it was read. Out: `TableFinding`: what was seen, and what to say about it, as options by their names.
-Nothing here knows what a column is used for; `runs.checking` does, and puts everything about a table together.
+In: a column as it was read. Out: `TableFinding`: a description, and the options of the command line for it. This
+module does not know what a column is used for; `runs.checking` does, and collects the findings of a table.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ SIGNS = frozenset(
         *("#nv", "#n/a", "#value!", "#wert!", "#div/0!", "#ref!", "#null!"),
     }
 )
-"""Values of any column that may stand for none."""
+"""Values of any column that may mean a missing value."""
 WORDS = frozenset({"unknown", "missing", "none", "null", "nil", "nan", "not available", "unspecified"})
-"""The same among numbers and dates; among categories they are good values."""
+"""The same among numbers and dates; among categories they are ordinary values."""
 _PLAIN = {
     ".": r"^\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*$",
     ",": r"^\s*[-+]?(?:\d+,?\d*|,\d+)(?:[eE][-+]?\d+)?\s*$",
 }
 """Numbers as the CSV reader takes them."""
 _MOSTLY = 0.9
-"""Share of a column's values that are numbers from which on the others are slips of the pen."""
+"""If at least this share of a column's values are numbers, the others are assumed to be mistakes."""
 _FEWEST_ROWS = 50  # fewer rows are all different by chance
 _NAMED_ID = re.compile(r"(?:^|[\W_])(?:id|ids|uid|uuid|guid|nr|no|number|key|index|row)$|[a-z](?:ID|Id|Nr|No)$")
 _NAMED_CODE = re.compile(
@@ -56,13 +56,13 @@ class TableFinding:
     column
         The column; empty for what concerns the file.
     what
-        What was seen.
+        The finding in words.
     options
-        What mends it.
+        Options of the command line that solve it.
     stops
-        Whether nothing is trained before this is decided.
+        Whether the user must decide this before training.
     proposed
-        Whether the options are among those to paste; those that are a matter of taste are only shown.
+        Whether the options are part of the proposed command; optional ones are only shown.
     """
 
     column: str
@@ -74,10 +74,10 @@ class TableFinding:
 
 @dataclass(frozen=True)
 class WrittenFinding:
-    """How the text of a table is written: how it was read, and whether from CSV, where the reader has a decimal sign.
+    """How the text of a table is written: the options it was read with, and whether it is CSV.
 
     ``ambiguous`` is the decimal sign to take where numbers such as ``1,234`` allow for both; ``points`` says whether
-    some column has numbers with decimal points, so that another sign for the whole file would spoil it.
+    some column has numbers with decimal points, so that another sign for the whole file would misread it.
     """
 
     options: ReadOptions
@@ -87,7 +87,7 @@ class WrittenFinding:
 
 
 def about_column(name: str, column: Any, kind: Kind | None, how: WrittenFinding) -> list[TableFinding]:
-    """What is odd about a column of a table, by what it holds and by how the table is written."""
+    """Findings about a column, from its values and from how the table is written."""
     if kind is Kind.CATEGORY and name not in how.options.categories:
         return _about_text(name, column, how)
     if kind is Kind.NUMBER:
@@ -110,7 +110,7 @@ def has_points(column: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Texts:
-    """The distinct values of a column, how often each occurs, and those of them that may stand for none."""
+    """The distinct values of a column, how often each occurs, and those of them that may mean a missing value."""
 
     values: list[str]
     counts: NDArray[np.int64]
@@ -118,44 +118,44 @@ class _Texts:
     def signs(self, known: frozenset[str]) -> list[str]:
         return [value for value in self.values if value.strip().casefold() in known]
 
-    def rows(self, some: Sequence[str]) -> int:
-        wanted = set(some)
-        return int(sum(count for value, count in zip(self.values, self.counts, strict=True) if value in wanted))
+    def rows(self, chosen: Sequence[str]) -> int:
+        chosen_set = set(chosen)
+        return int(sum(count for value, count in zip(self.values, self.counts, strict=True) if value in chosen_set))
 
 
 def _about_text(name: str, column: Any, how: WrittenFinding) -> list[TableFinding]:
-    found, values = codes(column)
-    texts = _Texts(values, np.bincount(found[found >= 0], minlength=len(values)))
+    indices, values = codes(column)
+    texts = _Texts(values, np.bincount(indices[indices >= 0], minlength=len(values)))
     rows = int(texts.counts.sum())
     signs = texts.signs(SIGNS | WORDS)
-    rest = pa.array([value for value in values if value not in set(signs)], pa.string())
-    many = len(rest) > FEW_VALUES
+    others = pa.array([value for value in values if value not in set(signs)], pa.string())
+    many = len(others) > FEW_VALUES
     missing: tuple[Option, ...] = tuple(("missing", sign) for sign in signs)
-    beside = f", and {_some(signs)} for missing in {texts.rows(signs):,} rows" if signs else ""
-    if len(rest):
-        style = number_style(rest, how.ambiguous)
-        formats = date_formats(rest)
+    beside = f", and {_listed(signs)} for missing in {texts.rows(signs):,} rows" if signs else ""
+    if len(others):
+        style = number_style(others, how.ambiguous)
+        formats = date_formats(others)
         if formats:
-            return [_dates(name, rest, formats, missing, beside, many, how)]
+            return [_dates(name, others, formats, missing, beside, many, how)]
         if style:
-            return [_numbers(name, rest, style, missing, beside, many, how)]
-    slips = _slips(rest, how.options.decimal) if many else []
-    if slips:
-        what = f"numbers, but for {_some(slips)} in {texts.rows(slips):,} rows"
-        return [TableFinding(name, what, tuple(("missing", slip) for slip in slips), stops=True)]
-    found_ = []
+            return [_numbers(name, others, style, missing, beside, many, how)]
+    misfits = _misfits(others, how.options.decimal) if many else []
+    if misfits:
+        what = f"numbers, but for {_listed(misfits)} in {texts.rows(misfits):,} rows"
+        return [TableFinding(name, what, tuple(("missing", misfit) for misfit in misfits), stops=True)]
+    findings = []
     signs = texts.signs(SIGNS)
     if signs:
-        what = f"{_some(signs)} in {texts.rows(signs):,} rows may stand for a missing value"
-        found_.append(TableFinding(name, what, tuple(("missing", sign) for sign in signs)))
+        what = f"{_listed(signs)} in {texts.rows(signs):,} rows may mean a missing value"
+        findings.append(TableFinding(name, what, tuple(("missing", sign) for sign in signs)))
     longest = max(map(len, values), default=0)
     if is_unfit(len(values), rows, longest):
         what = (
             f"{len(values):,} distinct values in {rows:,} rows, the longest of {longest:,} letters: "
             "it looks like an identifier or free text, which is no feature"
         )
-        found_.append(TableFinding(name, what, (("ignore", name),), stops=True))
-    return found_
+        findings.append(TableFinding(name, what, (("ignore", name),), stops=True))
+    return findings
 
 
 def _dates(
@@ -170,9 +170,9 @@ def _dates(
     example = values[0].as_py()
     if len(formats) > 1:
         ways = " or ".join(formats)
-        said = f"dates such as {example!r}, to be read as {ways}{beside}"
-        return TableFinding(name, said, (("date", f"{name}={formats[0]}"), *missing), stops=many)
-    # Dates as the CSV reader has them need nothing but to know what stands for a missing one.
+        what = f"dates such as {example!r}, to be read as {ways}{beside}"
+        return TableFinding(name, what, (("date", f"{name}={formats[0]}"), *missing), stops=many)
+    # The CSV reader recognises these dates once it knows the sign for a missing value.
     plain = formats[0] in ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S") and bool(missing) and how.csv
     option: tuple[Option, ...] = () if plain else (("date", name),)
     return TableFinding(name, f"dates as text, such as {example!r}{beside}", (*option, *missing), stops=many)
@@ -187,17 +187,17 @@ def _numbers(
     example = next((v for v in values.to_pylist() if not v.strip().isdigit()), values[0].as_py())
     decimal = how.options.decimal
     if how.csv and all_fit(_PLAIN[decimal]):
-        said = f"numbers{beside}"
-        return TableFinding(name, said, missing, stops=many)
+        what = f"numbers{beside}"
+        return TableFinding(name, what, missing, stops=many)
     if how.csv and decimal == "." and style == "," and not how.points and all_fit(_PLAIN[","]):
-        said = f"numbers with decimal commas, such as {example!r}{beside}"
-        return TableFinding(name, said, (("decimal", ","), *missing), stops=many)
-    said = f"numbers as text, such as {example!r}{beside}"
-    return TableFinding(name, said, (("number", name), *missing), stops=many)
+        what = f"numbers with decimal commas, such as {example!r}{beside}"
+        return TableFinding(name, what, (("decimal", ","), *missing), stops=many)
+    what = f"numbers as text, such as {example!r}{beside}"
+    return TableFinding(name, what, (("number", name), *missing), stops=many)
 
 
-def _slips(values: Any, decimal: str) -> list[str]:
-    """The values that are no numbers in a column that holds almost nothing else; none where it holds more of them."""
+def _misfits(values: Any, decimal: str) -> list[str]:
+    """The few values that are no numbers in a column of numbers; empty if there are more than a few."""
     good = fits(values, number_pattern(decimal))
     share = compute.mean(good.cast(pa.float64())).as_py()
     if share < _MOSTLY or share == 1:
@@ -206,7 +206,7 @@ def _slips(values: Any, decimal: str) -> list[str]:
     return wrong if len(wrong) <= 3 else []
 
 
-def _some(values: Sequence[str]) -> str:
+def _listed(values: Sequence[str]) -> str:
     shown = ", ".join(map(repr, values[:3]))
     return shown if len(values) <= 3 else f"{shown}, ..."
 

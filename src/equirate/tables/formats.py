@@ -17,7 +17,7 @@ Column = Any
 """A pyarrow array, whole or in chunks."""
 
 STYLES = (".", ",")
-"""What stands before the decimals of a number; the other sign may stand between thousands."""
+"""Decimal signs; the other one may separate thousands."""
 _SIGN = r"[-+−]?\s*"
 _CURRENCY = r"(?:[$€£¥]|EUR|USD|GBP|CHF)"
 _NUMBER = {
@@ -57,7 +57,7 @@ FORMATS = {
 
 
 def fits(values: Column, pattern: str) -> Any:
-    """Which texts a pattern takes; missing ones are null."""
+    """Which texts match a pattern; missing ones are null."""
     return compute.match_substring_regex(values, pattern)
 
 
@@ -116,7 +116,7 @@ _EXAMPLE = {".": "1,234.5", ",": "1.234,5"}
 
 
 def date_formats(values: Column) -> list[str]:
-    """Formats that take every date of a column: several where day and month cannot be told apart.
+    """Formats that match every date of a column: several where day and month are ambiguous.
 
     Examples
     --------

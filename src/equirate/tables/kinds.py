@@ -20,7 +20,7 @@ Column = Any
 """A pyarrow array, whole or in chunks."""
 
 ABSENT = "missing"
-"""The value of an attribute, of the kind that holds categories, where there is none."""
+"""The value of a categorical attribute where it is missing."""
 _DAY = 86_400e6
 _SECOND = 1e6
 
@@ -115,29 +115,29 @@ def codes(column: Column) -> tuple[NDArray[np.int64], list[str]]:
     """Number the distinct values of a column: each row's number (-1 where missing), and the values as text."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    whole = _whole(column)
-    values = [text or "" for text in whole.dictionary.cast(pa.string()).to_pylist()]
-    return _floats(whole.indices, -1.0).astype(np.int64), values
+    array = _one_chunk(column)
+    values = [text or "" for text in array.dictionary.cast(pa.string()).to_pylist()]
+    return _floats(array.indices, -1.0).astype(np.int64), values
 
 
 def text_of(column: Column) -> tuple[NDArray[np.int64], list[str]]:
-    """Like `codes`, for labels: whole numbers are written without a point, and every text is there once."""
+    """Like `codes`, for labels: integers are written without a decimal point, and every text occurs once."""
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         values = _floats(column)
         if np.array_equal(values, np.rint(values), equal_nan=True) and np.nanmax(np.abs(values), initial=0) < 2**53:
             column = pa.array(values, from_pandas=True).cast(pa.int64())
-    found, values_ = codes(column if pa.types.is_dictionary(column.type) else column.cast(pa.string()))
+    indices, values_ = codes(column if pa.types.is_dictionary(column.type) else column.cast(pa.string()))
     places: dict[str, int] = {}
     once = np.array([places.setdefault(value, len(places)) for value in values_] + [-1], dtype=np.int64)
-    return once[found], list(places)
+    return once[indices], list(places)
 
 
 def attribute(name: str, column: Column, kind: Kind | None) -> NDArray[Any]:
     """Values as slices compare them: numbers, dates, truth values, or text with ``"missing"`` where there is none."""
     if kind in (None, Kind.CATEGORY):
-        found, values = codes(column.cast(pa.string()) if kind is None else column)
-        return np.array([*values, ABSENT])[found]
+        indices, values = codes(column.cast(pa.string()) if kind is None else column)
+        return np.array([*values, ABSENT])[indices]
     assert kind is not None
     if kind in (Kind.DATE, Kind.ZONED):
         days = numbers(name, column, kind)
@@ -152,7 +152,7 @@ def attribute(name: str, column: Column, kind: Kind | None) -> NDArray[Any]:
     return np.asarray(values_ > 0) if kind is Kind.TRUTH else values_
 
 
-def _whole(column: Column) -> Any:
+def _one_chunk(column: Column) -> Any:
     if not isinstance(column, pa.ChunkedArray):
         return column
     column = column.unify_dictionaries()
@@ -164,11 +164,11 @@ def _whole(column: Column) -> Any:
 
 
 def _floats(column: Column, absent: float = np.nan) -> Array:
-    """A column of numbers as floats; what is missing becomes ``absent``."""
+    """A column of numbers as floats; missing values become ``absent``."""
     if pa.types.is_null(column.type):
         return np.full(len(column), absent)
     floats = column.cast(pa.float64(), safe=False)
     if floats.null_count:
         floats = compute.fill_null(floats, absent)
-    found = floats.to_numpy() if isinstance(floats, pa.ChunkedArray) else floats.to_numpy(zero_copy_only=False)
-    return np.asarray(found, dtype=np.float64)
+    values = floats.to_numpy() if isinstance(floats, pa.ChunkedArray) else floats.to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How the text of a table is to be read: what a user says about it, as plain data that a model keeps.
+"""Options for reading the text of a table, as plain data that a model keeps.
 
 In: options of the command line, or what a model's file holds. Out: `ReadOptions`.
 """
@@ -17,7 +17,7 @@ from .encodings import check_encoding
 from .formats import STYLES, as_dates, as_numbers, date_formats, number_style
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
-"""What stands for a missing value in a CSV file."""
+"""Texts that mean a missing value in a CSV file."""
 _MOST, _LONGEST = 10_000, 1000
 
 
@@ -28,9 +28,9 @@ class ReadOptions:
     Attributes
     ----------
     missing
-        What stands for a missing value in a CSV file, besides `MISSING`.
+        Texts that mean a missing value in a CSV file, besides `MISSING`.
     decimal
-        What stands before the decimals in a CSV file, ``"."`` or ``","``.
+        Decimal sign of a CSV file, ``"."`` or ``","``.
     encoding
         Of a CSV file; recognised if empty.
     categories
@@ -95,7 +95,7 @@ class ReadOptions:
 
     def _style(self, name: str, column: Any) -> str:
         style = number_style(compute.unique(column.cast(pa.string())), self.decimal)
-        return style or self.decimal  # reading says which value is none
+        return style or self.decimal  # `as_numbers` raises an error that names the value
 
     def plain(self) -> dict[str, Any]:
         """As data for JSON."""
@@ -103,7 +103,7 @@ class ReadOptions:
 
     @classmethod
     def read(cls, plain: Any) -> Self:
-        """Take it back from JSON; refuses whatever is not what `plain` gives."""
+        """Read it from JSON; an error for anything that `plain` does not write."""
         if not isinstance(plain, dict) or set(plain) != {each.name for each in fields(cls)}:
             raise FileError("it is not described how tables are read")
         lists = {name: _texts(plain[name]) for name in ("missing", "categories")}
@@ -119,21 +119,21 @@ class ReadOptions:
 
 
 AS_WRITTEN = ReadOptions()
-"""The options where a user says nothing."""
+"""The default options."""
 
 
 def date_format(name: str, column: Any) -> str:
     """The one format that a column's dates have; refuses none, and several, by name."""
     values = compute.unique(column.cast(pa.string()))
-    found = date_formats(values)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        either = " or ".join(f"--date '{name}={format_}'" for format_ in found)
+    formats = date_formats(values)
+    if len(formats) == 1:
+        return formats[0]
+    if formats:
+        either = " or ".join(f"--date '{name}={format_}'" for format_ in formats)
         raise DataError(f"column {name!r} holds dates that can be read in two ways: give {either}")
     raise DataError(
         f"column {name!r} holds {values.drop_null()[0].as_py()!r}, and its values are no dates in one known format: "
-        f"give it, as in --date '{name}=%d.%m.%Y', or --missing for what stands for none"
+        f"give it, as in --date '{name}=%d.%m.%Y', or --missing for signs of missing values"
     )
 
 
@@ -144,17 +144,17 @@ def is_text(column: Any) -> bool:
 
 
 def _as_text(column: Any) -> Any:
-    """Values as text; whole numbers that are held as floats, as where some are missing, without a point."""
+    """Values as text; integers in a column of floats, such as one with missing values, without a decimal point."""
     if is_text(column):
         return column
     if pa.types.is_floating(column.type):
-        whole = compute.all(compute.equal(column, compute.round(column))).as_py()
-        column = column.cast(pa.int64()) if whole else column
+        integers = compute.all(compute.equal(column, compute.round(column))).as_py()
+        column = column.cast(pa.int64()) if integers else column
     return column.cast(pa.string())
 
 
 def _texts(values: Iterable[Any]) -> tuple[str, ...]:
-    found = tuple(values) if isinstance(values, (list, tuple, dict)) or hasattr(values, "__iter__") else ()
-    if len(found) > _MOST or any(not isinstance(value, str) or len(value) > _LONGEST for value in found):
+    texts = tuple(values) if isinstance(values, (list, tuple, dict)) or hasattr(values, "__iter__") else ()
+    if len(texts) > _MOST or any(not isinstance(value, str) or len(value) > _LONGEST for value in texts):
         raise FileError("how tables are read is not text of the right length")
-    return found
+    return texts

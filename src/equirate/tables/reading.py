@@ -1,8 +1,8 @@
 """Tables from files: CSV, Parquet and Feather, plain or compressed, or a folder of Parquet.
 
 In: a path. Out: a `TableSource`, which knows the names of its columns before anything is read, and gives them all at
-once (`TableSource.table`) or batch by batch in constant memory (`TableSource.batches`). What a file is, is seen from
-its first bytes and not from its name. Everything that can be wrong with a file is a `DataError` in one line.
+once (`TableSource.table`) or batch by batch in constant memory (`TableSource.batches`). The format of a file is
+recognised by its first bytes, not by its name. Every problem of a file is a `DataError` in one line.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .encodings import Utf8, check_encoding, wide_encoding
 from .kinds import Kind
 from .options import AS_WRITTEN, MISSING, ReadOptions
 
-_DICTIONARY = 2000  # text columns with fewer distinct values are kept as numbers that point to them
-_BLOCK = 4 << 20  # bytes of a CSV file that are looked at together
+_DICTIONARY = 2000  # text columns with fewer distinct values are dictionary-encoded
+_BLOCK = 4 << 20  # bytes of a CSV file that are parsed together
 _ROWS = 1 << 16  # rows of a Parquet file in a batch
 _LONGEST_HEADER = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
@@ -43,7 +43,7 @@ _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, lzma.LZMAError,
 
 
 class FileForm(StrEnum):
-    """What a file is."""
+    """Format of a file."""
 
     CSV = "CSV"
     PARQUET = "Parquet"
@@ -68,7 +68,7 @@ class TableSource:
     path
         As it was given.
     form
-        What the file is.
+        Format of the file.
     names
         Columns in the order of the file; those without a name are left out.
     files
@@ -99,15 +99,15 @@ class TableSource:
                 )
 
     def table(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
-        """Read some columns; the kind of a column that has None, or is not named, is seen from its values.
+        """Read some columns; the kind of a column without one in ``kinds`` is inferred from its values.
 
-        The metadata of the table's schema say which encoding a CSV file has.
+        The metadata of the table's schema hold the encoding of a CSV file.
         """
         return self.options.converted(self.written(columns, kinds))
 
     def written(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
         """Read some columns, with dates and numbers that need an option still as text."""
-        with _told(self):
+        with _data_errors(self):
             if self.form is FileForm.CSV:
                 read = arrow_csv.ReadOptions(block_size=_BLOCK, skip_rows=self.skipped)
                 with self._text() as stream:
@@ -124,7 +124,7 @@ class TableSource:
     def first(self, columns: Sequence[str], rows: int) -> pa.Table:
         """The first rows of a Parquet or Feather file, with dates and numbers that need an option still as text."""
         parts: list[Any] = []
-        with _told(self):
+        with _data_errors(self):
             for part in (part for file in self.files for part in _batches(self, file, columns)):
                 parts.append(part)
                 if sum(each.num_rows for each in parts) >= rows:
@@ -133,13 +133,13 @@ class TableSource:
 
     def batches(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> Iterator[pa.RecordBatch]:
         """Read some columns of known kinds batch by batch: memory does not grow with the file."""
-        with _told(self):
+        with _data_errors(self):
             if self.form is not FileForm.CSV:
                 for file in self.files:
                     yield from map(self.options.converted, _batches(self, file, columns))
                 return
             known = {name: kinds.get(name) or Kind.CATEGORY for name in columns}
-            # One thread and a small block: reading ahead is what would fill the memory.
+            # One thread and a small block: reading ahead would fill the memory.
             read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, skip_rows=self.skipped)
             with self._text() as stream:
                 batches = arrow_csv.open_csv(stream, read, self._parse(), self._convert(columns, known))
@@ -167,7 +167,7 @@ class TableSource:
 
 
 def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
-    """Look at a file, or a folder of Parquet files: what it is and which columns it has.
+    """Open a file, or a folder of Parquet files: find its format and its columns.
 
     Parameters
     ----------
@@ -183,9 +183,9 @@ def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
     if path.is_dir():
         return _folder(path, options)
     if not path.is_file():
-        with _told(path), open(path, "rb") as stream:
+        with _data_errors(path), open(path, "rb") as stream:
             return _from_stream(stream, path, options)
-    with _told(path):
+    with _data_errors(path):
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty")
         form, packed = _form(path)
@@ -201,11 +201,11 @@ def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
 
 
 def _from_stream(stream: IO[bytes] | None, name: Path, options: ReadOptions) -> TableSource:
-    """A table from a pipe, which can be read once: by way of a temporary file that goes when the source does."""
+    """A table from a pipe, which can be read once: through a temporary file that is deleted with the source."""
     if stream is None:
         raise DataError(f"{name} is closed: there is no table to read")
     spool = tempfile.NamedTemporaryFile(prefix="equirate-", suffix=".table")  # noqa: SIM115  (kept by the source)
-    with _told(name):
+    with _data_errors(name):
         shutil.copyfileobj(stream, spool)
         spool.flush()
     try:
@@ -215,27 +215,27 @@ def _from_stream(stream: IO[bytes] | None, name: Path, options: ReadOptions) -> 
 
 
 def release() -> None:
-    """Give memory that tables no longer use back to the system; the reader keeps it for the next table otherwise."""
+    """Return unused memory of tables to the system; the reader would keep it for the next table."""
     pa.default_memory_pool().release_unused()
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A proposal for a name that is not known, to stand at the end of a message; empty if none is near.
+    """A proposal for an unknown name, for the end of a message; empty if no name is similar.
 
     Examples
     --------
     >>> nearest("gendr", ["age", "gender"])
     "; did you mean 'gender'?"
     """
-    found = difflib.get_close_matches(name, list(known), 1, 0.6)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    matches = difflib.get_close_matches(name, list(known), 1, 0.6)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def _folder(path: Path, options: ReadOptions) -> TableSource:
     files = tuple(sorted(file for file in path.rglob("*.parquet") if file.is_file()))
     if not files:
         raise DataError(f"{path} is a folder without Parquet files (*.parquet)")
-    with _told(path):
+    with _data_errors(path):
         schemas = [_schema(file, FileForm.PARQUET) for file in files]
     for file, schema in zip(files, schemas, strict=True):
         if not schema.equals(schemas[0]):
@@ -244,7 +244,7 @@ def _folder(path: Path, options: ReadOptions) -> TableSource:
 
 
 def _named(source: TableSource) -> TableSource:
-    """Refuse names that stand twice."""
+    """Raise an error for duplicate names."""
     seen: set[str] = set()
     for name in source.names:
         if name in seen:
@@ -254,7 +254,7 @@ def _named(source: TableSource) -> TableSource:
 
 
 def _form(path: Path) -> tuple[FileForm, bool]:
-    """What a file is inside, and whether it is compressed; refuses what holds no text."""
+    """Format of a file, and whether it is compressed; an error for a binary file of another format."""
     with open(path, "rb") as plain:
         packed = any(plain.read(8).startswith(magic) for magic, _ in _PACKED if not plain.seek(0))
     with closing(_unpacked(path)) as stream:
@@ -268,11 +268,11 @@ def _form(path: Path) -> tuple[FileForm, bool]:
 
 
 def _unpacked(path: Path) -> Any:
-    """A file for reading, unpacked on the way."""
+    """A file for reading, decompressed."""
     with open(path, "rb") as plain:
         start = plain.read(8)
     unpack = next((opened for magic, opened in _PACKED if start.startswith(magic)), None)
-    return open(path, "rb") if unpack is None else unpack(path)  # closed by whoever reads it
+    return open(path, "rb") if unpack is None else unpack(path)  # the caller closes it
 
 
 def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int]:
@@ -282,16 +282,16 @@ def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int]:
     with Utf8(_unpacked(path), str(path), encoding) as stream:
         start = _start(stream)
     text = start.decode("utf-8-sig", errors="ignore")
-    said = _SEPARATOR.match(text)  # a first line such as sep=; which spreadsheets write
-    if said is not None:
-        text = text[said.end() :]
+    declared = _SEPARATOR.match(text)  # a first line such as sep=; which spreadsheets write
+    if declared is not None:
+        text = text[declared.end() :]
     body = text.lstrip("\n\r")
     unquoted = re.sub(r'"[^"]*"', "", body.partition("\n")[0])
-    delimiter = said[1] if said is not None else max(_DELIMITERS, key=unquoted.count)
+    delimiter = declared[1] if declared is not None else max(_DELIMITERS, key=unquoted.count)
     names = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter), [])
     if not any(names):
         raise DataError(f"{path} is not a table: its first line names no columns")
-    return delimiter, tuple(names), int(said is not None)
+    return delimiter, tuple(names), int(declared is not None)
 
 
 _SEPARATOR = re.compile(r'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
@@ -315,7 +315,7 @@ def _schema(path: Path, form: FileForm) -> pa.Schema:
 
 def _batches(source: TableSource, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if source.form is FileForm.PARQUET:
-        # Row group by row group: a pass over the whole file keeps what it has read.
+        # Row group by row group: a pass over the whole file would keep all of it in memory.
         with parquet.ParquetFile(path, memory_map=True) as file:
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(_ROWS, row_groups=[group], columns=list(columns))
@@ -327,28 +327,28 @@ def _batches(source: TableSource, path: Path, columns: Sequence[str]) -> Iterato
 
 
 @contextmanager
-def _told(source: TableSource | Path) -> Iterator[None]:
-    """Turn what the readers raise into one line."""
+def _data_errors(source: TableSource | Path) -> Iterator[None]:
+    """Turn errors of the readers into a `DataError` of one line."""
     path = source if isinstance(source, Path) else source.path
     try:
         yield
     except DataError:
         raise
     except _UNREADABLE as error:
-        said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if isinstance(error, OSError) and error.errno is not None and error.strerror:
             raise DataError(f"{path} cannot be read: {error.strerror}") from None
-        wrong = _WRONG_VALUE.search(said)
+        wrong = _WRONG_VALUE.search(reason)
         if wrong is not None and isinstance(source, TableSource):
             name, wanted = source.header[int(wrong[1])], _WANTED.get(wrong[2], wrong[2])
             raise DataError(f"{path}: column {name!r} holds {wrong[3]!r}, which is no {wanted}") from None
-        raise DataError(f"{path} cannot be read, or is cut short: {_shortened(said)}") from None
+        raise DataError(f"{path} cannot be read, or is cut short: {_shortened(reason)}") from None
 
 
 _WRONG_VALUE = re.compile(r"CSV column #(\d+): .*CSV conversion error to ([a-z]+)\S*: invalid value '(.*)'")
 _WANTED = {"double": "number", "bool": "true or false", "timestamp": "date", "time": "time of day"}
 
 
-def _shortened(said: str, most: int = 160) -> str:
-    said = re.sub(r"^CSV parse error: ", "", said)
-    return said if len(said) <= most else said[:most] + "..."
+def _shortened(reason: str, most: int = 160) -> str:
+    reason = re.sub(r"^CSV parse error: ", "", reason)
+    return reason if len(reason) <= most else reason[:most] + "..."

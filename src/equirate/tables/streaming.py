@@ -30,15 +30,15 @@ class _Numbers:
 
     def add(self, column: Any, rows: Positions) -> None:
         values = numbers(self.name, column, self.kind)[rows]
-        there = values[~np.isnan(values)]
-        self.missing |= len(there) < len(values)
-        if not len(there):
+        present = values[~np.isnan(values)]
+        self.missing |= len(present) < len(values)
+        if not len(present):
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, count = float(there.mean()), self.count + len(there)
-            apart = mean - self.mean
-            self.squares += float(((there - mean) ** 2).sum()) + apart**2 * self.count * len(there) / count
-            self.mean += apart * len(there) / count
+            mean, count = float(present.mean()), self.count + len(present)
+            difference = mean - self.mean
+            self.squares += float(((present - mean) ** 2).sum()) + difference**2 * self.count * len(present) / count
+            self.mean += difference * len(present) / count
         self.count = count
 
     def encoding(self) -> Encoding | None:
@@ -60,8 +60,8 @@ class _Texts:
         self.values: Counter[str] = Counter()
 
     def add(self, column: Any, rows: Positions) -> None:
-        found, values = codes(column)
-        counts = np.bincount(found[rows] + 1, minlength=len(values) + 1)
+        indices, values = codes(column)
+        counts = np.bincount(indices[rows] + 1, minlength=len(values) + 1)
         self.missing |= bool(counts[0])
         self.values.update({value: int(count) for value, count in zip(values, counts[1:], strict=True) if count})
         if len(self.values) > MOST_VALUES:
@@ -85,24 +85,24 @@ def learnt_from(batches: Iterable[Any], names: Sequence[str], rows: Positions) -
     names
         The columns that become features.
     rows
-        Places of the rows to learn from, in rising order.
+        Indices of the rows to learn from, in ascending order.
     """
     seen: dict[str, _Numbers | _Texts] = {}
     start = 0
     for batch in batches:
-        here = within(rows, start, batch.num_rows)
+        positions = within(rows, start, batch.num_rows)
         start += batch.num_rows
         for name in names:
             column = batch.column(batch.schema.get_field_index(name))
             if name not in seen:
                 kind = kind_of(name, column)
                 seen[name] = _Texts(name) if kind in (None, Kind.CATEGORY) else _Numbers(name, kind)
-            seen[name].add(column, here)
-    found = (seen[name].encoding() for name in names if name in seen)
-    return Encoder(tuple(column for column in found if column is not None))
+            seen[name].add(column, positions)
+    encodings = (seen[name].encoding() for name in names if name in seen)
+    return Encoder(tuple(column for column in encodings if column is not None))
 
 
 def within(rows: Positions, start: int, count: int) -> Positions:
-    """Those of some rows of a table that lie in a batch, by their places there."""
+    """The given rows of a table that are in a batch, as indices in the batch."""
     first, last = np.searchsorted(rows, [start, start + count])
     return rows[first:last] - start

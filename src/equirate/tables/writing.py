@@ -1,7 +1,7 @@
 """Tables to files, batch by batch: CSV, Parquet or Feather by the end of the name, CSV compressed too.
 
 In: a path (or None for standard output) and columns of equal length. Out: a file that appears when it is complete;
-after an interruption `Sink.keep` leaves what there is. A full disk, or a place that cannot be written to, is a
+after an interruption `Sink.keep` keeps the rows so far. A full disk, or a path that cannot be written to, is a
 `FileError`.
 """
 
@@ -56,7 +56,7 @@ class Sink:
             raise FileError(f"{path} must end in .csv (or .csv.gz, .csv.bz2, .csv.xz, .csv.zst), .parquet or .feather")
 
     def __enter__(self) -> Self:
-        with _told(self.path):
+        with _file_errors(self.path):
             if self.path is None:
                 self._streams = [_Open(sys.stdout.buffer)]
             elif self.path.exists() and not self.path.is_file():  # a device or a pipe is written to as it is
@@ -64,7 +64,7 @@ class Sink:
             else:
                 sweep(self.path)
                 self._part, descriptor = locked_file(self.path, 0o666)
-                self._lock = os.dup(descriptor)  # outlasts the stream, so that nobody sweeps what is complete
+                self._lock = os.dup(descriptor)  # outlasts the stream, so that no process sweeps the complete file
                 self._streams = [open(descriptor, "wb")]
             if self._packer is not None:
                 self._streams.append(self._packer(self._streams[0]))
@@ -73,9 +73,9 @@ class Sink:
     def write(self, columns: dict[str, Any]) -> None:
         """Write a batch of columns."""
         batch = pa.record_batch(columns)
-        with _told(self.path):
+        with _file_errors(self.path):
             if self._writer is None:
-                assert self._make is not None  # refused when it was made
+                assert self._make is not None  # checked by __init__
                 self._writer = self._make(self._streams[-1], batch.schema)
             self._writer.write_batch(batch.cast(self._writer_schema(batch)))
         self.rows += batch.num_rows
@@ -88,14 +88,14 @@ class Sink:
 
     def keep(self) -> None:
         """Finish the file with what was written so far."""
-        with _told(self.path):
+        with _file_errors(self.path):
             self._close()
             if self._part is not None and self.path is not None:
                 if sys.platform == "win32":  # an open file cannot be renamed there
-                    self._let_go()
+                    self._release()
                 os.replace(self._part, self.path)
                 self._part = None
-            self._let_go()
+            self._release()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
@@ -103,14 +103,14 @@ class Sink:
             return
         try:
             self._close()
-        except (OSError, pa.ArrowException):  # what went wrong first is what is told
+        except (OSError, pa.ArrowException):  # the first error is the one to report
             pass
         finally:
             if self._part is not None:
                 self._part.unlink(missing_ok=True)
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -123,7 +123,7 @@ class Sink:
 
 
 class _Open:
-    """Standard output, which nobody closes."""
+    """Standard output, which stays open."""
 
     closed = False
 
@@ -150,11 +150,11 @@ class _Open:
 
 
 @contextmanager
-def _told(path: Path | None) -> Iterator[None]:
+def _file_errors(path: Path | None) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise
     except (OSError, pa.ArrowException) as error:
-        said = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise FileError(f"cannot write to {path or 'standard output'}: {said}") from None
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise FileError(f"cannot write to {path or 'standard output'}: {reason}") from None

@@ -1,4 +1,4 @@
-"""Rows that repeat: whether there are such, and how the hashed output draws for them.
+"""Rows that repeat: whether there are any, and how the hashed output draws for them.
 
 In: the hashes of the rows, and the cells of a problem. Out: `Draws`, the hashes with the salts to choose among, or None
 where rows are distinct. `selection.salts` chooses a salt.
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp] | slice
 
 REPEATED = 0.01
-"""Mean number of other rows that equal a row, from which on rows repeat.
+"""Rows repeat if the mean number of other rows that equal a row is at least this.
 
 The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
 SALTS = 256
@@ -38,7 +38,7 @@ SALTS = 256
 
 
 def hashes_of(X: Any) -> Hashes | None:
-    """The hash of each row that the hashed output draws by, before the salt; None for what is no table of numbers."""
+    """The hash of each row that the hashed output draws by, before the salt; None if X is no table of numbers."""
     if sp.issparse(X):
         return feature_hashes(X)
     if not isinstance(X, np.ndarray) or X.ndim > 2 or X.dtype.kind not in "biuf":
@@ -47,9 +47,9 @@ def hashes_of(X: Any) -> Hashes | None:
 
 
 def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies: Array | None = None) -> bool:
-    """Whether rows repeat among all of them, or within one of some groups of rows.
+    """Whether rows repeat, among all rows or within one of the groups.
 
-    ``copies`` are how many rows each stands for; by default one.
+    ``copies`` are how many rows each represents; by default one.
 
     Examples
     --------
@@ -63,9 +63,9 @@ def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies
         return True
     twice = np.flatnonzero(np.bincount(place, weights=copies)[place] > 1)
     return any(
-        _equal_others(place[there], copies[there], float(copies[inside].sum())) >= REPEATED
+        _equal_others(place[rows], copies[rows], float(copies[inside].sum())) >= REPEATED
         for inside in groups
-        for there in [twice[inside[twice]]]
+        for rows in [twice[inside[twice]]]
     )
 
 
@@ -77,7 +77,7 @@ def _equal_others(place: NDArray[np.intp], copies: Array, rows: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """The hashes of rows that repeat, and the salts to choose among; the first is the one that rows draw by else."""
+    """The hashes of rows that repeat, and the salts to choose among; the first is the default."""
 
     hashes: Hashes
     salts: tuple[int, ...]
@@ -88,16 +88,16 @@ class Draws:
     ) -> Draws | None:
         """The draws of some rows; None where they are distinct, or several processes share them.
 
-        With ``counted``, a weight that is a whole number stands for as many copies of its row.
+        With ``counted``, a weight that is a whole number counts as that many copies of its row.
         """
         if hashes is None or cells.shared.size > 1:
             return None
-        there = cells.weights > 0
+        weighted = cells.weights > 0
         behind = {rate.population: rate for rate in problem.rates()}.values()
         masks = (cells.members[rate.slice] & rate.among(cells.labels) for rate in behind)
-        weights = cells.weights[there]
+        weights = cells.weights[weighted]
         copies = weights if counted and bool((weights == np.floor(weights)).all()) else None
-        if not rows_repeat(hashes[there], (mask[cells.index[there]] for mask in masks), copies):
+        if not rows_repeat(hashes[weighted], (mask[cells.index[weighted]] for mask in masks), copies):
             return None
         return cls(hashes, tuple(map(int, stream("salt", seed).integers(2**63, size=SALTS))))
 

@@ -20,15 +20,15 @@ from .parts import Parts
 from .training import Training
 
 LARGEST = 1 << 24
-"""Values up to which the features are copied for this: a tenth of a second, and rounding matters to few rows only."""
+"""Most values for which features are copied: a tenth of a second. With more rows, rounding hardly matters."""
 
 
 def merged(training: Training) -> Training:
     """The same training on merged rows; as it is where rows are held out, or are many."""
     settings, sample, cells = training.settings, training.sample, training.cells
-    whole = training.parts.validation is None and training.parts.test is None
+    nothing_held_out = training.parts.validation is None and training.parts.test is None
     plain = settings.resolved_model.capabilities.all_parts and settings.confidence is None
-    if not (whole and plain) or cells.shared.size > 1 or stored_values(sample.X) > LARGEST:
+    if not (nothing_held_out and plain) or cells.shared.size > 1 or stored_values(sample.X) > LARGEST:
         return training
     used = np.flatnonzero(cells.weights > 0)
     hashes = row_hashes(taken(sample.X, used))
@@ -37,12 +37,12 @@ def merged(training: Training) -> Training:
     first = order[new]
     weights = np.add.reduceat(cells.weights[order], np.flatnonzero(new))
     rows = sample.take(first)
-    everything = slice(0, len(first))
+    all_rows = slice(0, len(first))
     return replace(
         training,
         sample=Sample(rows.X, replace(rows.examples, weights=weights, clusters=None), rows.names),
         cells=replace(cells.take(first).weighing(weights), clusters=None),
-        parts=Parts(None, everything, None, everything),
+        parts=Parts(None, all_rows, None, all_rows),
         draws=None if training.draws is None else training.draws.take(first),
     )
 

@@ -1,4 +1,4 @@
-"""Scores of rows by classifiers that have not seen them: what thresholds are chosen on.
+"""Out-of-fold scores, on which thresholds are chosen.
 
 In: an estimator, data and a way to split them. Out: `Scored`: a classifier to serve with, and scores to choose
 thresholds on, each by a clone that was trained without that row. `RatePostprocessor.fit` calls this.
@@ -80,8 +80,8 @@ class Scorer:
             weights = np.append(line.coef_, line.intercept_)[:, None]
             return linear_contributions(features(X), self.sign * weights)
         assert boosted is not None
-        base, found = tree_contributions(boosted.forest, X)
-        return Contributions.of(self.sign * base, self.sign * found)
+        base, values = tree_contributions(boosted.forest, X)
+        return Contributions.of(self.sign * base, self.sign * values)
 
 
 class ClassScorer:
@@ -101,7 +101,7 @@ class ClassScorer:
 
 
 def scorer_of(estimator: Any) -> Scorer | ClassScorer:
-    """What scores with a fitted classifier of two classes, or of more."""
+    """The scorer of a fitted classifier, of two classes or more."""
     return ClassScorer(estimator) if len(_classes(estimator)) > 2 else Scorer(estimator)
 
 
@@ -112,13 +112,13 @@ class Scored:
     Attributes
     ----------
     estimator
-        What serves.
+        The classifier to predict with.
     rows
         The rows that were scored; a row that is in several test folds is there several times.
     scores
         Their scores, higher for the larger label.
     notes
-        What a reader should know about them.
+        Remarks about them.
     """
 
     estimator: Any
@@ -138,13 +138,13 @@ def used_as_given(estimator: Any, cv: Any) -> bool:
 
 
 def name_of(estimator: Any) -> str:
-    """Name of an estimator's class, also of one that is kept from being trained, or kept as numbers."""
-    found = unfrozen(estimator)
-    return found.kind if isinstance(found, Line) else type(found).__name__
+    """Name of an estimator's class, also if it is frozen, or stored as numbers."""
+    inner = unfrozen(estimator)
+    return inner.kind if isinstance(inner, Line) else type(inner).__name__
 
 
 def unfrozen(estimator: Any) -> Any:
-    """What is kept from being trained; any other estimator itself."""
+    """The estimator inside a `FrozenEstimator`; any other estimator itself."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
@@ -154,7 +154,7 @@ def as_given(estimator: Any, X: Any) -> Scored:
         check_is_fitted(estimator, msg=_NOT_FITTED)
     scores = scorer_of(estimator)(X)
     if len(_classes(estimator)) < 2:
-        raise DataError(f"the estimator must tell two classes apart; {estimator!r} has {len(_classes(estimator))}")
+        raise DataError(f"the estimator must have at least two classes; {estimator!r} has {len(_classes(estimator))}")
     return Scored(estimator, np.arange(len(scores)), scores, (ON_TRUST.format(name=name_of(estimator)),))
 
 
@@ -195,42 +195,42 @@ def out_of_fold(
             f"refit=False serves with the classifier of the one fold that there is; cv gives {len(splits)}: take a "
             "share, as in cv=0.25, or leave refit=True"
         )
-    taken = weight_parameter(estimator) if weights is not None else None
+    parameter = weight_parameter(estimator) if weights is not None else None
     classes = np.unique(y)
-    weighed = None if taken is None else weights
+    weighed = None if parameter is None else weights
     parts: list[Any] = [train for train, _ in splits]
     parts += [np.arange(len(y))] if refit else []
     fitted = Parallel(n_jobs=n_jobs)(delayed(_trained)(estimator, X, y, rows, weighed, classes) for rows in parts)
     tested = [np.asarray(test, dtype=np.intp) for _, test in splits]
-    scores = [scorer_of(found)(_safe_indexing(X, rows)) for found, rows in zip(fitted, tested, strict=False)]
-    return Scored(fitted[-1], np.concatenate(tested), np.concatenate(scores), _notes(estimator, weights, taken))
+    scores = [scorer_of(clf)(_safe_indexing(X, rows)) for clf, rows in zip(fitted, tested, strict=False)]
+    return Scored(fitted[-1], np.concatenate(tested), np.concatenate(scores), _notes(estimator, weights, parameter))
 
 
-def _notes(estimator: Any, weights: Any, taken: str | None) -> tuple[str, ...]:
+def _notes(estimator: Any, weights: Any, parameter: str | None) -> tuple[str, ...]:
     frozen = [part for part in estimator.get_params(deep=True).values() if isinstance(part, FrozenEstimator)]
     notes = [ON_TRUST.format(name=name_of(part)) for part in frozen]
-    if weights is not None and taken is None:
+    if weights is not None and parameter is None:
         notes.append(UNWEIGHTED.format(name=name_of(estimator)))
     return tuple(notes)
 
 
 def _trained(estimator: Any, X: Any, y: NDArray[Any], rows: Rows, weights: Any, classes: NDArray[Any]) -> Any:
     weighed = None if weights is None else _safe_indexing(weights, rows)
-    found = fit_weighted(clone(estimator), _safe_indexing(X, rows), y[rows], weighed)
-    if not np.array_equal(_classes(found), classes):
+    fitted = fit_weighted(clone(estimator), _safe_indexing(X, rows), y[rows], weighed)
+    if not np.array_equal(_classes(fitted), classes):
         raise DataError(
             f"a part that {name_of(estimator)} was trained on for cv does not hold all labels: take fewer folds, or "
             "folds that are stratified"
         )
-    return found
+    return fitted
 
 
 def _classes(estimator: Any) -> NDArray[Any]:
     return np.asarray(getattr(estimator, "classes_", ()))
 
 
-def _splitter(cv: Any, y: NDArray[Any], seed: int | None, together: bool = False) -> Any:
-    """Folds by their number, by the share of one, by a splitter, or as pairs of rows; clusters ``together``."""
+def _splitter(cv: Any, y: NDArray[Any], seed: int | None, grouped: bool = False) -> Any:
+    """Folds by their number, by the share of one, by a splitter, or as pairs of rows; ``grouped`` by cluster."""
     drawn = int(stream("split", seed).integers(2**31 - 1))
     number = float(cv) if isinstance(cv, Real) and not isinstance(cv, bool) else None
     sensible = number is not None and (0 < number < 1 or (number >= 2 and number.is_integer()))
@@ -241,7 +241,7 @@ def _splitter(cv: Any, y: NDArray[Any], seed: int | None, together: bool = False
         )
     if number is None:
         return check_cv(cv, y, classifier=True)
-    if number < 1 and together:
+    if number < 1 and grouped:
         return GroupShuffleSplit(1, test_size=number, random_state=drawn)
     if number < 1:
         return StratifiedShuffleSplit(1, test_size=number, random_state=drawn)
@@ -250,12 +250,12 @@ def _splitter(cv: Any, y: NDArray[Any], seed: int | None, together: bool = False
         raise DataError(
             f"cv={folds} needs {folds} examples of each label; one label has only {fewest}: take fewer folds"
         )
-    kind = StratifiedGroupKFold if together else StratifiedKFold
+    kind = StratifiedGroupKFold if grouped else StratifiedKFold
     return kind(folds, shuffle=True, random_state=drawn)
 
 
 def refuse_what_cannot_be_cloned(estimator: Any) -> None:
-    """Refuse what is no estimator of scikit-learn, and what has no scores, before anything is trained."""
+    """Raise an error, before training, for what is no scikit-learn estimator or has no scores."""
     if not hasattr(estimator, "get_params"):
         raise DataError(
             f"{estimator!r} cannot be trained again by cv, because it has no get_params: give a scikit-learn "

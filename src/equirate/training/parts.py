@@ -1,6 +1,6 @@
 """Which rows train, which are held out, and which test a margin.
 
-In: `Settings`, a problem and its cells. Out: `Parts`, three slices of the rows in an order of their own.
+In: `Settings`, a problem and its cells. Out: `Parts`, three slices of the rows, and the order of rows that they need.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .settings import SPLIT, Settings
 
 Rows = NDArray[np.intp]
 FEWEST = 5
-"""Fewest examples behind a rate in every part; with less, fit uses all data for everything and says so."""
+"""Fewest examples of a rate in every part; with fewer, fit uses all data for everything, with a warning."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Parts:
 
     def codes(self, rows: int) -> NDArray[np.int8]:
         """Part of each row, where the rows are before `order` is applied: 0 trains, 1 is held out, 2 tests."""
-        found = np.zeros(rows, dtype=np.int8)
+        codes = np.zeros(rows, dtype=np.int8)
         for code, part in ((1, self.validation), (2, self.test)):
             if part is not None:
-                found[part if self.order is None else self.order[part]] = code
-        return found
+                codes[part if self.order is None else self.order[part]] = code
+        return codes
 
     @classmethod
     def of(cls, settings: Settings, problem: Problem, cells: Cells, width: int, seed: int | None) -> Parts:
@@ -53,20 +53,20 @@ class Parts:
         if share == 0 and not tested:
             return cls(None, everything, None, everything)
         shares = [(1 - tested) * (1 - share), (1 - tested) * share, tested]
-        found = split_by_cell(cells, [part for part in shares if part], seed)
-        if all(measurable(problem.rates(), cells.take(part), FEWEST) for part in found):
-            ends = np.cumsum([0, *map(len, found)]).tolist()
+        rows = split_by_cell(cells, [part for part in shares if part], seed)
+        if all(measurable(problem.rates(), cells.take(part), FEWEST) for part in rows):
+            ends = np.cumsum([0, *map(len, rows)]).tolist()
             parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
             test = parts.pop() if tested else None
-            # Both parts together choose best (the held-out one alone is small), unless the model fits its own too well.
-            trusted = settings.trusted(cells.shared.total(len(found[0])), width)
+            # Both parts together choose best (the held-out one alone is small), unless the model overfits.
+            trusted = settings.trusted(cells.shared.total(len(rows[0])), width)
             choose = slice(0, ends[len(parts)]) if trusted else parts[-1]
-            return cls(np.concatenate(found), parts[0], parts[1] if share else None, choose, test)
-        if tested and settings.confidence_method == SPLIT:  # what cannot be tested is not certified
+            return cls(np.concatenate(rows), parts[0], parts[1] if share else None, choose, test)
+        if tested and settings.confidence_method == SPLIT:  # without a test there is no certificate
             return cls.of(replace(settings, confidence=None), problem, cells, width, seed)
         message = "too few examples behind some rate to hold data out: the mixture is chosen on the training data"
         if tested or settings.two_sets:
             wish = "two_sets" if settings.two_sets else 'confidence_method="holdout"'
-            raise DataError(f"{message}, and {wish} cannot be had; give more data or larger slices")
+            raise DataError(f"{message}, and {wish} is not possible; give more data or larger slices")
         warnings.warn(message, NotSolvedWarning, stacklevel=4)  # where fit was called
         return cls(None, everything, None, everything)

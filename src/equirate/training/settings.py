@@ -1,4 +1,4 @@
-"""The parameters of an estimator that training goes by, checked.
+"""The parameters of an estimator that training uses, checked.
 
 In: an estimator's parameters. Out: `Settings`, with the model and the algorithm that they resolve to.
 """
@@ -34,7 +34,7 @@ _LARGEST = float(np.finfo(float).max)
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of `RateClassifier` that its steps go by; they are explained there."""
+    """The parameters of `RateClassifier` that training uses; they are explained there."""
 
     algorithm: Any
     model: Any
@@ -54,7 +54,7 @@ class Settings:
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:
-        """Take an estimator's parameters, and refuse those that make no sense (`solve` refuses the others)."""
+        """Take an estimator's parameters and check them (`solve` checks the others)."""
         settings = cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
         if not _number(settings.validation) or not 0 <= settings.validation < 1:
             raise EquirateError(
@@ -66,8 +66,8 @@ class Settings:
             raise EquirateError("two_sets needs held-out data: set validation to a share such as 0.4")
         if not _number(settings.tolerance) or not 0 <= settings.tolerance <= _LARGEST:
             raise EquirateError(f"tolerance must be a number of at least 0; got {settings.tolerance!r}")
-        whole = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
-        if settings.patience is not None and (not whole or settings.patience < 1):
+        is_integer = isinstance(settings.patience, Integral) and not isinstance(settings.patience, bool)
+        if settings.patience is not None and (not is_integer or settings.patience < 1):
             raise EquirateError(f"patience must be None or a whole number of at least 1; got {settings.patience!r}")
         return settings
 
@@ -99,7 +99,7 @@ class Settings:
 
     @property
     def referee(self) -> bool:
-        """Whether multipliers see the held-out part: as users wish, or as the model does where one is held out."""
+        """Whether multipliers use the held-out part: because the user says so, or because the model does."""
         return self.two_sets or bool(self.validation and self.resolved_model.capabilities.held_out_prices)
 
     def for_classes(self, n_classes: int) -> Settings:
@@ -111,7 +111,7 @@ class Settings:
 
     @cached_property
     def resolved_model(self) -> Model:
-        """The model itself, with groups looked up where that is asked for."""
+        """The model itself, with groups looked up if ``groups`` is given."""
         model = make_model(self.model)
         if self.groups is None:
             return model

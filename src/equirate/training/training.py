@@ -63,10 +63,10 @@ class Training:
     cells: Cells
     parts: Parts
     prepared: Prepared | None = None
-    """What was learnt before the play, where something else takes the place of the features there."""
+    """What was learnt before training, if something else replaces the features there."""
     seed: int | None = None
     moved: Rows | None = None
-    """Where each row was in the data as given; None where the rows were not moved."""
+    """Index of each row in the data as given; None if the rows were not moved."""
     draws: Draws | None = None
     """How rows that repeat draw; None where they are distinct, or the output does not draw by rows."""
 
@@ -80,7 +80,7 @@ class Training:
         seed: int | None,
         hashes: Hashes | None = None,
     ) -> Training:
-        """Split the data, and lay them out in that order; a game also wants them in the precision to play in.
+        """Split the data, and lay them out in that order; for a game, also in its precision.
 
         ``cells`` are those of the problem. ``hashes`` are those that the rows draw by; None for an output that does not
         draw by rows.
@@ -147,11 +147,11 @@ class Training:
         return self.settings.referee and self.parts.validation is not None
 
     def rows_of(self, part: slice) -> Rows | slice:
-        """The rows of a part, where they are."""
+        """The rows of a part in the sample as it is laid out."""
         return part if self.parts.order is None else self.parts.order[part]
 
     def held(self) -> dict[str, HeldPart]:
-        """The parts that classifiers are judged on, by name: of rows that all train, one."""
+        """The parts that classifiers are judged on, by name; one part if all rows train."""
         named = {"train": self.parts.train, "validation": self.parts.validation}
         if self.linear and not self.mixes_apart:
             return {"train": self._held(self._fitted)}
@@ -163,7 +163,7 @@ class Training:
 
     @property
     def _fitted(self) -> slice:
-        """All rows but those of the test; an order of their own comes only without a test."""
+        """All rows but those of the test, which are the last ones."""
         return slice(0, (self.parts.validation or self.parts.train).stop)
 
     def play(self, levels: Levels | None = None, start: Start | None = None) -> tuple[Solution, Solution]:
@@ -217,7 +217,7 @@ class Training:
         start: Start | None = None,
         line: ProgressLine | None = None,
     ) -> Solution:
-        """Solve on some of the rows: generate columns or, where a game is asked for, play it."""
+        """Solve on some of the rows: generate columns or, if the algorithm is a game, play it."""
         levels = None if levels is None else list(levels)
         if self.generates and not self.referee:
             return self.generator(line, start).solve(
@@ -252,7 +252,7 @@ class Training:
         )
 
     def model(self) -> Any:
-        """The model, with features standardised inside where that is asked for."""
+        """The model, with features standardised inside if the settings say so."""
         if self.prepared is not None:
             return self.prepared.model
         model = self.settings.resolved_model
@@ -265,7 +265,7 @@ class Training:
         return {name: usual[name] if value is None else value for name, value in given.items()}
 
     def served(self, classifier: Classifier) -> Classifier:
-        """A classifier that decides by the features, where it was made on what took their place."""
+        """A classifier that decides by the features, if it was trained on what replaced them."""
         if self.prepared is None:
             return classifier
         return replace(classifier, members=classifier.members.map(self.prepared.serve))
@@ -281,7 +281,7 @@ class Training:
 
     @property
     def judged_rows(self) -> slice:
-        """The rows that the solution's table is of; those that do not count there have no weight."""
+        """The rows of the solution's table; rows that do not count there have no weight."""
         if self.linear:
             return self._fitted
         return slice(0, len(self.sample)) if self.referee else self.parts.choose

@@ -20,7 +20,7 @@ from typing import Any
 LANES = 16
 """Configurations that a compiled pass handles at once."""
 WORTH = 3e8
-"""Multiplications (rows x columns x configurations x rounds) from which on the compiled passes are used.
+"""The compiled passes are used from this many multiplications on (rows x columns x configurations x rounds).
 
 Measured with dense features, they save 0.35 to 1.5 ns of each, and loading them takes 0.5 to 0.6 s: the first run
 breaks even somewhere between 300 million and 1.5 billion, and later ones in the same process have them for nothing.
@@ -34,8 +34,7 @@ _ahead: ContextVar[float] = ContextVar("ahead", default=math.inf)
 def ready(work: float | None = None) -> bool:
     """Whether to use the compiled passes: there is a compiler, and the work is worth loading it.
 
-    ``work`` is a number of multiplications, by default what `expecting` has announced. Work that nobody has announced
-    counts as much.
+    ``work`` is a number of multiplications, by default what `expecting` has announced, and without that infinite.
     """
     wish = os.environ.get("EQUIRATE_KERNELS")
     ahead = _ahead.get() if work is None else work
@@ -55,7 +54,7 @@ def ready_by_now(work: float) -> bool:
 
 @contextmanager
 def expecting(work: float) -> Iterator[None]:
-    """Announce the work ahead, so that all parts of a play take the same choice."""
+    """Announce the work ahead, so that all parts of a training make the same choice."""
     before = _ahead.set(work)
     try:
         yield

@@ -14,7 +14,7 @@ import numpy as np
 from .passes import _compiled
 
 _ROWS = 256
-"""Rows that go down one tree after the other together, so that a tree stays at hand."""
+"""Rows that go down one tree after the other together, so that a tree stays in the cache."""
 
 
 @_compiled

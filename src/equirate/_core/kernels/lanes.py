@@ -172,9 +172,9 @@ def tally_weight(_typing: Any, sums: Any, row: Any, column: Any, scores: Any, we
         before = _load(builder, pointer, align)
         above = builder.fcmp_ordered(">", values[3], _constant(values[3].type, 0.0))
         weight = _splat(builder, context.cast(builder, values[4], signature.args[4], signature.args[0].dtype))
-        whole = isinstance(signature.args[0].dtype, types.Integer)
-        share = builder.select(above, weight, _constant(before.type, 0 if whole else 0.0))
-        builder.store((builder.add if whole else builder.fadd)(before, share), pointer, align=align)
+        integer = isinstance(signature.args[0].dtype, types.Integer)
+        share = builder.select(above, weight, _constant(before.type, 0 if integer else 0.0))
+        builder.store((builder.add if integer else builder.fadd)(before, share), pointer, align=align)
         return context.get_dummy_value()
 
     return types.void(sums, row, column, scores, weight), generate

@@ -26,28 +26,28 @@ ENABLED = not numba.config.DISABLE_JIT
 
 
 class _Cache(FunctionCache):
-    """What was compiled, on disk; a disk that is full or read-only, or a damaged file, is as good as no cache."""
+    """The cache of compiled functions on disk; a full or read-only disk, or a damaged file, means no cache."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load what was compiled for a signature; None where that is not to be had."""
+        """Load the code compiled for a signature; None if there is none."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # whatever unpickling half a file raises: compile it again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save what was compiled for a signature."""
+        """Save the code compiled for a signature."""
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
 
 
 def _compiled(function: Any) -> Any:
-    """Compile without the interpreter's lock; what was compiled is kept on disk where there is a place for it."""
-    made = numba.njit(nogil=True)(function)
+    """Compile without the interpreter's lock; the compiled code is cached on disk if possible."""
+    dispatcher = numba.njit(nogil=True)(function)
     if ENABLED:
         with contextlib.suppress(RuntimeError):  # neither the package's folder nor the user's cache can be written to
-            made._cache = _Cache(function)  # what njit(cache=True) does, with a cache that may fail
-    return made
+            dispatcher._cache = _Cache(function)  # what njit(cache=True) does, with a cache that may fail
+    return dispatcher
 
 
 def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
@@ -56,7 +56,7 @@ def _count(sums: Any, cell: Any, column: Any, scores: Any, weights: Any, row: An
 
 
 def _bound(upper: Any, lower: Any, cell: Any, column: Any, scores: Any, weights: Any, row: Any) -> None:
-    """Add a row's weight times the hinge bounds on its predictions to its cell, where they are asked for."""
+    """Add a row's weight times the hinge bounds on its predictions to its cell, unless they are None."""
     raise NotImplementedError  # compiled below
 
 
