@@ -232,6 +232,25 @@ def test_refusals(options: tuple[str, ...], message: str, fitted: Path, people: 
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+def test_several_rows_of_one_person_are_refused(tmp_path: Path, capsys: Capture) -> None:
+    table = tmp_path / "people.csv"
+    header, *lines = rows(600).splitlines()
+    table.write_text(
+        "\n".join([f"who,{header}", *(f"w{k // 2},{line}" for k, line in enumerate(lines))]) + "\n", "utf-8"
+    )
+    told = ["--label", "hired", "--positive", "yes", "--cluster", "who", "--ignore", "id,sex,region,weight"]
+    asked = ["--maximize", "f1()", "--subject-to", "positive_rate() <= 0.4"]
+    assert main(["fit", str(table), *told, *asked, "--out", str(tmp_path / "model"), "--quiet"]) in (0, 3)
+    follow = ["monitor", str(tmp_path / "model"), str(table), "--state", str(tmp_path / "state.json"), "--quiet"]
+    capsys.readouterr()
+    assert main(follow) == 2
+    assert "several rows for 300 of 300 values of 'who'" in capsys.readouterr().err
+    assert not (tmp_path / "state.json").exists()
+    alone = [f"who,{header}", *(f"w{k},{line}" for k, line in enumerate(lines) if k % 2)]
+    table.write_text("\n".join(alone) + "\n", "utf-8")
+    assert main(follow) == 0
+
+
 # -- tables as the model was told to read them ----------------------------------------------------
 
 

@@ -149,12 +149,25 @@ def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator
         known[model.labels.column] = Kind.CATEGORY
     elif how.late:
         source.require([model.labels.column], "--late")
+    if model.cluster and model.cluster in source.names:
+        _refuse_several(file, model.cluster, source.table([model.cluster], {model.cluster: Kind.CATEGORY}))
     rules = replace(model.rules, drop_unlabelled=False)  # rows without a label wait for it
     for batch in source.batches(list(known), known):
         if batch.num_rows:
             refuse_missing(batch, needed, rules)
             batch = left_out(batch, model.labels.column, list(needed), rules)
             yield dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def _refuse_several(file: Path, cluster: str, table: Any) -> None:
+    """Refuse a file with several rows of one person: the bounds are of independent rows."""
+    found, _ = text_of(table[cluster])
+    counts = np.bincount(found[found >= 0])
+    if (counts > 1).any():
+        raise DataError(
+            f"{file} has several rows for {int((counts > 1).sum()):,} of {len(counts):,} values of {cluster!r}, which "
+            "--cluster named, and a monitor counts independent rows: give one row of each, here and over all files"
+        )
 
 
 def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, table: dict[str, Any]) -> int:
