@@ -65,14 +65,15 @@ def best_salt(
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     apart = np.flatnonzero(disagree(decided))
-    if not len(apart):
+    if not cells.shared.some(len(apart)):
         return _alone(solution, mixture, sample, draws, margins)
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[apart], decided[apart], cells.adder[:, apart]
     many = cells.n_classes > 2
     if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each will do
         hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-        together = sp.csr_array((np.ones(len(apart)), (np.arange(len(apart)), place.reshape(-1))))
+        shape = (len(apart), len(hashes))
+        together = sp.csr_array((np.ones(len(apart)), (np.arange(len(apart)), place.reshape(-1))), shape=shape)
         picked, adder = picked[first], adder @ together
     salts = np.array(draws.salts, dtype=np.uint64)
     step = max(_BLOCK // max(len(hashes), 1), 1)
@@ -81,8 +82,9 @@ def best_salt(
         some = salts[start : start + step]
         member = mixture.drawn(uniform(salted(hashes[:, None], some)))
         answers = np.take_along_axis(picked, member, axis=1)
-        sums.append(cells.take(apart).counts(answers) if many else adder @ answers.astype(float))
-    objective, violation = _values(solution, fixed + np.concatenate(sums, axis=1), margins)
+        sums.append(cells.take(apart).partial_counts(answers) if many else adder @ answers.astype(float))
+    drawn = cells.shared.total(np.concatenate(sums, axis=1))
+    objective, violation = _values(solution, fixed + drawn, margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
     return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))
 
