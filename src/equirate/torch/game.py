@@ -224,7 +224,7 @@ class RateGame:
         self._remember(rows, shown)
         self.batches += 1
         self.since += 1
-        self.rows_since += np.count_nonzero(self.trained.weights[rows])
+        self.rows_since += int(np.count_nonzero(self.trained.weights[rows]))
         flat = scores.reshape(len(rows))
         linear = (flat * torch.from_numpy(slope).to(flat.device, flat.dtype)).sum()
         return linear + (value - linear.detach())  # the value is the Lagrangian's, the gradient its slope
@@ -312,7 +312,7 @@ class RateGame:
     def _factor(self, rows: NDArray[np.int64]) -> Any:
         """How many rows each row of the batch stands for."""
         if self.factors is None:
-            return self.count / max(np.count_nonzero(self.trained.weights[rows]), 1)
+            return self.count / max(int(np.count_nonzero(self.trained.weights[rows])), 1)
         return self.factors[rows] * (self.batch_size / max(len(rows), 1))
 
     def _remember(self, rows: NDArray[np.int64], shown: NDArray[Any]) -> None:

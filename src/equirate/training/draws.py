@@ -112,7 +112,7 @@ def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int
     _, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     seldom = np.bincount(place.reshape(-1), weights=np.concatenate([part[1] for part in parts]))
     pairs = [float((each * np.maximum(each - 1, 0.0)).sum()) for each in (often, seldom)]
-    return (pairs[0] + pairs[1] / share) / max(rows, 1.0)
+    return float((pairs[0] + pairs[1] / share) / max(rows, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
