@@ -10,13 +10,13 @@ from equirate.torch import RateGame
 
 rng = np.random.default_rng(0)
 torch.manual_seed(0)
-X = torch.from_numpy(rng.normal(size=(1000, 5)).astype(np.float32))
-group = np.where(rng.random(1000) < 0.02, "rare", "other")
-y = (X[:, 0].numpy() + 0.5 * (group == "rare") + 0.5 * rng.normal(size=1000) > 0.5).astype(int)
+X = torch.from_numpy(rng.normal(size=(2000, 5)).astype(np.float32))
+group = np.where(rng.random(2000) < 0.04, "rare", "other")
+y = (X[:, 0].numpy() + 0.5 * (group == "rare") + 0.5 * rng.normal(size=2000) > 0.5).astype(int)
 
 rare = eq.attr("group") == "rare"
 problem = eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate(rare) <= eq.positive_rate(~rare) + 0.1])
-game = RateGame(problem, y, attributes={"group": group})
+game = RateGame(problem, y, attributes={"group": group})  # a quarter of the rows is held out, to judge on
 
 
 class Network(lightning.LightningModule):
@@ -52,7 +52,7 @@ rows = TensorDataset(X, torch.arange(len(X)))
 loader = DataLoader(rows, batch_sampler=game.sampler(64))  # rare rows in every batch
 network = Network()
 trainer = lightning.Trainer(
-    max_epochs=12, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    max_epochs=6, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
     enable_model_summary=False, use_distributed_sampler=False,
 )  # fmt: skip
 trainer.fit(network, loader)

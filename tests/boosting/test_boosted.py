@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
 from equirate._core import forking
@@ -530,6 +532,25 @@ def test_a_fit_that_would_hang_after_a_fork_is_refused(library: str, monkeypatch
         clf.fit(X, Y, sensitive_features=PEOPLE)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     clf.fit(X[:300], Y[:300], sensitive_features={"group": GROUP[:300]})
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_postprocessor_that_would_hang_after_a_fork_is_refused(
+    wrapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    trees: Any = HistGradientBoostingClassifier(max_iter=2)
+    post = eq.RatePostprocessor(make_pipeline(StandardScaler(), trees) if wrapped else trees, ERROR, LOOSE)
+    monkeypatch.setattr(forking, "_user", None)
+    post.fit(X[:300], Y[:300], sensitive_features={"group": GROUP[:300]})
+    assert forking._user == os.getpid()
+    monkeypatch.setattr(forking, "_user", os.getpid() + 1)  # the parent
+    with pytest.raises(eq.ProcessError, match=r"forked after trees were trained.*OMP_NUM_THREADS=1"):
+        clone(post).fit(X[:300], Y[:300], sensitive_features={"group": GROUP[:300]})
+    with pytest.raises(eq.ProcessError, match="forked after trees were trained"):
+        post.predict(X[:300])
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    post.predict(X[:300])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals as shells send them")

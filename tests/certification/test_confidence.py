@@ -79,7 +79,6 @@ def test_report_and_file_say_which_method_and_the_price(name, request, tmp_path)
     text = " ".join(str(estimator.report(X, Y, sensitive_features=PEOPLE)).split())
     assert f"Certified at 95% ({'cross' if name == 'cross' else 'holdout'}" in text
     assert "The price of the certificate" in text
-    assert "what can be certified with so many examples" in text
     plain = estimator.report(X, Y, sensitive_features=PEOPLE).to_dict()
     assert plain["certification"]["objective"] == estimator.certification_.objective
     assert "price of the certificate" in plain["certificate"]
@@ -89,6 +88,24 @@ def test_report_and_file_say_which_method_and_the_price(name, request, tmp_path)
     assert loaded.certification_ == estimator.certification_
     assert loaded.status_ == estimator.status_
     np.testing.assert_array_equal(loaded.predict_pmf(X), estimator.predict_pmf(X))
+
+
+def test_a_certified_report_does_not_say_that_it_cannot_be() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(120, 3))
+    labels = (features[:, 0] + rng.normal(size=120) > 0).astype(int)
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.precision() >= 0.7], confidence=0.95, random_state=0)
+    clf.fit(features, labels)
+    assert clf.certification_.certified
+    assert "cannot be certified" in clf.certification_.power[0]  # at the assumed rates; this classifier is better
+    assert "can be certified" not in str(clf.report(features, labels))
+    assert "cannot be certified" not in str(clf.report(features, labels))
+    strict = eq.RateClassifier(eq.minimize(eq.error_rate()), [eq.precision() >= 0.9], confidence=0.95, random_state=0)
+    with pytest.warns(UserWarning, match="not certified"):
+        strict.fit(features, labels)
+    text = " ".join(str(strict.report(features, labels)).split())
+    assert "what so many examples can certify with a chance of 80%, at a recall of 0.8" in text
+    assert "cannot be certified" in text
 
 
 def test_one_classifier_made_of_a_cross_fitted_mixture_is_not_certified(cross) -> None:

@@ -230,3 +230,71 @@ def test_anybodys_summary_is_only_data(copied: Callable[[], Path], days: Path, c
 def test_refusals(options: tuple[str, ...], message: str, fitted: Path, people: Path, capsys: Capture) -> None:
     assert main(["recertify", str(fitted), str(people), *options]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_several_rows_of_one_person_are_refused(tmp_path: Path, capsys: Capture) -> None:
+    table = tmp_path / "people.csv"
+    header, *lines = rows(600).splitlines()
+    table.write_text(
+        "\n".join([f"who,{header}", *(f"w{k // 2},{line}" for k, line in enumerate(lines))]) + "\n", "utf-8"
+    )
+    told = ["--label", "hired", "--positive", "yes", "--cluster", "who", "--ignore", "id,sex,region,weight"]
+    asked = ["--maximize", "f1()", "--subject-to", "positive_rate() <= 0.4"]
+    assert main(["fit", str(table), *told, *asked, "--out", str(tmp_path / "model"), "--quiet"]) in (0, 3)
+    follow = ["monitor", str(tmp_path / "model"), str(table), "--state", str(tmp_path / "state.json"), "--quiet"]
+    capsys.readouterr()
+    assert main(follow) == 2
+    assert "several rows for 300 of 300 values of 'who'" in capsys.readouterr().err
+    assert not (tmp_path / "state.json").exists()
+    alone = [f"who,{header}", *(f"w{k},{line}" for k, line in enumerate(lines) if k % 2)]
+    table.write_text("\n".join(alone) + "\n", "utf-8")
+    assert main(follow) == 0
+
+
+# -- tables as the model was told to read them ----------------------------------------------------
+
+
+READ = ("--decimal", ",", "--date", "when=%d.%m.%Y", "--missing=-", "--missing-attributes", "drop", "--drop-unlabelled")
+
+
+def messy(path: Path, count: int, seed: int) -> Path:
+    """Rows with decimal commas and German dates; sex, or the label, is ``-`` in some."""
+    header, *lines = (line.split(",") for line in rows(count, seed).splitlines())
+    for k, row in enumerate(lines):
+        row[1] = f'"{row[1].replace(".", ",")}"'
+        row[4] = ".".join(reversed(row[4].split("-")))
+        row[5] = "-" if k % 20 == 0 else row[5]
+        row[7] = "-" if k % 25 == 1 else row[7]
+    path.write_text("\n".join(map(",".join, [header, *lines])) + "\n", "utf-8")
+    return path
+
+
+def test_new_tables_are_read_as_the_model_was_told_to(tmp_path: Path, capsys: Capture) -> None:
+    model, new = tmp_path / "model", messy(tmp_path / "new.csv", 600, 5)
+    told = ["--label", "hired", "--positive", "yes", "--attributes", "sex", "--ignore", "id,region,weight"]
+    asked = ["--maximize", "f1()", "--subject-to", "demographic_parity(sex, tolerance=0.2)"]
+    data = str(messy(tmp_path / "old.csv", 1200, 0))
+    assert main(["fit", data, *told, *asked, *READ, "--out", str(model), "--quiet"]) in (0, 3)
+    _, judged = summary(capsys, "evaluate", model, new)
+    code, followed = summary(capsys, "monitor", model, new, "--state", tmp_path / "state.json")
+    assert code == 0
+    assert followed["rows"]["new"] == 600 - 30  # whoever has no sex is left out; a label may come late
+    assert [line["estimate"] for line in followed["constraints"]] == pytest.approx(
+        [line["violation"] for line in judged["test"]["constraints"]], abs=0.02
+    )
+    _, again = summary(capsys, "recertify", model, new)
+    assert (again["rows"], again["test"]) == (judged["rows"], judged["test"])
+    mixed = tmp_path / "mixed"
+    limit = ("--subject-to", "demographic_parity(sex, tolerance=0.3)", "--out", mixed)
+    assert summary(capsys, "recertify", model, new, *limit)[0] in (0, 3)
+    assert main(["evaluate", str(mixed), str(new), "--quiet"]) in (0, 3)  # the new folder is told the same
+
+
+def test_an_export_is_checked_on_rows_read_as_the_model_was_told_to(tmp_path: Path, capsys: Capture) -> None:
+    pytest.importorskip("onnxruntime")
+    model, new = tmp_path / "model", messy(tmp_path / "new.csv", 200, 5)
+    told = ["--label", "hired", "--positive", "yes", "--attributes", "sex", "--ignore", "id,region,weight"]
+    asked = ["--maximize", "f1()", "--subject-to", "positive_rate() <= 0.3"]
+    data = str(messy(tmp_path / "old.csv", 600, 0))
+    assert main(["fit", data, *told, *asked, *READ, "--out", str(model), "--quiet"]) in (0, 3)
+    assert summary(capsys, "export", model, "--onnx", "--check", new)[0] == 0

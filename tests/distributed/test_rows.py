@@ -14,6 +14,7 @@ from equirate.data.cells import Cells
 from equirate.data.examples import Examples
 from equirate.data.splits import split_by_cell
 from equirate.models.design import Standard
+from equirate.training.draws import _equal_others_of_all, rows_repeat
 
 N = 2000
 rng = np.random.default_rng(3)
@@ -255,3 +256,58 @@ def test_alone_a_process_counts_its_own_rows(together):
             return own.fit(X[part], Y[part]).evaluate(X[part], Y[part]).slices[0].examples
 
     assert raised(together(2, work)) == [N // 2, N // 2]
+
+
+DEPARTMENT = rng.integers(0, 12, N)
+GENDER = np.where(rng.random(N) < 0.3 + 0.03 * DEPARTMENT, "a", "b")
+ADMITTED = (rng.random(N) < 0.2 + 0.05 * DEPARTMENT).astype(int)
+
+
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_rows_that_repeat_over_processes_are_judged_as_they_are_served(together, confidence):
+    features, order = np.eye(12)[DEPARTMENT], np.argsort(DEPARTMENT, kind="stable")  # some have all of a department
+
+    def fit(rows):
+        constraints = [eq.positive_rate() <= 0.3, *eq.demographic_parity("group", tolerance=0.2)]
+        own = eq.RateClassifier(eq.maximize(eq.accuracy()), constraints, random_state=0, confidence=confidence)
+        own.fit(features[rows], ADMITTED[rows], sensitive_features={"group": GENDER[rows]})
+        return own, own.evaluate(features[rows], ADMITTED[rows], sensitive_features={"group": GENDER[rows]})
+
+    single, expected = fit(order)
+    found = raised(together(3, lambda rank: fit(order[cut(3)[rank]])))
+    for own, value in found:
+        assert "the decisions that predict(X) returns" in own.status_.speaks_of
+        assert own.salt_ == single.salt_
+        np.testing.assert_array_equal(own.predict(features), single.predict(features))
+        np.testing.assert_allclose(numbers(value), numbers(expected), atol=1e-9)
+        if confidence is not None:
+            assert own.certification_.certified
+            assert own.certification_.examples == single.certification_.examples
+    assert expected.positive_rate == pytest.approx(single.predict(features).mean())
+
+
+def test_rows_that_are_equal_on_different_processes_alone_repeat(together):
+    def work(rank, hashes):
+        with all_processes() as shared:
+            return rows_repeat(hashes(rank), shared=shared)
+
+    same, different = np.arange(500, dtype=np.uint64), np.arange(1500, dtype=np.uint64)
+    assert raised(together(3, lambda rank: work(rank, lambda _: same))) == [True] * 3
+    assert raised(together(3, lambda rank: work(rank, lambda rank: different[rank::3]))) == [False] * 3
+
+
+def test_of_very_many_rows_the_frequent_and_a_sample_are_compared(together):
+    drawn = np.random.default_rng(0)
+    values = [drawn.integers(0, 40_000, 20_000).astype(np.uint64) for _ in range(3)]  # about one equal other row each
+    values = [np.append(each, np.full(50, 2**40 + 1, dtype=np.uint64)) for each in values]
+    counts = np.unique(np.concatenate(values), return_counts=True)[1]
+    exact = (counts * (counts - 1)).sum() / counts.sum()
+
+    def work(rank, most):
+        with all_processes() as shared:
+            return _equal_others_of_all(values[rank], np.ones(len(values[rank])), shared, most)
+
+    assert raised(together(3, lambda rank: work(rank, 200_000))) == pytest.approx([exact] * 3)
+    sampled = raised(together(3, lambda rank: work(rank, 3000)))
+    assert sampled == pytest.approx([exact] * 3, rel=0.1)
+    assert len(set(sampled)) == 1

@@ -1,6 +1,8 @@
 """What the documentation says: it is short, complete and up to date."""
 
+import ast
 import importlib
+import inspect
 import re
 import sys
 from itertools import pairwise
@@ -149,3 +151,38 @@ def test_every_error_and_status_is_explained() -> None:
     assert {name for name in errors if name not in page} == set()
     for status in ("feasible", "conflict", "bound", "certified", "interrupted", "diverged", "left_domain"):
         assert status in page, status
+
+
+KNOWN = {"clf": eq.RateClassifier, "monitor": eq.Monitor}
+"""What the names of the pages stand for."""
+
+
+def calls(text: str) -> list[ast.Call]:
+    """The calls of our functions and methods in the Python of a page, blocks and inline."""
+    codes = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    codes += re.findall(rf"`((?:eq|{'|'.join(KNOWN)})\.\w+\([^`\n]*\))`", text)
+    nodes = [node for code in codes for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    return [
+        node
+        for node in nodes
+        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in {"eq", *KNOWN}
+    ]
+
+
+@pytest.mark.parametrize("path", [*USER_PAGES, ROOT / "README.md"], ids=lambda path: path.name)
+def test_calls_in_the_pages_have_arguments_that_are_taken(path: Path) -> None:
+    for call in calls(path.read_text("utf-8")):
+        owner, name = ast.unparse(call.func).split(".")
+        function = getattr(KNOWN.get(owner, eq), name)
+        given = [None] * (len(call.args) + (owner in KNOWN))  # self comes first
+        named = {keyword.arg: None for keyword in call.keywords if keyword.arg}
+        if any(isinstance(part, ast.Constant) and part.value is Ellipsis for part in call.args):
+            continue  # what is left out
+        try:
+            inspect.signature(function).bind(*given, **named)
+        except TypeError as error:
+            pytest.fail(f"{ast.unparse(call)}: {error}")
+
+
+def test_the_pages_have_calls_to_look_at() -> None:
+    assert sum(len(calls(path.read_text("utf-8"))) for path in USER_PAGES) > 50

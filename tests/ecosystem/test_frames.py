@@ -193,7 +193,7 @@ def test_the_first_part_of_a_pair_is_all_that_one_input_takes() -> None:
 
 def test_finish_for_a_module_of_two_inputs() -> None:
     module, problem = Two(), eq.Problem(ERROR, [eq.positive_rate() <= 0.9])
-    game = RateGame(problem, LABELS)
+    game = RateGame(problem, LABELS, held_out=None)
     optimizer = torch.optim.Adam(module.parameters(), lr=0.05)
     index = torch.arange(N)
     for _ in range(5):

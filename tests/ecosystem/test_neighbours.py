@@ -11,7 +11,11 @@ import pandas as pd
 import pytest
 import skrub
 from fairlearn.metrics import MetricFrame, demographic_parity_difference, selection_rate
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import equirate as eq
 
@@ -106,3 +110,19 @@ def test_the_page_names_the_versions_that_are_tested() -> None:
 def test_the_page_names_tests_that_there_are() -> None:
     for path in re.findall(r"`(tests/[\w/]+\.py)`", PAGE):
         assert (ROOT / path).is_file(), path
+
+
+def test_functions_that_judge_are_called_as_the_page_says() -> None:
+    problem = eq.Problem(eq.maximize(eq.f1()), [eq.positive_rate() <= 0.4])
+    clf = eq.RateClassifier(problem.objective, problem.constraints, random_state=0).fit(X, Y)
+    pipeline = make_pipeline(StandardScaler(), clone(clf)).fit(X, Y)
+    model = LogisticRegression().fit(X, Y)
+    names = {
+        **{"eq": eq, "clf": clf, "pipeline": pipeline, "model": model, "X": X, "y": Y, "y_pred": clf.predict(X)},
+        **{"constraints": problem.constraints, "people": {"sex": SEX}, "problem": problem},
+    }
+    table = PAGE.split("## Which function judges what")[1].split("\n## ")[0]
+    calls = re.findall(r"`((?:eq|clf)\.\w+\([^`]*\))`", table)
+    assert len(calls) == 6
+    for call in calls:
+        assert eval(call.replace("problem=...", "problem=problem"), {}, names) is not None, call

@@ -1,5 +1,7 @@
 """What a run has reached: history, judging elsewhere, the theorem's mixtures, and the status."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
@@ -497,3 +499,10 @@ def test_tolerance_decides_what_counts_as_met():
     for tolerance, met in ((0.02, True), (0.001, False)):
         options = {"algorithm": "oracle", "model": list(decided.T), "n_rounds": 100, "tolerance": tolerance}
         assert eq.solve(problem, X, y, attributes=attributes, **options).status.feasible is met
+
+
+def test_a_gap_of_rounding_is_none() -> None:
+    X, y, attributes = data()
+    status = eq.solve(eq.minimize(eq.error_rate()), X, y, attributes=attributes).status
+    for gap in (-0.0, -1e-17):
+        assert "within 0 of the best" in str(replace(status, gap=gap))

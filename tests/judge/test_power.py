@@ -116,7 +116,7 @@ def test_what_is_printed() -> None:
     found = eq.power(constraints, y, attributes=attributes, rates=RATES)
     text = str(found)
     assert "with 150 examples of g == 1 with label 1, abs(recall(g == 1) - recall(~(g == 1))) <= 0.05 cannot" in text
-    assert re.search(r"cannot be certified at 95%; about [6-8]\d0 would do, or 0\.1[12]\n", text)
+    assert re.search(r"cannot be certified at 95%; about [6-8]\d0 would do, or a tolerance of 0\.1[12]\n", text)
     assert "with 2,000 examples, positive_rate() <= 0.5 can be certified at 95%: the truth must keep" in text
     assert "at the assumed rates it does not hold" in text
     assert "or a truth that is better than the limit by" in text
@@ -225,7 +225,7 @@ def test_impossible_numbers_are_not_printed() -> None:
     assert few.most == pytest.approx(1.1)
     assert precise.most == pytest.approx(0.3)
     equal = abs(eq.tpr(eq.attr("sex") == "F") - eq.tpr(eq.attr("sex") == "M")) <= 0.05
-    assert "or 1." not in str(eq.power(equal, y, attributes={"sex": sex}).constraints[0])
+    assert "tolerance of 1." not in str(eq.power(equal, y, attributes={"sex": sex}).constraints[0])
 
 
 def test_reasons_are_those_of_power() -> None:

@@ -25,8 +25,8 @@ def network():
     return torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
 
 
-def game_of(problem=PROBLEM, **settings):
-    return RateGame(problem, Y, attributes={"group": GROUP}, **settings)
+def game_of(problem=PROBLEM, held_out=None, **settings):
+    return RateGame(problem, Y, attributes={"group": GROUP}, held_out=held_out, **settings)
 
 
 def train(game, module, epochs=12, size=50, optimizer=None, snapshot_from=4):
@@ -286,3 +286,44 @@ def test_the_status_says_on_which_rows():
     assert "held-out rows" in str(held.status)
     with pytest.raises(eq.DataError, match="between 0 and 1"):
         game_of(held_out=1.5)
+    with pytest.raises(eq.DataError, match='"auto"'):
+        game_of(held_out="some")
+
+
+def test_by_default_rows_are_held_out_where_enough_are_left():
+    game, module = RateGame(PROBLEM, Y, attributes={"group": GROUP}), network()
+    held = game.cells.weights > 0
+    assert held.mean() == pytest.approx(0.25, abs=0.02)
+    assert (held ^ (game.trained.weights > 0)).all()
+    train(game, module, 5)
+    mixture = game.finish(module, X)
+    assert "held-out rows" in str(game.status)
+    held_out_error = eq.error_rate().evaluate(Y[held], mixture.positive_probability(X[held]))
+    assert game.status.objective == pytest.approx(held_out_error)
+    rare = np.where(np.arange(N) < 8, "yes", "no")  # a quarter of 8 is too few to judge a rate on
+    problem = eq.Problem(eq.maximize(eq.g_mean()), [eq.positive_rate(eq.attr("rare") == "yes") <= 0.5])
+    few, module = RateGame(problem, Y, attributes={"rare": rare}), network()
+    assert (few.cells.weights > 0).all()
+    train(few, module, 5)
+    few.finish(module, X)
+    assert any("held_out" in line for line in few.status.advice)
+
+
+def test_a_batch_stands_for_all_trained_rows_whoever_else_is_in_it():
+    game, module = game_of(held_out=0.25), network()
+    held = np.flatnonzero(game.cells.weights > 0)[:40]
+    trained = np.flatnonzero(game.trained.weights > 0)[:60]
+    alone = game(module(X[trained]), trained)
+    among = game(module(X[np.append(trained, held)]), np.append(trained, held))
+    assert float(among.detach()) == pytest.approx(float(alone.detach()), rel=1e-5)
+
+
+def test_the_sampler_of_a_game_has_the_rows_that_multipliers_see():
+    game, module = game_of(held_out=0.25), network()
+    batches = list(game.sampler(50))
+    assert set(np.concatenate(batches)) == set(range(N))
+    whole = game_of(held_out=0.25)
+    rows = np.flatnonzero(whole.trained.weights > 0)
+    expected = float(whole(module(X[rows]), rows).detach())
+    found = np.mean([float(game(module(X[batch]), batch).detach()) for batch in batches])
+    assert found == pytest.approx(expected, rel=0.05)

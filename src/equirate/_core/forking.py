@@ -1,8 +1,8 @@
 """Threads of OpenMP do not survive a fork: a parallel loop in the child waits for them for ever.
 
-In: the number of threads that a library is about to use. Out: nothing, or a `ProcessError` instead of a fit that would
-hang: after a fit of LightGBM, XGBoost or ``HistGradientBoostingClassifier`` with several threads, a child made by
-``fork`` cannot fit another with several.
+In: the number of threads that a library is about to use. Out: nothing, or a `ProcessError` instead of a fit, or of
+scores, that would hang: after a fit of LightGBM, XGBoost or ``HistGradientBoostingClassifier`` with several threads, a
+child made by ``fork`` cannot use them with several.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from . import threads as machine
 from .errors import ProcessError
 
 _PARALLEL = ("LGBMClassifier", "XGBClassifier", "HistGradientBoostingClassifier")
-"""Classifiers that are trained in parallel loops of OpenMP."""
+"""Classifiers that train and score in parallel loops of OpenMP."""
 
 _user: int | None = None
 """The process that first used several threads of OpenMP; a forked child inherits its parent's."""
@@ -29,15 +29,20 @@ def use_openmp(library: str, threads: int) -> None:
         _user = os.getpid()
     elif _user != os.getpid():
         raise ProcessError(
-            f"{library} cannot be trained with {threads} threads in this process: it was forked after trees were "
+            f"{library} cannot be used with {threads} threads in this process: it was forked after trees were "
             "trained in its parent, and OpenMP, which the library uses, would wait for ever. Start processes with the "
             'method "spawn" or "forkserver" (joblib\'s default does), or set OMP_NUM_THREADS=1 in this one'
         )
 
 
-def before_fit(estimator: Any) -> None:
-    """The same for a classifier that is trained by its own ``fit``."""
+def before_use(estimator: Any) -> None:
+    """The same for a classifier that trains or scores by its own methods, alone or inside of another estimator."""
     name = type(estimator).__name__
     if name in _PARALLEL:
         wish = getattr(estimator, "n_jobs", None)
         use_openmp(name, machine.count() if not isinstance(wish, int) or wish < 1 else wish)
+        return
+    inside = [part[1] for part in getattr(estimator, "steps", ())] + [getattr(estimator, "estimator", None)]
+    for part in inside:
+        if part is not None and not isinstance(part, str):
+            before_use(part)

@@ -58,7 +58,7 @@ def certify_result(training: Training, result: MethodResult) -> tuple[Certificat
         confidence=constraint_test.confidence,
         certified=passed is not None,
         margin=0.0 if passed is None else passed.share,
-        examples=len(result.rows),
+        examples=constraint_test.count(result.rows),
         objective=float("nan") if passed is None else evaluation.objective,
         plain_objective=plain.objective,
         constraints=evaluation.constraints if passed is None else _bounded(evaluation, passed.certificates),

@@ -61,18 +61,18 @@ def hold_out(training: Training, chooser: Solution, method: str = "exact") -> Me
         decided = plain.expected(sample.X, attributes=sample.examples.columns)
         return MethodResult(constraint_test, np.arange(len(sample)), decided, reasons=(TOO_FEW,))
     rows, inside = (np.arange(len(training.sample))[part] for part in (test, training.parts.choose))
-    some_rows = inside[:: max(len(inside) // MOST, 1)]
+    some_rows, size = inside[:: max(len(inside) // MOST, 1)], constraint_test.count(rows)
     subset = training.sample.take(some_rows)
     decided = plain.expected(subset.X, attributes=subset.examples.columns)
-    beyond = constraint_test.beyond(some_rows, decided, len(rows))
+    beyond = constraint_test.beyond(some_rows, decided, size)
     if training.linear:
-        tight = TIGHT * (constraint_test.reach(some_rows, decided, len(rows)) + beyond)
+        tight = TIGHT * (constraint_test.reach(some_rows, decided, size) + beyond)
         chooser = training.play([0.0, -feasible_margins(training.problem, tight)])[1]
     if training.draws is None:
-        part = FoldMixtures(constraint_test, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond)
+        part = FoldMixtures(constraint_test, chooser, inside=inside, test=rows, size=size, beyond=beyond)
     else:
         part = ServedMixtures(
-            constraint_test, chooser, inside=inside, test=rows, size=len(rows), beyond=beyond, training=training
+            constraint_test, chooser, inside=inside, test=rows, size=size, beyond=beyond, training=training
         )
     without, passed = part.probability(part.plain), run_sequence(constraint_test, [part])
     if passed is None:

@@ -98,12 +98,12 @@ class FittedEstimator(InputChecks):
 
     def _repeat(self, X: Any, shared: Peers) -> bool:
         """Whether rows repeat, in training or here, so that the hashed output is judged by its decisions."""
-        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic or shared.size > 1:
+        if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic:
             return False
         if getattr(self, "repeats_", False):
             return True
         hashes = self._row_hashes(X)
-        return hashes is not None and rows_repeat(hashes)
+        return hashes is not None and rows_repeat(hashes, shared=shared)
 
     def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
         """Decisions where rows repeat, else the mixture's probabilities: what is judged."""

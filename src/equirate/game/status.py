@@ -120,7 +120,7 @@ class Status:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
         if self.gap is not None:
-            lines.append(f"within {self.gap:.2g} of the best that any mixture of {self.bound_over} can do")
+            lines.append(f"within {max(0.0, self.gap):.2g} of the best that any mixture of {self.bound_over} can do")
         if self.speaks_of:
             lines.append(f"numbers are of {self.speaks_of}")
         if self.certificate:

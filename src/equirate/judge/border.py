@@ -216,7 +216,7 @@ def power(
     >>> result = eq.power(eq.equal_opportunity("sex", tolerance=0.05), y, attributes={"sex": sex})
     >>> print(result.constraints[0])
     with 143 examples of sex == 'F' with label 1, abs(tpr(sex == 'F') - tpr(sex == 'M')) <= 0.05
-    cannot be certified at 95%; about 690 would do, or 0.12
+    cannot be certified at 95%; about 690 would do, or a tolerance of 0.12
     """
     examples, given = examples_and_predictions(
         y,

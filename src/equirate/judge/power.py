@@ -115,7 +115,9 @@ class ConstraintPower:
             where = f"where the truth is better than the limit by {margin}"
             return f"{have}, {self.constraint} can be certified {level} {where}"
         more = "no sample of this kind can" if self.needed is None else f"about {self.needed:,} would do"
-        less = f"or {margin}" if self.two_sided else f"or a truth that is better than the limit by {margin}"
+        less = (
+            f"or a tolerance of {margin}" if self.two_sided else f"or a truth that is better than the limit by {margin}"
+        )
         return f"{have}, {self.constraint} cannot be certified {level}; {more}, {less}"
 
 

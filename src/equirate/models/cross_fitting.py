@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
-from .._core.forking import before_fit
 from ..data.cells import Cells
 from ..data.sample import taken
 from ..data.splits import clusters_as_examples
@@ -128,7 +127,6 @@ class Trainer:
         if len(present) == 1:
             model: Any = Certain(present, classes)
         else:
-            before_fit(self.estimator)
             weighed = None if weights is None else weights[train]
             model = fit_weighted(clone(self.estimator), taken(self.X, train), target[train], weighed)
         return model, [spread(model, taken(self.X, test), classes, len(test)) for test in tests]

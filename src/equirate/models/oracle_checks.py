@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
-from .._core.forking import before_fit
 from ..data.cells import Cells
 from ..data.sample import taken
 from .cross_fitting import spread
@@ -59,6 +58,5 @@ def _predicted(
     trial = clone(estimator)
     if "random_state" in trial.get_params(deep=False):
         trial.set_params(random_state=0)
-    before_fit(trial)
     fit_weighted(trial, taken(X, fitted), target, np.where(target == heavy, _TIMES, 1.0))
     return spread(trial, taken(X, judged), 2, len(judged))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from .._core.forking import before_use
+
 
 def weight_parameter(estimator: Any) -> str | None:
     """Name of the parameter of ``fit`` for the weights of the examples; None where there is none.
@@ -37,6 +39,7 @@ def weight_parameter(estimator: Any) -> str | None:
 
 def fit_weighted(estimator: Any, X: Any, y: Any, weights: Any = None) -> Any:
     """Fit an estimator, with weights where there are any."""
+    before_use(estimator)
     if weights is None:
         return estimator.fit(X, y)
     name = weight_parameter(estimator)

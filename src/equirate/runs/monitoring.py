@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from ..monitoring.monitor import Monitor, MonitorSource
 from ..monitoring.page import sentence, write_page
 from ..tables.kinds import Kind, text_of
 from ..tables.reading import open_source
+from .checking import left_out
 from .fitting import Exit, RunOutcome
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
@@ -30,7 +31,7 @@ from .judging import decisions, key_of
 from .labels import Labels
 from .models import needs_dense
 from .names import attributes_of
-from .preparing import RunLog, people_of, weights_of
+from .preparing import RunLog, people_of, refuse_missing, weights_of
 
 _BLOCK = 1 << 20
 
@@ -131,7 +132,7 @@ def _digest(path: Path) -> str:
 
 def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
-    source = open_source(file)
+    source = open_source(file, model.reading)
     kinds: dict[str, Kind | None] = {name: Kind.CATEGORY for name in (how.prediction, how.key) if name}
     source.require(kinds, "--prediction or --key")
     if not how.prediction:
@@ -148,9 +149,25 @@ def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator
         known[model.labels.column] = Kind.CATEGORY
     elif how.late:
         source.require([model.labels.column], "--late")
+    if model.cluster and model.cluster in source.names:
+        _refuse_several(file, model.cluster, source.table([model.cluster], {model.cluster: Kind.CATEGORY}))
+    rules = replace(model.rules, drop_unlabelled=False)  # rows without a label wait for it
     for batch in source.batches(list(known), known):
         if batch.num_rows:
+            refuse_missing(batch, needed, rules)
+            batch = left_out(batch, model.labels.column, list(needed), rules)
             yield dict(zip(batch.schema.names, batch.columns, strict=True))
+
+
+def _refuse_several(file: Path, cluster: str, table: Any) -> None:
+    """Refuse a file with several rows of one person: the bounds are of independent rows."""
+    found, _ = text_of(table[cluster])
+    counts = np.bincount(found[found >= 0])
+    if (counts > 1).any():
+        raise DataError(
+            f"{file} has several rows for {int((counts > 1).sum()):,} of {len(counts):,} values of {cluster!r}, which "
+            "--cluster named, and a monitor counts independent rows: give one row of each, here and over all files"
+        )
 
 
 def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, table: dict[str, Any]) -> int:
@@ -162,18 +179,18 @@ def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, tab
         X = model.encoder.features_of(table, None, needs_dense(model.trained.kind))
         decided = model.trained.decide(X, labels, key_of(how.key, table[how.key]) if how.key else None)
     people = people_of(table, {name: kind for name, kind in model.kinds.items() if name in table})
-    y = _labels(labels, table[labels.column]) if labels.column in table else None
+    y = _labels(labels, table[labels.column], model.reading.decimal) if labels.column in table else None
     following.update(
         decided, y, attributes=people or None, sample_weight=weights_of(model.weight, table), late=how.late
     )
     return len(decided)
 
 
-def _labels(labels: Labels, column: Any) -> NDArray[Any]:
+def _labels(labels: Labels, column: Any, decimal: str) -> NDArray[Any]:
     """Labels as text, and None where they are missing."""
     present = text_of(column)[0] >= 0
     named = np.full(len(present), None, dtype=object)
-    named[present] = labels.named(labels.positives(column.filter(present)))
+    named[present] = labels.named(labels.positives(column.filter(present), decimal))
     return named
 
 

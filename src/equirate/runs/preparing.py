@@ -6,7 +6,7 @@ test parts. Everything that can be refused without training is refused here, by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -216,14 +216,18 @@ def read_part(
     known |= {cluster: Kind.CATEGORY} if cluster else {}
     table = source.table(list(known), known)
     table = left_out(table, labels.column, list(kinds), rules)
-    if rules.missing_attributes == "refuse":
-        for name in kinds:
-            rows = int(compute.is_null(table[name], nan_is_null=True).to_numpy().sum())
-            if rows:
-                raise DataError(f"the attribute {name!r} is empty in {rows:,} rows: fill it or leave those rows out")
+    refuse_missing(table, kinds, rules)
     codes = labels.codes(table[labels.column], source.options.decimal)
     X, people = encoder.features_of(table, None, dense), people_of(table, kinds)
     return Part(X, codes, people, weights_of(weight, table), clusters_in(cluster, table), labels.classes)
+
+
+def refuse_missing(table: Any, attributes: Iterable[str], rules: RowRules) -> None:
+    """Refuse empty cells of attributes, where the rules say so."""
+    for name in attributes if rules.missing_attributes == "refuse" else ():
+        rows = compute.sum(compute.is_null(table[name], nan_is_null=True)).as_py()
+        if rows:
+            raise DataError(f"the attribute {name!r} is empty in {rows:,} rows: fill it or leave those rows out")
 
 
 def people_of(table: Any, kinds: Mapping[str, Kind | None]) -> dict[str, NDArray[Any]]:

@@ -65,14 +65,15 @@ def best_salt(
     cells = solution.judge.cells
     decided = mixture.members.decide(sample.X, attributes=sample.examples.columns)
     disputed = np.flatnonzero(disagree(decided))
-    if not len(disputed):
+    if not cells.shared.some(len(disputed)):
         return _served_single(solution, mixture, sample, draws, margins)
     fixed = agreed_sums(cells, decided)
     hashes, picked, adder = draws.hashes[disputed], decided[disputed], cells.adder[:, disputed]
     many = cells.n_classes > 2
     if not many and not mixture.members.needs_attributes:  # equal rows are decided alike: one of each is enough
         hashes, first, place = np.unique(hashes, return_index=True, return_inverse=True)
-        merge = sp.csr_array((np.ones(len(disputed)), (np.arange(len(disputed)), place.reshape(-1))))
+        shape = (len(disputed), len(hashes))
+        merge = sp.csr_array((np.ones(len(disputed)), (np.arange(len(disputed)), place.reshape(-1))), shape=shape)
         picked, adder = picked[first], adder @ merge
     salts = np.array(draws.salts, dtype=np.uint64)
     step = max(_BLOCK // max(len(hashes), 1), 1)
@@ -81,8 +82,9 @@ def best_salt(
         block = salts[start : start + step]
         member = mixture.drawn(uniform(salted(hashes[:, None], block)))
         answers = np.take_along_axis(picked, member, axis=1)
-        sums.append(cells.take(disputed).counts(answers) if many else adder @ answers.astype(float))
-    objective, violation = _values(solution, fixed + np.concatenate(sums, axis=1), margins)
+        sums.append(cells.take(disputed).partial_counts(answers) if many else adder @ answers.astype(float))
+    drawn = cells.shared.total(np.concatenate(sums, axis=1))
+    objective, violation = _values(solution, fixed + drawn, margins)
     k = int(np.lexsort((objective, np.maximum(violation, solution.tolerance)))[0])
     return Served(mixture, draws.salts[k], float(objective[k]), float(violation[k]))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -38,6 +38,7 @@ from ..players.surrogates import Surrogate
 from ..problem.canonical import RatioForm, canonicalize
 from ..problem.problem import Objective, Problem
 from ..problem.table import make_cells, make_table
+from ..training.parts import FEWEST
 from .adjusting import adjusted, partners
 from .inputs import as_rows, checked_index, device_of
 from .keeping import play_state, restore_play
@@ -48,8 +49,8 @@ from .sampling import StratifiedSampler, check_size
 from .snapshots import Shelf, Snapshot, copied, in_memory
 
 TRAINED_ON = (
-    "the constraints were judged on rows that the module was trained on, and may be kept less well on others: "
-    "held_out=0.25 judges them on rows that it was not trained on"
+    "the constraints were judged on rows that the module was trained on, and may be kept less well on others: give "
+    "held_out= rows to judge them on, which it is then not trained on"
 )
 REMEMBERED = (
     "the rates are of remembered predictions, each as old as the last batch with its row: give finish the inputs X for "
@@ -58,6 +59,8 @@ REMEMBERED = (
 MOST_BATCHES, PER_PASS = 8, 8
 """The multipliers move every so many batches, and so often in a pass over the rows if that is more often."""
 LAMBDA_STEP = 0.5
+HELD_OUT = 0.25
+"""Share of the rows that is held out by default, as in `RateClassifier`."""
 
 
 class RateGame:
@@ -84,8 +87,8 @@ class RateGame:
     held_out
         Rows (a mask, row numbers, or a share such as 0.25, stratified) that the module is not trained on and that the
         multipliers see instead of the others: the game on two data sets, for modules that fit their training data. Pass
-        their batches to the game like any other, or give their scores to `measure`. `status` then speaks of these
-        rows; without any, of rows that the module was trained on.
+        their batches to the game like any other, or give their scores to `measure`. ``"auto"`` is a quarter of the
+        rows, where enough are left behind every rate; None trains on all rows. `status` says which rows it speaks of.
     logit_adjusted
         Shift scores by costs instead of weighing examples by them; see `TorchModel`.
     memory, folder
@@ -114,8 +117,8 @@ class RateGame:
     ...     if epoch >= 10:
     ...         game.snapshot(module)
     >>> classifier = game.finish(module, X)
-    >>> eq.positive_rate().evaluate(y, classifier.positive_probability(X)) <= 0.2 + 1e-6
-    True
+    >>> game.status.feasible, game.status.speaks_of
+    (True, 'the mixture: expected rates over its draws, on 75 held-out rows')
     """
 
     def __init__(
@@ -131,7 +134,7 @@ class RateGame:
         surrogate: SurrogateName | Surrogate | None = None,
         bounds: Bounds | None = None,
         radius: float | None = None,
-        held_out: ArrayLike | float | None = None,
+        held_out: ArrayLike | float | Literal["auto"] | None = "auto",
         logit_adjusted: bool = False,
         memory: float = 500e6,
         folder: Any = None,
@@ -161,13 +164,14 @@ class RateGame:
         chosen.check(program)
         cells = make_cells(program, examples)
         measured, trained = _apart(examples, cells, self.problem, held_out)
-        self.held_out = held_out is not None
+        self.held_out = measured is not trained
+        self.everybody = cells
         self.cells = cells.weighing(measured)
         self.trained = cells.weighing(trained)
         examples = replace(examples, weights=measured)
         self.table = make_table(program, examples, self.cells)
         training = self.table
-        if held_out is not None:
+        if self.held_out:
             training = make_table(program, replace(examples, weights=trained), self.trained)
         chosen = options.set_players(chosen, _no_theory)
         grid = options.configurations(chosen, program.n_constraints, _no_step, _no_step, own_steps=True)
@@ -179,7 +183,7 @@ class RateGame:
         pace = Pace(damping=damping, units=UNITS, patience=max(damping, PATIENCE * passes * PER_PASS))
         steps = damped_steps(self.table, pace, chosen.multipliers.learns_couplings)
         self.algorithm = replace(chosen, multipliers=chosen.multipliers.stepping(steps))
-        self.rules = options.rules(grid, 1, 1, program.n_constraints, held_out is not None)
+        self.rules = options.rules(grid, 1, 1, program.n_constraints, self.held_out)
         self.tolerance = options.checked_tolerance()
         self.shelf = Shelf(memory, folder)
         self.ledger = Ledger(self.cells, 1)
@@ -220,7 +224,7 @@ class RateGame:
         self._remember(rows, shown)
         self.batches += 1
         self.since += 1
-        self.rows_since += len(rows)
+        self.rows_since += int(np.count_nonzero(self.trained.weights[rows]))
         flat = scores.reshape(len(rows))
         linear = (flat * torch.from_numpy(slope).to(flat.device, flat.dtype)).sum()
         return linear + (value - linear.detach())  # the value is the Lagrangian's, the gradient its slope
@@ -270,7 +274,7 @@ class RateGame:
         StratifiedSampler
             For the ``batch_sampler`` of a ``DataLoader``.
         """
-        made = StratifiedSampler.of_cells(self.trained, batch_size, least, seed)
+        made = StratifiedSampler.of_cells(self.everybody, batch_size, least, seed)
         self.factors, self.batch_size = made.weights, made.strata.size
         return made
 
@@ -308,7 +312,7 @@ class RateGame:
     def _factor(self, rows: NDArray[np.int64]) -> Any:
         """How many rows each row of the batch stands for."""
         if self.factors is None:
-            return self.count / max(len(rows), 1)
+            return self.count / max(int(np.count_nonzero(self.trained.weights[rows])), 1)
         return self.factors[rows] * (self.batch_size / max(len(rows), 1))
 
     def _remember(self, rows: NDArray[np.int64], shown: NDArray[Any]) -> None:
@@ -494,6 +498,13 @@ def _apart(examples: Examples, cells: Cells, problem: Problem, held_out: Any) ->
     """Weights to measure with and to train with."""
     if held_out is None:
         return examples.weights, examples.weights
+    if isinstance(held_out, str):
+        if held_out != "auto":
+            raise DataError(f'held_out is "auto", a share of the rows, some of the rows, or None; got {held_out!r}')
+        parts = split_by_cell(cells, (1 - HELD_OUT, HELD_OUT), 0)
+        if not all(measurable(problem.rates(), cells.take(part), FEWEST) for part in parts):
+            return examples.weights, examples.weights
+        held_out = parts[1]
     given = np.asarray(_array(held_out))
     mask = np.zeros(len(examples), dtype=bool)
     if given.ndim == 0 and given.dtype.kind == "f":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.hashing import Hashes, feature_hashes, salted, uniform
+from .._core.peers import ALONE, Peers
 from .._core.seeds import stream
 from ..data.cells import Cells
 from ..data.labels import one_hot
@@ -33,6 +35,10 @@ REPEATED = 0.01
 """Rows repeat if the mean number of other rows that equal a row is at least this.
 
 The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
+MOST = 200_000
+"""Distinct rows of all processes that are compared with each other; of more, the most frequent and a sample."""
+_SAMPLED = 0
+"""The salt of the hashes that are sampled by."""
 SALTS = 256
 """Salts to choose among: the best is better than 99 % of all draws, and keeps several constraints at their limits."""
 
@@ -46,10 +52,15 @@ def hashes_of(X: Any) -> Hashes | None:
     return feature_hashes(X.reshape(len(X), -1))
 
 
-def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies: Array | None = None) -> bool:
+def rows_repeat(
+    hashes: Hashes,
+    groups: Iterable[NDArray[np.bool_]] = (),
+    copies: Array | None = None,
+    shared: Peers = ALONE,
+) -> bool:
     """Whether rows repeat, among all rows or within one of the groups.
 
-    ``copies`` are how many rows each represents; by default one.
+    ``copies`` are how many rows each represents; by default one. ``shared`` are the processes that share the rows.
 
     Examples
     --------
@@ -57,6 +68,12 @@ def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies
     (False, True)
     """
     copies = np.ones(len(hashes)) if copies is None else copies
+    if shared.size > 1:
+        everybody = np.ones(len(hashes), dtype=bool)
+        return any(
+            _equal_others_of_all(hashes[inside], copies[inside], shared) >= REPEATED
+            for inside in chain([everybody], groups)
+        )
     _, place = np.unique(hashes, return_inverse=True)
     place = place.reshape(-1)
     if _equal_others(place, copies, float(copies.sum())) >= REPEATED:
@@ -75,6 +92,29 @@ def _equal_others(place: NDArray[np.intp], copies: Array, rows: float) -> float:
     return float((counts * np.maximum(counts - 1, 0.0)).sum()) / max(rows, 1.0)
 
 
+def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int = MOST) -> float:
+    """The same over all processes: exactly, or for more than ``most`` distinct rows nearly.
+
+    Rows that are frequent on one process are then counted on all. Of the others, those with small hashes stand for
+    all: a row has the same hash on every process, so that its copies are counted together.
+    """
+    values, place = np.unique(hashes, return_inverse=True)
+    counts = np.bincount(place.reshape(-1), weights=copies, minlength=len(values))
+    distinct, rows = shared.total(len(values)), shared.total(float(copies.sum()))
+    share = min(most / max(distinct, 1), 1.0)
+    frequent = np.sort(values[np.argsort(-counts, kind="stable")[: most // shared.size]])
+    common = np.unique(np.concatenate(shared.gather(frequent)))
+    known = np.isin(values, common)
+    at = np.searchsorted(common, values[known])
+    often = shared.total(np.bincount(at, weights=counts[known], minlength=len(common)))
+    some = ~known & (uniform(salted(values, _SAMPLED)) < share)
+    parts = shared.gather((values[some], counts[some]))
+    _, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    seldom = np.bincount(place.reshape(-1), weights=np.concatenate([part[1] for part in parts]))
+    pairs = [float((each * np.maximum(each - 1, 0.0)).sum()) for each in (often, seldom)]
+    return float((pairs[0] + pairs[1] / share) / max(rows, 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
     """The hashes of rows that repeat, and the salts to choose among; the first is the default."""
@@ -86,18 +126,19 @@ class Draws:
     def of(
         cls, hashes: Hashes | None, problem: Problem, cells: Cells, seed: int | None, counted: bool = False
     ) -> Draws | None:
-        """The draws of some rows; None where they are distinct, or several processes share them.
+        """The draws of some rows; None where they are distinct.
 
         With ``counted``, a weight that is a whole number counts as that many copies of its row.
         """
-        if hashes is None or cells.shared.size > 1:
+        if hashes is None:
             return None
         weighted = cells.weights > 0
         behind = {rate.population: rate for rate in problem.rates()}.values()
         masks = (cells.members[rate.slice] & rate.among(cells.labels) for rate in behind)
         weights = cells.weights[weighted]
-        copies = weights if counted and bool((weights == np.floor(weights)).all()) else None
-        if not rows_repeat(hashes[weighted], (mask[cells.index[weighted]] for mask in masks), copies):
+        whole_numbers = counted and not cells.shared.some((weights != np.floor(weights)).any())
+        inside = (mask[cells.index[weighted]] for mask in masks)
+        if not rows_repeat(hashes[weighted], inside, weights if whole_numbers else None, cells.shared):
             return None
         return cls(hashes, tuple(map(int, stream("salt", seed).integers(2**63, size=SALTS))))
 

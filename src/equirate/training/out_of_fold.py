@@ -27,6 +27,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, FileError
+from .._core.forking import before_use
 from .._core.seeds import stream
 from ..data.features import features
 from ..models.contributions import Contributions, linear_contributions, tree_contributions
@@ -63,6 +64,7 @@ class Scorer:
 
     def __call__(self, X: Any) -> Array:
         """Score examples."""
+        before_use(self.estimator)
         if hasattr(self.estimator, "decision_function"):
             return self.sign * np.asarray(self.estimator.decision_function(X), dtype=float)
         return self.sign * np.asarray(self.estimator.predict_proba(X), dtype=float)[:, 1]
@@ -97,6 +99,7 @@ class ClassScorer:
 
     def __call__(self, X: Any) -> Array:
         """Probabilities of examples."""
+        before_use(self.estimator)
         return np.asarray(self.estimator.predict_proba(X), dtype=float)
 
 
