@@ -36,7 +36,7 @@ def export(model_folder: Path, out: Path | None, data: Path | None, tell: Teller
     made, rows, count = export_of(model), None, CHECKED
     if data is not None:
         tell.stage(f"Reading {data}")
-        rows = _inputs_of(model.encoder, data)
+        rows = _inputs_of(model, data)
         count += len(next(iter(rows.values())))
     tell.stage("Exporting")
     made.write(path, rows)
@@ -90,9 +90,9 @@ def _table_of(encoder: Encoder, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return table
 
 
-def _inputs_of(encoder: Encoder, data: Path) -> dict[str, Any]:
-    """Columns of a table as inputs of the model."""
-    source = open_source(data)
+def _inputs_of(model: FolderModel, data: Path) -> dict[str, Any]:
+    """Columns of a table, read as that of the training was, as inputs of the ONNX model."""
+    source, encoder = open_source(data, model.reading), model.encoder
     source.require(encoder.names, "the model")
     table = source.table(list(encoder.names), dict(encoder.kinds))
     inputs = dict[str, Any]()

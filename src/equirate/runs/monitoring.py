@@ -131,7 +131,7 @@ def _digest(path: Path) -> str:
 
 def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator[dict[str, Any]]:
     """The columns that are needed, batch by batch."""
-    source = open_source(file)
+    source = open_source(file, model.reading)
     kinds: dict[str, Kind | None] = {name: Kind.CATEGORY for name in (how.prediction, how.key) if name}
     source.require(kinds, "--prediction or --key")
     if not how.prediction:
@@ -149,6 +149,9 @@ def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator
     elif how.late:
         source.require([model.labels.column], "--late")
     for batch in source.batches(list(known), known):
+        if model.rules.missing_attributes == "drop":
+            for name in needed:
+                batch = batch.filter(batch.column(name).is_valid())
         if batch.num_rows:
             yield dict(zip(batch.schema.names, batch.columns, strict=True))
 
@@ -162,18 +165,18 @@ def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, tab
         X = model.encoder.features_of(table, None, needs_dense(model.trained.kind))
         decided = model.trained.decide(X, labels, key_of(how.key, table[how.key]) if how.key else None)
     people = people_of(table, {name: kind for name, kind in model.kinds.items() if name in table})
-    y = _labels(labels, table[labels.column]) if labels.column in table else None
+    y = _labels(labels, table[labels.column], model.reading.decimal) if labels.column in table else None
     following.update(
         decided, y, attributes=people or None, sample_weight=weights_of(model.weight, table), late=how.late
     )
     return len(decided)
 
 
-def _labels(labels: Labels, column: Any) -> NDArray[Any]:
+def _labels(labels: Labels, column: Any, decimal: str) -> NDArray[Any]:
     """Labels as text, and None where they are missing."""
     there = text_of(column)[0] >= 0
     named = np.full(len(there), None, dtype=object)
-    named[there] = labels.named(labels.positives(column.filter(there)))
+    named[there] = labels.named(labels.positives(column.filter(there), decimal))
     return named
 
 

@@ -8,7 +8,7 @@ training, and the mixture is certified on the other part.
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,8 @@ def recertify(model_folder: Path, data: Path, how: Renewing, out: Path | None, t
     if wanted is not None:
         kinds = dict(model.kinds)
     dense = needs_dense(model.trained.kind)
-    part = read_part(open_source(data), model.labels, kinds, model.weight, model.encoder, dense, cluster=model.cluster)
+    source = open_source(data, model.reading)
+    part = read_part(source, model.labels, kinds, model.weight, model.encoder, dense, model.rules, model.cluster)
     if wanted is not None:
         tell.stage("Mixing")
         model, part, met = _mixed(model, wanted, part, how)
@@ -134,11 +135,7 @@ def _mixed(model: FolderModel, wanted: Problem, part: Part, how: Renewing) -> tu
     old = model.trained
     salt = old.salt if old.estimator is None else int(old.estimator.salt_)
     trained = Trained(old.kind, None, classifier, problem, salt)
-    return (
-        FolderModel(trained, model.labels, model.encoder, model.kinds, model.weight, cluster=model.cluster),
-        rest,
-        met,
-    )
+    return replace(model, trained=trained), rest, met
 
 
 def _members(trained: Trained) -> Members:
