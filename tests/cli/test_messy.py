@@ -108,3 +108,41 @@ def test_rows_without_an_attribute_are_left_out_of_a_monitor_too(
     state = str(tmp_path / "state.json")
     assert main(["monitor", str(tmp_path / "model"), str(table), "--state", state, "--json", "-q"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["total"] == int((shown != "").sum())
+
+
+def test_a_name_with_spaces_around_it_and_three_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What check proposes can be pasted: the name as it stands, and an objective over all classes."""
+    rng, score, group, _ = people(11)
+    columns = {
+        " claim ": [f'"{amount:,}"' for amount in rng.integers(1200, 90_000, len(score))],
+        "score": score.round(3),
+        "group": group,
+        "grade": np.where(score > 60, "good", np.where(score > 42, "fair", "poor")),
+    }
+    path = tmp_path / "grades.csv"
+    path.write_text(delimited(columns, ","), "utf-8")
+    assert main(["check", str(path), "--label", "grade", "--attributes", "group", "-q"]) == 2
+    command = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert command[:2] == ["equirate", "fit"]
+    assert main([*command[1:-1], str(tmp_path / "model"), "-q"]) == 0, capsys.readouterr().err
+    assert {" claim ", "macro_f1()"} <= set(command)
+
+
+def test_an_audit_leaves_out_rows_as_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, score, group, label = people(12)
+    columns = {
+        "risk": [f"{value:.2f}".replace(".", ",") for value in score],
+        "sex": group,
+        "paid": ["" if k % 30 == 7 else int(yes) for k, yes in enumerate(label)],
+    }
+    path = tmp_path / "scores.csv"
+    path.write_text(delimited(columns, ";"), "utf-8")
+    arguments = ["audit", str(path), "--label", "paid", "--prediction", "risk", "--threshold", "50", "-q", "--json"]
+    arguments += ["--attributes", "sex", "--decimal", ","]
+    assert main(arguments) == 2
+    assert "--drop-unlabelled" in capsys.readouterr().err
+    assert main([*arguments, "--drop-unlabelled"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    there = np.array([text != "" for text in columns["paid"]])
+    assert found["examples"] == there.sum()
+    assert found["overall"]["positive_rate"]["value"] == pytest.approx((score.round(2) >= 50)[there].mean())

@@ -151,7 +151,8 @@ def command(settings: RunSettings, found: Checked, out: str = "") -> str:
     """The command that fits with everything decided."""
     whole = settings.with_options(found.proposed)
     if not (whole.maximize or whole.minimize):
-        whole = replace(whole, maximize="f1()")
+        several = not whole.positive and len(distinct(text_of(found.table[settings.label])[1])) > 2
+        whole = replace(whole, maximize="macro_f1()" if several else "f1()")
     return f"{whole.command()} --out {shell([out or 'model'])}"
 
 

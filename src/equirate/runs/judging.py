@@ -26,6 +26,7 @@ from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
+from .checking import RowRules, left_out
 from .fitting import GIVEN, Exit, RunOutcome, sentence, told, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
@@ -166,6 +167,8 @@ class Auditing:
     confidence: float = 0.95
     smallest: int = 30
     missing: tuple[str, ...] = ()
+    decimal: str = "."
+    drop_unlabelled: bool = False
 
 
 def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutcome:
@@ -173,7 +176,7 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
-    source = open_source(data, ReadOptions(how.missing))
+    source = open_source(data, ReadOptions(how.missing, how.decimal))
     source.require([how.label], "--label")
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
@@ -181,13 +184,14 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     tell.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    labels = Labels.of(how.label, how.positive, table[how.label])
+    table = left_out(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
+    labels = Labels.of(how.label, how.positive, table[how.label], how.decimal)
     if labels.classes:
         raise DataError(
             f"the label {how.label!r} has {len(labels.classes)} values, {some(labels.classes)}: audit compares one of "
             "them with the rest, so say which with --positive"
         )
-    positive = labels.positives(table[how.label])
+    positive = labels.positives(table[how.label], how.decimal)
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
