@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-SEARCHED = "these columns, as far as a local search tells"
+SEARCHED = "the classifiers found, as far as a local search tells"
 FINE = 1e-5
 """How exactly the smallest tolerance is found."""
 MET = 5e-6
