@@ -291,7 +291,8 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
     if numbers is None:
         found = sorted({str(v) for v in array.tolist()})
         shown = ", ".join(map(repr, found[:4])) + (", ..." if len(found) > 4 else "")
-        hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
+        other = f"; elsewhere give pos_label, or compare: y == {found[-1]!r}" if len(found) == 2 else ""
+        hint = "" if only_01 else f". RateClassifier takes any two label values and maps them for you{other}"
         raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
     found_values = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
     if set(found_values) <= {0.0, 1.0}:

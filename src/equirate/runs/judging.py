@@ -19,7 +19,7 @@ import equirate as eq
 
 from .._core.errors import DataError, EquirateError
 from .._core.provenance import file_digest, present
-from ..judge.audit import Audit, audit
+from ..judge.audit import audit
 from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
 from ..tables.options import ReadOptions
@@ -199,7 +199,9 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     found = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
     )
-    return RunOutcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
+    return RunOutcome(
+        found.text(most, "--top shows more, --json all"), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE
+    )
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
@@ -222,31 +224,3 @@ def decisions(name: str, column: Any, labels: Labels, threshold: float | None = 
         f"the prediction {name!r} holds {len(values):,} values such as {values[0]!r}, neither labels nor 0 and 1: "
         "for scores, give --threshold"
     )
-
-
-def _told(found: Audit, most: int) -> str:
-    clear = sum(finding.clear for finding in found.findings)
-    lines = [
-        f"{clear} of {found.looked_at} differences between a group and everybody else are more than chance "
-        f"({found.confidence:.0%} confidence in all of them at once).",
-        "",
-        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in found.overall.items()),
-        "",
-    ]
-    if found.findings:
-        rows = [("rate", "group", "others", "difference", "interval", "")]
-        for each in found.findings[:most]:
-            interval = f"[{each.low:+.3f}, {each.high:+.3f}]"
-            group = f"{each.value:.3f}"
-            rows.append((each.rate, group, f"{each.others:.3f}", f"{each.difference:+.3f}", interval, each.group))
-        widths = [max(len(row[k]) for row in rows) for k in range(5)]
-        for row in rows:
-            cells = [row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]]
-            lines.append("  ".join(cells).rstrip())
-        if len(found.findings) > most:
-            lines.append(f"... and {len(found.findings) - most} more (--top shows more, --json all)")
-    if found.left_out:
-        some = ", ".join(f"{group} ({count})" for group, count in found.left_out[:5])
-        more = f" and {len(found.left_out) - 5} more" if len(found.left_out) > 5 else ""
-        lines += ["", f"left out, with fewer than {found.smallest} examples behind them: {some}{more}"]
-    return "\n".join(lines)
