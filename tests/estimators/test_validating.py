@@ -153,3 +153,9 @@ def test_keys_are_checked_whether_something_is_drawn_or_not(constraints) -> None
     key[3] = np.nan
     with pytest.raises(eq.DataError, match=r"key has 1 missing value .*, the first in row 3"):
         clf.predict(X, key=key)
+
+
+def test_a_warning_points_at_the_call_of_fit() -> None:
+    with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate") as caught:
+        classifier().fit([[1.0], [2.0], [3.0]], [0, 1, 0])
+    assert [each.filename for each in caught] == [__file__]

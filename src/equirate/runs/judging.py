@@ -100,6 +100,11 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
     After an interruption the rows that were decided are kept, and KeyboardInterrupt goes on.
     """
     model = open_model(model_folder)
+    if how.reasons and model.labels.classes:
+        raise EquirateError(
+            f"--reasons is for two classes, and this model has {len(model.labels.classes)}: --probability writes the "
+            "probability of each"
+        )
     source = open_source(data, model.reading)
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
@@ -109,6 +114,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, t
             raise EquirateError(f"the column {name!r} cannot be kept: the predictions have that name")
     kinds = {**dict.fromkeys(copied, Kind.CATEGORY), **model.encoder.kinds}
     batches = source.batches(list(kinds), kinds)
+    tell.stage("Predicting")
     with Sink(out) as sink:
         try:
             for columns in _decided(model, batches, copied, how):
