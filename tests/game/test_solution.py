@@ -79,7 +79,7 @@ def test_judging_elsewhere_is_evaluating_every_member_there():
         found = made.evaluate(None, X2, y2, attributes=attributes2, sample_weight=w2)
         assert objective == pytest.approx(found["objective"])
         assert violation == pytest.approx(max(found["violations"]))
-    assert judged.status.bound_over == "the classifiers found"  # other data than the model answered on
+    assert judged.status.bound_over == "these columns"  # other data than the model answered on
 
 
 ANOTHER = [
@@ -345,8 +345,8 @@ def test_the_bounds_hold_the_optimum(algorithm, problem, seed):
     ("options", "over"),
     [
         ({"algorithm": "proxy_lagrangian"}, "all classifiers of this model"),
-        ({"levels": [0.0, 0.1]}, "the classifiers found"),
-        ({"model": "linear", "algorithm": "surrogate"}, "the classifiers found"),
+        ({"levels": [0.0, 0.1]}, "these columns"),
+        ({"model": "linear", "algorithm": "surrogate"}, "these columns"),
     ],
     ids=["finite list", "each level is another problem", "linear"],
 )

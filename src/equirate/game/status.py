@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COLUMNS, EVERYTHING = "the classifiers found", "all classifiers of this model"
+COLUMNS, EVERYTHING = "these columns", "all classifiers of this model"
 """What a bound is over."""
+
+
+def in_words(over: str) -> str:
+    """What a bound is over, for a reader, to whom columns are those of a table."""
+    return over.replace(COLUMNS, "the classifiers found")
+
+
 SERVED = "the decisions that predict(X) returns, equal rows decided alike"
 MIXTURE = "the mixture: expected rates over its draws"
 """What the numbers of a status are about."""
@@ -33,7 +40,7 @@ class Status:
         nothing is proven (black boxes) or the constraints are not met.
     bound_over
         Mixtures of what: ``"all classifiers of this model"`` where the model's answers are exact on the data that
-        it is judged on, else ``"the classifiers found"``, the columns. Ratios count from the smallest denominator
+        it is judged on, else ``"these columns"``, the classifiers found. Ratios count from the smallest denominator
         on that their slacks take (0.001, or what the user promised).
     gap
         How far the objective is from the bound; None without one.
@@ -121,8 +128,8 @@ class Status:
         if self.certified is not None:
             head = f"{'certified' if self.certified else 'NOT certified'}; {head}"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
-        if self.gap is not None:
-            lines.append(f"within {self.gap:.2g} of the best that any mixture of {self.bound_over} can do")
+        if self.gap is not None and self.bound_over is not None:
+            lines.append(f"within {self.gap:.2g} of the best that any mixture of {in_words(self.bound_over)} can do")
         if self.speaks_of:
             lines.append(f"numbers are of {self.speaks_of}")
         if self.certificate:
