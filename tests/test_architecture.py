@@ -65,7 +65,9 @@ def imported(path: Path, root: Path = SOURCE, name: str = "equirate") -> set[str
     return {module for module in found if module.split(".")[0] == "equirate"}
 
 
-FILES = sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+ABOVE = {SOURCE / "__init__.py", SOURCE / "__main__.py"}
+"""The package itself, and itself as a command."""
+FILES = sorted(set(SOURCE.rglob("*.py")) - ABOVE)
 
 
 def test_every_module_is_in_a_package() -> None:

@@ -73,6 +73,14 @@ def test_a_certificate_is_about_every_constraint_and_within_bounds(cross) -> Non
     assert "not proven" in str(cross.status_)
 
 
+def test_the_first_line_says_whether_it_is_certified(cross) -> None:
+    assert str(cross.status_).startswith("certified; constraints met; objective")
+    assert str(cross.report(X, Y, sensitive_features=PEOPLE)).startswith("Certified at 95%")
+    single = cross.to_deterministic()
+    assert str(single.status_).startswith("NOT certified; constraints met; objective")
+    assert str(single.report(X, Y, sensitive_features=PEOPLE)).startswith("Not certified at 95%")
+
+
 @pytest.mark.parametrize("name", ["cross", "strict"])
 def test_report_and_file_say_which_method_and_the_price(name, request, tmp_path) -> None:
     estimator = request.getfixturevalue(name)

@@ -76,3 +76,13 @@ def test_audit_needs_one_class(table: Path, capsys: pytest.CaptureFixture[str]) 
     code = main(["audit", str(table), "--label", "animal", "--prediction", "animal", "--attributes", "sex"])
     assert code == 2
     assert "say which with --positive" in capsys.readouterr().err
+
+
+def test_reasons_are_refused_with_the_option_to_take(
+    model: Path, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "decided.csv")
+    assert main(["predict", str(model), str(table), "--reasons", "--out", out]) == 2
+    assert "--reasons is for two classes, and this model has 3: --probability" in capsys.readouterr().err
+    assert main(["predict", str(model), str(table), "--out", out]) == 0
+    assert capsys.readouterr().err.splitlines()[0] == "Predicting"  # no number of rows that is not the last

@@ -58,3 +58,26 @@ def test_automatic_is_what_auto_chooses() -> None:
         problem = eq.Problem(eq.minimize(objective))
         for descends in (True, False):
             assert automatic(problem) == choose("auto", problem, descends).name
+
+
+STOPPED = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "equirate.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Finder())
+from equirate.cli import main
+sys.exit(main(["fit", "table.csv"]))
+"""
+
+
+def test_an_interruption_while_libraries_are_loaded_is_one_line() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "equirate: interrupted\n")
+
+
+@pytest.mark.parametrize("module", ["equirate", "equirate.cli"])
+def test_the_package_is_the_command(module: str) -> None:
+    done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[-1]) == (0, eq.__version__)

@@ -45,7 +45,7 @@ def test_labels_of_any_kind(y) -> None:
         ([0, 1, np.inf], r"y has \d missing values?|y has infinite values, the first in row"),
         (["0", "1"], r"got '0', '1'. RateClassifier takes any two label values"),
         (np.array(["0", "1"], dtype=object), r"got '0', '1'"),
-        (["yes", "no"], r"got 'no', 'yes'"),
+        (["yes", "no"], r"got 'no', 'yes'.*give pos_label, or compare: y == 'yes'$"),
         ([0, 1, None], "y has 1 missing value"),
         (pd.Series([0, 1, pd.NA], dtype="object"), "y has 1 missing value"),
         (pd.Series([True, None, None], dtype="boolean"), "y has 2 missing values"),

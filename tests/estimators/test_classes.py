@@ -323,5 +323,24 @@ def test_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
     clf, X, _, _ = fitted()
     with pytest.raises(eq.EquirateError, match="explain tells what speaks for one of two labels"):
         clf.explain(X[:1])
-    with pytest.raises(eq.EquirateError, match="class_posterior"):
+    with pytest.raises(eq.EquirateError, match="they tell 3 classes apart"):
         clf.to_onnx(tmp_path / "model.onnx")
+
+
+def test_what_is_for_two_classes_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    clf, X, y, _ = fitted()
+    post = eq.RatePostprocessor(LogisticRegression(), eq.minimize(eq.error_rate())).fit(X, y)
+    for model in (clf, post):
+        with pytest.raises(eq.EquirateError, match="they tell 3 classes apart, and only two can be exported"):
+            model.to_onnx(tmp_path / "model.onnx")
+
+
+def test_a_display_shows_one_class_against_the_others() -> None:
+    pytest.importorskip("matplotlib")
+    clf, X, y, sex = fitted()
+    with pytest.raises(eq.DataError, match=r"there are 3 classes: say which one to show .* with pos_label="):
+        eq.RateDisplay.from_estimator(clf, X, y, sensitive_features={"sex": sex})
+    shown = eq.RateDisplay.from_estimator(clf, X, y, sensitive_features={"sex": sex}, pos_label="owl", rates=["tpr"])
+    p = clf.decision_probability(X)[:, 2]
+    assert shown.rates[0].value == pytest.approx(p[y == "owl"].mean())

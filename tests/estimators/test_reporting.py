@@ -154,3 +154,12 @@ def test_weights_of_the_labels_are_those_of_the_predictions(clf) -> None:
     everybody = clf.report(X, Y, sensitive_features=PEOPLE, sample_weight=weights).last.slices[0]
     assert everybody.labelled == pytest.approx(weights[Y == "yes"].sum() / weights.sum())
     assert everybody.predicted == pytest.approx(np.average(clf.predict_pmf(X)[:, 1], weights=weights))
+
+
+def test_an_evaluation_prints_a_line_for_each_constraint(clf) -> None:
+    found = clf.evaluate(X, Y, sensitive_features=PEOPLE)
+    head, *lines = str(found).splitlines()
+    assert head == f"objective {found.objective:.4f} [{found.low:.4f}, {found.high:.4f}] at 95% confidence"
+    assert len(lines) == len(found.constraints)
+    assert lines[0].startswith(found.constraints[0].verdict)
+    assert f"violation {found.constraints[0].violation:+.4f}" in lines[0]

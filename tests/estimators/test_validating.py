@@ -122,3 +122,40 @@ def test_missing_labels_of_a_postprocessor_are_counted(holes) -> None:
     names[5 : 5 + len(holes)] = holes
     with pytest.raises(eq.DataError, match=f"y has {len(holes)} missing values? .* first in row 5"):
         eq.RatePostprocessor(None, eq.maximize(eq.f1())).fit(X[:, 0], names)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda d: d, lambda d: d.to_numpy(), pl.DataFrame, lambda d: d - d.iloc[0]], ids=lambda make: ""
+)
+def test_dates_alone_are_refused_like_dates_among_numbers(make) -> None:
+    """numpy would make numbers of them, in whatever unit they are kept."""
+    days = pd.DataFrame({"opened": pd.date_range("2020-01-01", periods=N)})
+    with pytest.raises(eq.DataError, match=r"this column does not: .*dates as days since the first one"):
+        classifier().fit(make(days), Y)
+    with pytest.raises(eq.DataError, match=r"'opened'.*dates as days"):
+        classifier().fit(days.assign(pay=X[:, 0]), Y)
+    eq.RateClassifier(eq.minimize(eq.error_rate()), model="trees", random_state=0).fit(days, Y)
+
+
+def test_labels_that_are_no_classes_are_refused_with_what_to_do() -> None:
+    with pytest.raises(eq.DataError, match=r"y has one class only \(0\)"):
+        classifier().fit(X, np.zeros(N, dtype=int))
+    with pytest.raises(eq.DataError, match=r"make text of numbers that name classes: y.astype\(str\)"):
+        classifier().fit(X, np.where(Y, 2.5, 1.0))
+
+
+@pytest.mark.parametrize("constraints", [[], [eq.positive_rate() <= 0.2]], ids=["one classifier", "a mixture"])
+def test_keys_are_checked_whether_something_is_drawn_or_not(constraints) -> None:
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), constraints, random_state=0).fit(X, Y)
+    with pytest.raises(eq.DataError, match=r"one value per example, \(120,\); got shape \(2,\)"):
+        clf.predict(X, key=[1, 2])
+    key = np.arange(N, dtype=float)
+    key[3] = np.nan
+    with pytest.raises(eq.DataError, match=r"key has 1 missing value .*, the first in row 3"):
+        clf.predict(X, key=key)
+
+
+def test_a_warning_points_at_the_call_of_fit() -> None:
+    with pytest.warns(eq.NotSolvedWarning, match="too few examples behind some rate") as caught:
+        classifier().fit([[1.0], [2.0], [3.0]], [0, 1, 0])
+    assert [each.filename for each in caught] == [__file__]

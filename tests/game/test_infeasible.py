@@ -135,6 +135,7 @@ def test_a_linear_model_is_told_over_its_columns() -> None:
     assert status.conflict == ("tpr() >= 0.9", "fpr() <= 0.1")
     assert status.conflict_over == COLUMNS
     assert "play more rounds" in status.advice[0]
+    assert "any mixture of the classifiers found" in status.advice[0]  # columns are those of a table, to a reader
     assert status.smallest_tolerance <= status.violation + 1e-9
 
 

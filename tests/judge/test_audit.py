@@ -133,3 +133,14 @@ def test_refusals() -> None:
         audit(np.tile(y, 2), np.tile(p, 2), attributes={"a": np.array([f"v{k}" for k in range(200)])})
     with pytest.raises(eq.EquirateError, match="confidence"):
         audit(y, p, attributes=people, confidence=1.5)
+
+
+def test_it_prints_as_a_table() -> None:
+    y, p, people = made_up(1000, 7)
+    found = audit(y, p, attributes=people)
+    lines = repr(found).splitlines()
+    assert lines[0].startswith(f"{sum(each.clear for each in found.findings)} of {found.looked_at} differences")
+    assert len(lines) < 32
+    first = next(k for k, line in enumerate(lines) if line.startswith("rate")) + 1
+    assert [line.split()[0] for line in lines[first : first + 3]] == [each.rate for each in found.findings[:3]]
+    assert len(found.text(most=2).splitlines()) < len(lines)

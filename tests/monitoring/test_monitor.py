@@ -286,3 +286,8 @@ def test_indexes_in_another_order_are_refused() -> None:
 def test_no_rows_are_no_news() -> None:
     monitor = eq.Monitor(eq.f1() >= 0.5).update([], [])
     assert monitor.rows == 0
+
+
+def test_lengths_that_differ_are_told_by_their_names() -> None:
+    with pytest.raises(eq.DataError, match="y has 3 values, but y_pred has 2: they must describe the same rows"):
+        eq.Monitor([eq.positive_rate() <= 0.5]).update([0, 1], [0, 1, 1])

@@ -124,3 +124,8 @@ def test_whatever_some_predictions_keep_is_never_refused(drawn, seed: int) -> No
             if np.isfinite(value):
                 kept.append(expr <= value + slack if below else expr >= value - slack)
     check_possible(kept)
+
+
+def test_percent_is_told_from_a_share() -> None:
+    with pytest.raises(eq.InfeasibleError, match=r"recall\(\) >= 1\. A rate is a share: for 80% write 0\.8\.$"):
+        subject_to(eq.recall() >= 80)

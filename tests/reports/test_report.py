@@ -98,7 +98,7 @@ def test_a_loss_has_no_value_on_predictions() -> None:
     found = evaluated(eq.Problem(eq.minimize(eq.log_loss() + eq.fpr()), [eq.fpr() <= 0.3]))
     assert np.isnan([found.objective, found.low, found.high]).all()
     assert np.isfinite(found.constraints[0].violation)
-    assert "nan" in str(Report("minimize log_loss() + fpr()", {"test": found}))
+    assert "[–, –]" in str(Report("minimize log_loss() + fpr()", {"test": found}))
 
 
 # -- for a person ---------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ PASS, FAIL, UNSURE, ABSENT = (-0.1, "pass"), (0.05, "fail"), (-0.001, "cannot te
         ([(0.001, "cannot tell")], "The constraint is missed by 0.0010 on .* may be missed by 0.0110."),
         ([(1e-12, "cannot tell")], "The constraint holds, at its limit, on .* it may be missed by 0.0100."),
         ([(-1e-12, "cannot tell")], "The constraint holds, at its limit, on .* it may be missed by 0.0100."),
-        ([ABSENT], "The constraint cannot be measured on .*: nobody is in one of its groups."),
+        ([ABSENT], "The constraint cannot be measured on .*: one of its rates has no examples there."),
         ([PASS, PASS], "Both constraints hold on .*, each at 90% confidence."),
         ([PASS, PASS, PASS], "All 3 constraints hold on .*, each at 90% confidence."),
         ([UNSURE, UNSURE], "Both constraints are too close to call on .*"),
@@ -257,6 +257,18 @@ def test_the_verdict_is_one_sentence(rows: list[tuple[float, str]], said: str) -
     found = judged(*rows)
     assert re.fullmatch(said.replace("()", r"\(\)"), found.verdict)
     assert str(found).startswith(found.verdict[:40])
+
+
+def test_a_constraint_that_was_not_measured_is_not_said_to_be_kept() -> None:
+    for rows, said in (
+        ([ABSENT], "has 0.7000."),
+        ([ABSENT, PASS], "keeps every constraint that can be measured here."),
+    ):
+        found = judged(*rows)
+        shown = " ".join(str(replace(found, baseline=Baseline("logistic", "", found.last))).split())
+        assert said in shown
+        assert "keeps every constraint here" not in shown
+        assert "nan" not in shown
 
 
 def test_the_verdict_on_data_that_were_seen_says_so() -> None:

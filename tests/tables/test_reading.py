@@ -164,3 +164,20 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     source = open_source(written(tmp_path, "a.csv", b"income,age\n1,2\n"))
     with pytest.raises(eq.DataError, match="did you mean 'income'"):
         source.require(["incone"], "--label")
+
+
+def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("# exported yesterday\nscore,grade\n1,2\n", "utf-8")
+    with pytest.raises(eq.DataError, match=r"does not have; its columns are '# exported yesterday'$"):
+        open_source(path).require(["grade"], "--label")
+    path.write_text(",".join(f"c{k}" for k in range(30)) + "\n", "utf-8")
+    with pytest.raises(eq.DataError, match=r"'c9' and 20 more$"):
+        open_source(path).require(["grade"], "--label")
+
+
+def test_a_name_that_stands_twice_is_refused_with_its_places(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(",score,,score\n1,2,3,4\n", "utf-8")
+    with pytest.raises(eq.DataError, match=r"the name 'score' \(columns 2 and 4\)"):
+        open_source(path)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from .refusals import interrupted
 from .streams import end_process, prepare
 
 NEEDED = ("typer", "rich", "pyarrow")
@@ -29,6 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
+    try:
+        return _started(given)
+    except KeyboardInterrupt:  # while libraries are loaded: commands themselves see to it later
+        return interrupted()
+
+
+def _started(given: list[str]) -> int:
     if given[:1] == ["explain"]:
         from .explaining import plain
 

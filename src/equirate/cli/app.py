@@ -315,6 +315,8 @@ def audit(
     smallest: Annotated[int, typer.Option(min=1, help="Fewest examples behind a rate.")] = 30,
     top: Annotated[int, typer.Option(min=1, help="How many differences to show.")] = 20,
     missing: Missing = None,
+    decimal: Decimal = None,
+    drop_unlabelled: DropUnlabelled = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -331,6 +333,8 @@ def audit(
         confidence,
         smallest,
         tuple(missing or ()),
+        decimal or ".",
+        drop_unlabelled,
     )
     return _report(lambda shown: judging.audited(data, how, shown, top), json, quiet)
 
@@ -422,10 +426,17 @@ def _shown(quiet: bool) -> Shown:
 
 def _listed(given: Sequence[str] | None) -> tuple[str, ...]:
     """Names from repeated options or separated by commas; a name with a comma in it is in double quotes."""
-    names_by_option = [
-        [each] if "=%" in each else next(csv.reader([each], skipinitialspace=True), []) for each in given or ()
-    ]
-    return tuple(dict.fromkeys(name.strip() for names in names_by_option for name in names if name.strip()))
+    names = [name for each in given or () for name in _names_in(each)]
+    return tuple(dict.fromkeys(name for name in names if name.strip()))
+
+
+def _names_in(text: str) -> list[str]:
+    """The names in one option: a single one, or one in quotes, may begin or end with a space, as in a sloppy header."""
+    if "=%" in text or not set(text) & set(',"'):
+        return [text]
+    if '"' in text:
+        return next(csv.reader([text], skipinitialspace=True), [])
+    return [name.strip() for name in text.split(",")]
 
 
 def _report(run: Any, json: bool, quiet: bool) -> int:

@@ -293,7 +293,8 @@ def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np
     if numbers is None:
         texts = sorted({str(v) for v in array.tolist()})
         shown = ", ".join(map(repr, texts[:4])) + (", ..." if len(texts) > 4 else "")
-        hint = "" if only_01 else ". RateClassifier takes any two label values and maps them for you"
+        other = f"; elsewhere give pos_label, or compare: y == {texts[-1]!r}" if len(texts) == 2 else ""
+        hint = "" if only_01 else f". RateClassifier takes any two label values and maps them for you{other}"
         raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
     distinct = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
     if set(distinct) <= {0.0, 1.0}:

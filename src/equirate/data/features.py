@@ -121,9 +121,9 @@ def not_numbers(matrix: NDArray[Any], names: Sequence[str] | None = None) -> str
     listed = _listed([f"{_named(k, names)} (such as {_not_a_number(matrix[:, k])})" for k in columns])
     them, these = ("it", "this column does") if len(columns) == 1 else ("them", "these columns do")
     return (
-        f"X must hold numbers, and {these} not: {listed}. Encode {them}, for example with "
-        f"sklearn.preprocessing.OneHotEncoder, or take {them} out of X and pass {them} as sensitive_features "
-        "(RateClassifier) or attributes (solve)"
+        f"X must hold numbers, and {these} not: {listed}. Encode {them} (text with "
+        f"sklearn.preprocessing.OneHotEncoder, dates as days since the first one), or take {them} out of X and pass "
+        f"{them} as sensitive_features (RateClassifier) or attributes (solve)"
     )
 
 
@@ -145,6 +145,8 @@ def _same_rows(matrix: Any, length: int) -> None:
 
 def _not_a_number(column: NDArray[Any]) -> str | None:
     """The first value of a column that is no number, as it is written; None if there is none."""
+    if column.dtype.kind in "mM":  # numpy makes numbers of dates, in whatever unit they are kept
+        return str(column[0]) if len(column) else "a date"
     try:
         column.astype(np.float64)
         return None

@@ -395,7 +395,7 @@ def _incomparable(slice_: Comparison, column: NDArray[Any]) -> str:
         advice = ": give a number without quotes"
     return (
         f"cannot evaluate the slice {slice_!r}: the attribute {slice_.attribute!r} holds {held}, "
-        f"which do not compare with {slice_.value!r}{advice}"
+        f"which cannot be compared with {slice_.value!r}{advice}"
     )
 
 

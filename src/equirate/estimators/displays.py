@@ -350,6 +350,10 @@ def _names(by: Any) -> tuple[str, ...]:
 
 def _positive(wanted: Any, classes: NDArray[Any]) -> Any:
     if wanted is None:
+        if len(classes) > 2:
+            raise DataError(
+                f"there are {len(classes)} classes: say which one to show against the others with pos_label="
+            )
         return classes[-1]
     if wanted not in classes:
         raise DataError(f"pos_label {wanted!r} is not among the labels {classes.tolist()!r}")

@@ -18,7 +18,7 @@ from .._core.errors import EquirateError, FileError
 from ..data.examples import to_numpy
 from ..data.slices import is_missing
 from ..export.columns import CodedColumn
-from ..export.members import as_saved
+from ..export.members import as_saved, refuse_classes
 from ..export.model import Export
 from ..export.scores import LinearScore, Score, TreeScore
 from ..models.forests import as_boosted
@@ -47,6 +47,7 @@ def facts_of(estimator: RateEstimator) -> dict[str, str]:
 def of_classifier(estimator: Any) -> Export:
     """The export of a `RateClassifier`: one input ``X``, or one for each column of a frame with categories."""
     classifier, width = estimator.classifier_, int(estimator.n_features_in_)
+    refuse_classes(classifier)
     members = as_saved(classifier.members, width)
     known: Mapping[str, Any] = getattr(estimator, "categories_", {})
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
@@ -77,6 +78,7 @@ def _coded(column: CodedColumn, values: NDArray[Any]) -> NDArray[np.float64]:
 def of_postprocessor(estimator: Any) -> Export:
     """The export of a `RatePostprocessor`: thresholds on a given score, or on that of a linear model or of trees."""
     classifier, members = estimator.classifier_, estimator.classifier_.members
+    refuse_classes(classifier)
     serving = estimator.estimator_
     given = members.with_scorer(GivenScores(score_sign(estimator.classes_, estimator.pos_label_)))
 

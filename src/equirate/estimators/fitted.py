@@ -20,7 +20,7 @@ from .._core.hashing import Hashes
 from .._core.peers import Peers
 from ..data.labels import one_hot
 from ..export.model import Export
-from ..game.classifiers import Classifier
+from ..game.classifiers import Classifier, checked_key
 from ..game.status import Status
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
@@ -88,6 +88,8 @@ class FittedEstimator(InputChecks):
         classifier = self.classifier_ if key is None else self.mixture_
         decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
+            if key is not None:  # wrong keys are wrong, also where nothing is drawn
+                checked_key(key, len(decided))
             return decided[:, 0].astype(int)
         warn_few_keys(key)
         return classifier.pick(decided, self._uniform(X, key))

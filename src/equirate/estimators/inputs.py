@@ -256,11 +256,15 @@ def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     classes: NDArray[Any] = np.unique(np.concatenate(shared.gather(np.unique(y))))
     if kind not in ("binary", "multiclass"):
-        raise DataError(f"Only classification is supported, one class for each example. The type of y is {kind}.")
+        fix = " Cut a quantity into classes, or make text of numbers that name classes: y.astype(str)."
+        raise DataError(
+            "Only classification is supported, one class for each example. "
+            f"The type of y is {kind}.{fix if kind == 'continuous' else ''}"
+        )
     if not len(classes):
         raise DataError("y is empty")
     if len(classes) < 2:
-        raise DataError(f"y has one class only ({classes[0]!r}): a classifier needs examples of both labels")
+        raise DataError(f"y has one class only ({plain(classes[0])!r}): a classifier needs examples of both labels")
     check_number(len(classes), len(y))
     if len(classes) > 2 and pos_label is not None:
         raise DataError(f"pos_label is for two classes, and y has {len(classes)}: name classes with label= in rates")

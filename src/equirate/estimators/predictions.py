@@ -51,7 +51,9 @@ def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> A
         estimator, X = unwrapped(estimator, X)
         if hasattr(estimator, "decision_probability"):  # equal rows are decided alike
             p = _called(estimator.decision_probability, X, sensitive_features)
-            own = np.stack([p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1)
+            own = p
+            if p.ndim == 1:  # two classes
+                own = np.stack([p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1)
             return _column(estimator, own, positive)
         return _column(estimator, _called(estimator.predict_pmf, X, sensitive_features), positive)
     if hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same

@@ -6,6 +6,7 @@ scikit-learn refuses without saying where, text and NaN, is refused by the name 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
         refuse_corrupt(X)
     else:
         refuse_lazy(X, "X")
+        _refuse_dates(X)
     shared = shared_names(X)
     if shared:  # scikit-learn tells features by their names
         raise DataError(f"X has several columns called {', '.join(map(repr, sorted(shared)))}: rename them")
@@ -69,6 +71,16 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
     elif np.isinf(found).any():
         refuse_infinite(np.where(np.isnan(found), 0.0, found), feature_names(X))
     return checked
+
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse an array or a frame of dates alone, which scikit-learn takes for numbers, in the unit they are kept in."""
+    first = np.empty(0)
+    if isinstance(X, np.ndarray) or hasattr(X, "columns"):
+        with suppress(TypeError, ValueError, KeyError, IndexError):  # what has no rows to look at is told later
+            first = to_numpy(X[:1])
+    if first.dtype.kind in "mM" and first.ndim == 2:
+        raise DataError(not_numbers(first, feature_names(X)))
 
 
 def _refusal(X: Any, error: Exception) -> str:

@@ -48,6 +48,13 @@ class MembersExport(ABC):
         return rng.normal(size=(count, width))
 
 
+def refuse_classes(classifier: Any) -> None:
+    """Refuse more than two classes."""
+    if classifier.n_classes > 2:
+        reason = f"they tell {classifier.n_classes} classes apart, and only two can be exported"
+        raise EquirateError(REFUSED.format(reason=reason))
+
+
 def as_saved(members: Members, width: int) -> Members:
     """Members as a file has them; an error if they cannot be exported."""
     if members.needs_attributes:

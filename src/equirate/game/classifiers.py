@@ -17,7 +17,7 @@ from .._core.errors import DataError
 from .._core.hashing import salted_keys, salted_rows, uniform
 from .._core.peers import all_processes
 from .._core.seeds import stream
-from ..data.examples import Examples, by_label, to_numpy
+from ..data.examples import Examples, by_label, refuse_missing, to_numpy
 from ..data.features import features
 from ..data.labels import Classes
 from ..language.expressions import Constraint, Expression
@@ -293,14 +293,20 @@ class Classifier:
         return f"<Classifier: {kind}, by {self.origin or 'hand'}>"
 
 
+def checked_key(key: Any, rows: int) -> NDArray[Any]:
+    """Whom each row is about; refuses another number of values, and missing ones, which would be one person."""
+    keys = to_numpy(key)
+    if keys.shape != (rows,):
+        raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
+    refuse_missing(keys, "key")
+    return keys
+
+
 def hashed_uniform(X: Any, salt: int = 0, key: Any = None) -> Array:
     """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows."""
     if key is not None:
-        keys = to_numpy(key)
         rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
-        if keys.shape != (rows,):
-            raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
-        return uniform(salted_keys(keys, salt))
+        return uniform(salted_keys(checked_key(key, rows), salt))
     X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
     numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"  # members have checked them, and may take NaN
     return uniform(salted_rows(X if numbers else features(X), salt))

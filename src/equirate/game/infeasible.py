@@ -28,7 +28,7 @@ from ..problem.problem import Problem, maximize, minimize
 from ..problem.table import Table, make_table
 from .classifiers import Classifier
 from .column_generation import Generation, generate
-from .status import COLUMNS, EVERYTHING
+from .status import COLUMNS, EVERYTHING, in_words
 
 if TYPE_CHECKING:
     from .solution import Solution
@@ -71,7 +71,7 @@ class Conflict:
     def advice(self) -> str:
         """The same for a reader, with what to do."""
         named = "; ".join(map(repr, self.constraints))
-        mixtures = f"any mixture of {self.over}"
+        mixtures = f"any mixture of {in_words(self.over)}"
         if len(self.constraints) == 1:
             said = f"{named} cannot be met by {mixtures}: loosened by {self.tolerance:.3g} it can"
         else:

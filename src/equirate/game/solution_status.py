@@ -132,7 +132,7 @@ def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conf
     if solution.interrupted:
         play = solution.play
         count = f"{solution.rounds} passes" if play is None else f"{solution.rounds} of {play.rules.n_rounds} rounds"
-        advice.append(f"interrupted after {count}: run on for a better result")
+        advice.append(f"interrupted after {count}: fit again for a better result")
     record = Record(0) if solution.play is None else solution.play.record
     for c, t in sorted(record.diverged.items()):
         setting = solution.configurations[c]

@@ -9,6 +9,13 @@ from dataclasses import dataclass
 
 COLUMNS, EVERYTHING = "these columns", "all classifiers of this model"
 """What a bound is over."""
+
+
+def in_words(over: str) -> str:
+    """What a bound is over, for a reader, to whom columns are those of a table."""
+    return over.replace(COLUMNS, "the classifiers found")
+
+
 SERVED = "the decisions that predict(X) returns, equal rows decided alike"
 MIXTURE = "the mixture: expected rates over its draws"
 """What the numbers of a status are about."""
@@ -33,7 +40,7 @@ class Status:
         nothing is proven (black boxes) or the constraints are not met.
     bound_over
         Mixtures of what: ``"all classifiers of this model"`` where the model's answers are exact on the data that
-        it is judged on, else ``"these columns"``, the recorded iterates. Ratios count from the smallest denominator
+        it is judged on, else ``"these columns"``, the classifiers found. Ratios count from the smallest denominator
         on that their slacks take (0.001, or what the user promised).
     gap
         How far the objective is from the bound; None without one.
@@ -118,9 +125,12 @@ class Status:
             One line for each fact.
         """
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
+        if self.certified is not None:
+            head = f"{'certified' if self.certified else 'NOT certified'}; {head}"
         lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
-        if self.gap is not None:
-            lines.append(f"within {max(0.0, self.gap):.2g} of the best that any mixture of {self.bound_over} can do")
+        if self.gap is not None and self.bound_over is not None:
+            best = f"the best that any mixture of {in_words(self.bound_over)} can do"
+            lines.append(f"within {max(0.0, self.gap):.2g} of {best}")
         if self.speaks_of:
             lines.append(f"numbers are of {self.speaks_of}")
         if self.certificate:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from .._core.errors import DataError
+from .._core.percent import percent
 from ..data.slices import Slice, attr
 from .certify import check_confidence
 
@@ -88,9 +89,9 @@ class Finding:
         return max(self.low, -self.high, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
-    """The findings of an audit, the largest differences first."""
+    """The findings of an audit, the largest differences first; it prints as a table."""
 
     findings: tuple[Finding, ...]
     overall: dict[str, tuple[float, float, float]]
@@ -103,6 +104,50 @@ class Audit:
     def looked_at(self) -> int:
         """How many differences were examined, for which every interval is corrected."""
         return len(self.findings)
+
+    def text(self, most: int = 20, rest: str = "findings has all") -> str:
+        """Write the first findings as a table.
+
+        Parameters
+        ----------
+        most
+            How many findings to show.
+        rest
+            Where the others are to be had.
+
+        Returns
+        -------
+        str
+            The table, with what was left out below it.
+        """
+        clear = sum(finding.clear for finding in self.findings)
+        lines = [
+            f"{clear} of {self.looked_at} differences between a group and everybody else are more than chance "
+            f"({percent(self.confidence)} confidence in all of them at once).",
+            "",
+            "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in self.overall.items()),
+            "",
+        ]
+        if self.findings:
+            rows = [("rate", "group", "others", "difference", "interval", "")]
+            for each in self.findings[:most]:
+                interval = f"[{each.low:+.3f}, {each.high:+.3f}]"
+                group = f"{each.value:.3f}"
+                rows.append((each.rate, group, f"{each.others:.3f}", f"{each.difference:+.3f}", interval, each.group))
+            widths = [max(len(row[k]) for row in rows) for k in range(5)]
+            for row in rows:
+                cells = [row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]]
+                lines.append("  ".join(cells).rstrip())
+            if len(self.findings) > most:
+                lines.append(f"... and {len(self.findings) - most} more ({rest})")
+        if self.left_out:
+            some = ", ".join(f"{group} ({count})" for group, count in self.left_out[:5])
+            more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
+            lines += ["", f"left out, with fewer than {self.smallest} examples behind them: {some}{more}"]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

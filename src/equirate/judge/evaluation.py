@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.frames import json_ready, make_frame
+from .._core.percent import percent
 from ..data.cells import Cells
 from ..data.examples import Examples, empty_message
 from ..data.slices import EVERYBODY, Slice
@@ -107,6 +108,15 @@ class Evaluation:
     positive_rate: float
     confidence: float
     undecided: float = float("nan")
+
+    def __str__(self) -> str:
+        head = f"objective {self.objective:.4f} [{self.low:.4f}, {self.high:.4f}]"
+        lines = [
+            f"{c.verdict:<12}{c.constraint}   {c.left:.4f} {c.symbol} {c.right:.4f}, violation {c.violation:+.4f} "
+            f"[{c.low:+.4f}, {c.high:+.4f}]"
+            for c in self.constraints
+        ]
+        return "\n".join([f"{head} at {percent(self.confidence)} confidence", *lines])
 
     @property
     def violation(self) -> float:

@@ -248,7 +248,10 @@ class Monitor:
         if y is None:
             return predicted, np.zeros(len(predicted), np.int8), np.zeros(len(predicted), dtype=bool)
         given = _flat(to_numpy(y))
-        same_length(given, len(predicted), "y")
+        if len(given) != len(predicted):
+            raise DataError(
+                f"y has {len(given)} values, but y_pred has {len(predicted)}: they must describe the same rows"
+            )
         missing = _missing(given)
         labels = np.zeros(len(given), np.int8)
         labels[~missing] = self._binary(given[~missing], "y")

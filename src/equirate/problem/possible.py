@@ -86,7 +86,11 @@ def _size(side: Expression) -> float:
 def _weaker(part: Constraint) -> str:
     """The strongest bound that could be kept, where the bound is a number."""
     end = part.left.interval.lo if part.symbol == "<=" else part.left.interval.hi
-    return f": {part.left!r} {part.symbol} {Constant(end)!r}" if isinstance(part.right, Constant) else ""
+    if not isinstance(part.right, Constant):
+        return ""
+    value, side = part.right.interval.lo, part.left.interval
+    percent = f". A rate is a share: for {value:g}% write {value / 100:g}" if (side.lo, side.hi) == (0, 1) else ""
+    return f": {part.left!r} {part.symbol} {Constant(end)!r}{percent if 2 <= value <= 100 else ''}"
 
 
 # -- several together -----------------------------------------------------------------------------

@@ -23,7 +23,8 @@ _FORETOLD = "what so many examples can certify with a chance of 80%, at a recall
 def text(report: Report) -> str:
     """The report for a terminal: verdict, price, tables, notes."""
     about = (words.price(report), words.affected(report), words.positive(report), words.caution(report))
-    sentences = (words.verdict(report), *words.certificate(report), *about)
+    certificate = words.certificate(report)  # first, where it was asked for: the verdict is of these rows alone
+    sentences = (*certificate[:1], words.verdict(report), *certificate[1:], *about)
     blocks = ["\n".join(textwrap.fill(sentence, WIDTH) for sentence in sentences if sentence)]
     blocks += [
         aligned(objective_rows(report), within=WIDTH),

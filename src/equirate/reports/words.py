@@ -31,12 +31,16 @@ LIMIT = 5e-5
 
 
 def number(value: float) -> str:
-    """A number with four decimals, or three digits where it is large."""
+    """A number with four decimals, or three digits where it is large; a dash where there is none."""
+    if math.isnan(value):
+        return "–"
     return f"{value:.4f}" if not abs(value) >= 100 else f"{value:.3g}"
 
 
 def signed(value: float) -> str:
     """The same with its sign."""
+    if math.isnan(value):
+        return "–"
     return f"{value:+.4f}" if not abs(value) >= 100 else f"{value:+.3g}"
 
 
@@ -93,7 +97,7 @@ def _one_constraint(row: ConstraintValue, where: str, sure: str) -> str:
             f"The constraint is broken {where}: by {number(row.violation)}, and by {number(row.low)} or more at {sure}."
         )
     if row.verdict == "not measured":
-        return f"The constraint cannot be measured {where}: nobody is in one of its groups."
+        return f"The constraint cannot be measured {where}: one of its rates has no examples there."
     kept = "holds" if row.violation <= 0 else f"is missed by {number(row.violation)}"
     if abs(row.violation) <= LIMIT:
         kept = "holds, at its limit,"
@@ -116,9 +120,12 @@ def price(report: Report) -> str:
         return ""
     better = (ours - theirs) * (1 if report.maximising else -1)
     name, beside = report.objective, f"{report.baseline.name} has {number(theirs)}"
-    broken = [row.violation for row in report.baseline.evaluation.constraints if row.violation > LIMIT]
+    measured = [row.violation for row in report.baseline.evaluation.constraints if not math.isnan(row.violation)]
+    broken = [violation for violation in measured if violation > LIMIT]
     kept = all(row.violation <= LIMIT for row in report.last.constraints)
     breaks = f" and keeps every constraint here{' too' if kept else ''}"
+    if len(measured) < len(report.last.constraints):
+        breaks = " and keeps every constraint that can be measured here" if measured else ""
     if broken:
         worst = f"{'by' if len(broken) == 1 else 'the worst by'} {number(max(broken))}"
         breaks = f", but breaks {_count_of(len(broken), len(report.last.constraints))} ({worst})"
@@ -178,7 +185,7 @@ def _where(report: Report) -> str:
     name = list(report.parts)[-1]
     examples = report.last.slices[0].examples if report.last.slices else 0
     held = "held-out " if fresh(report) else ""
-    return f"on the {people(examples)} {held}examples of the {name} part"
+    return f"on the {people(examples)} {held}example{'' if examples == 1 else 's'} of the {name} part"
 
 
 def _count_of(number: int, count: int) -> str:

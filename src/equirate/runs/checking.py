@@ -150,7 +150,8 @@ def command(settings: RunSettings, checked: Checked, out: str = "") -> str:
     """The command ``fit`` with all proposed options."""
     decided = settings.with_options(checked.proposed)
     if not (decided.maximize or decided.minimize):
-        decided = replace(decided, maximize="f1()")
+        several = not decided.positive and len(distinct(text_of(checked.table[settings.label])[1])) > 2
+        decided = replace(decided, maximize="macro_f1()" if several else "f1()")
     return f"{decided.command()} --out {shell([out or 'model'])}"
 
 

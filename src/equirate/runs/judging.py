@@ -19,13 +19,14 @@ import equirate as eq
 
 from .._core.errors import DataError, EquirateError
 from .._core.provenance import file_digest, present
-from ..judge.audit import Audit, audit
+from ..judge.audit import audit
 from ..judge.certify import check_confidence
 from ..tables.kinds import Kind, kind_of, numbers, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
+from .checking import RowRules, left_out
 from .fitting import GIVEN, Exit, RunOutcome, achieved_text, sentence, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
@@ -99,6 +100,11 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, l
     After an interruption the rows decided so far are kept, and KeyboardInterrupt is raised again.
     """
     model = open_model(model_folder)
+    if how.reasons and model.labels.classes:
+        raise EquirateError(
+            f"--reasons is for two classes, and this model has {len(model.labels.classes)}: --probability writes the "
+            "probability of each"
+        )
     source = open_source(data, model.reading)
     copied = tuple(dict.fromkeys([*([how.key] if how.key else []), *how.keep]))
     source.require(model.encoder.names, "the model")
@@ -108,6 +114,7 @@ def predict(model_folder: Path, data: Path, out: Path | None, how: Predicting, l
             raise EquirateError(f"the column {name!r} cannot be kept: the predictions have that name")
     kinds = {**dict.fromkeys(copied, Kind.CATEGORY), **model.encoder.kinds}
     batches = source.batches(list(kinds), kinds)
+    log.stage("Predicting")
     with Sink(out) as sink:
         try:
             for columns in _decided(model, batches, copied, how):
@@ -166,6 +173,8 @@ class Auditing:
     confidence: float = 0.95
     smallest: int = 30
     missing: tuple[str, ...] = ()
+    decimal: str = "."
+    drop_unlabelled: bool = False
 
 
 def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcome:
@@ -173,7 +182,7 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     check_confidence(how.confidence)
     if not how.attributes:
         raise EquirateError("there is nobody to compare: name columns with --attributes")
-    source = open_source(data, ReadOptions(how.missing))
+    source = open_source(data, ReadOptions(how.missing, how.decimal))
     source.require([how.label], "--label")
     source.require([how.prediction], "--prediction")
     source.require(how.attributes, "--attributes")
@@ -181,13 +190,14 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     log.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    labels = Labels.of(how.label, how.positive, table[how.label])
+    table = left_out(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
+    labels = Labels.of(how.label, how.positive, table[how.label], how.decimal)
     if labels.classes:
         raise DataError(
             f"the label {how.label!r} has {len(labels.classes)} values, {shown_values(labels.classes)}: audit compares "
             "one of them with the rest, so say which with --positive"
         )
-    positive = labels.positives(table[how.label])
+    positive = labels.positives(table[how.label], how.decimal)
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     log.stage("Comparing")
@@ -195,7 +205,9 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     result = audit(
         positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
     )
-    return RunOutcome(_text(result, most), {"equirate": eq.__version__, **result.to_dict()}, Exit.DONE)
+    return RunOutcome(
+        result.text(most, "--top shows more, --json all"), {"equirate": eq.__version__, **result.to_dict()}, Exit.DONE
+    )
 
 
 def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
@@ -218,31 +230,3 @@ def decisions(name: str, column: Any, labels: Labels, threshold: float | None = 
         f"the prediction {name!r} holds {len(values):,} values such as {values[0]!r}, neither labels nor 0 and 1: "
         "for scores, give --threshold"
     )
-
-
-def _text(result: Audit, most: int) -> str:
-    clear = sum(finding.clear for finding in result.findings)
-    lines = [
-        f"{clear} of {result.looked_at} differences between a group and everybody else are more than chance "
-        f"({result.confidence:.0%} confidence in all of them at once).",
-        "",
-        "overall: " + ", ".join(f"{rate} {value:.3f}" for rate, (value, _, _) in result.overall.items()),
-        "",
-    ]
-    if result.findings:
-        rows = [("rate", "group", "others", "difference", "interval", "")]
-        for each in result.findings[:most]:
-            interval = f"[{each.low:+.3f}, {each.high:+.3f}]"
-            group = f"{each.value:.3f}"
-            rows.append((each.rate, group, f"{each.others:.3f}", f"{each.difference:+.3f}", interval, each.group))
-        widths = [max(len(row[k]) for row in rows) for k in range(5)]
-        for row in rows:
-            cells = [row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5)), row[5]]
-            lines.append("  ".join(cells).rstrip())
-        if len(result.findings) > most:
-            lines.append(f"... and {len(result.findings) - most} more (--top shows more, --json all)")
-    if result.left_out:
-        listed = ", ".join(f"{group} ({count})" for group, count in result.left_out[:5])
-        more = f" and {len(result.left_out) - 5} more" if len(result.left_out) > 5 else ""
-        lines += ["", f"left out, with fewer than {result.smallest} examples behind them: {listed}{more}"]
-    return "\n".join(lines)

@@ -153,6 +153,9 @@ def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator
         _refuse_several(file, model.cluster, source.table([model.cluster], {model.cluster: Kind.CATEGORY}))
     rules = replace(model.rules, drop_unlabelled=False)  # rows without a label wait for it
     for batch in source.batches(list(known), known):
+        if model.rules.missing_attributes == "drop":  # here a batch may lose all of its rows, which left_out refuses
+            for name in needed:
+                batch = batch.filter(batch.column(name).is_valid())
         if batch.num_rows:
             refuse_missing(batch, needed, rules)
             batch = left_out(batch, model.labels.column, list(needed), rules)

@@ -39,6 +39,7 @@ _BLOCK = 4 << 20  # bytes of a CSV file that are parsed together
 _ROWS = 1 << 16  # rows of a Parquet file in a batch
 _LONGEST_HEADER = 1 << 20
 _DELIMITERS = (",", ";", "\t", "|")
+_SHOWN = 10  # columns that a message lists
 _UNREADABLE = (pa.ArrowException, OSError, EOFError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
 
@@ -94,9 +95,14 @@ class TableSource:
         """Refuse columns that are not there, and propose the nearest name."""
         for name in wanted:
             if name not in self.names:
-                raise DataError(
-                    f"{what} names a column {name!r} that {self.path} does not have{nearest(name, self.names)}"
-                )
+                near = nearest(name, self.names)
+                raise DataError(f"{what} names a column {name!r} that {self.path} does not have{near or self._has()}")
+
+    def _has(self) -> str:
+        """The columns that there are, to stand at the end of a message."""
+        shown = ", ".join(map(repr, self.names[:_SHOWN]))
+        more = f" and {len(self.names) - _SHOWN:,} more" if len(self.names) > _SHOWN else ""
+        return f"; its columns are {shown}{more}"
 
     def table(self, columns: Sequence[str], kinds: Mapping[str, Kind | None]) -> pa.Table:
         """Read some columns; the kind of a column without one in ``kinds`` is inferred from its values.
@@ -245,11 +251,13 @@ def _folder(path: Path, options: ReadOptions) -> TableSource:
 
 def _named(source: TableSource) -> TableSource:
     """Raise an error for duplicate names."""
-    seen: set[str] = set()
-    for name in source.names:
-        if name in seen:
-            raise DataError(f"{source.path} has two columns with the name {name!r}: rename one of them")
-        seen.add(name)
+    header = source.header or source.names
+    seen: dict[str, int] = {}
+    for place, name in enumerate(header, 1):
+        if name and name in seen:
+            where = f"columns {seen[name]} and {place}"
+            raise DataError(f"{source.path} has two columns with the name {name!r} ({where}): rename one of them")
+        seen[name] = place
     return source
 
 
