@@ -45,6 +45,7 @@ from ..selection.choice import FittedOutput, Outcome, choose
 from ..selection.group_notes import costly, left_out, with_notes
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_classifier, read_classifier
+from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
@@ -368,7 +369,8 @@ class RateClassifier(RateEstimator):
         cells = problem_cells(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples, cells)
-        hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
+        drawn = self.output == "hashed" and bool(problem.constraints)
+        hashes = self._row_hashes(features) if drawn and may_repeat(features, cells) else None
         training = Training.of(settings, problem, Sample(features, examples), cells, self.seed_, hashes)
         return training, asked
 

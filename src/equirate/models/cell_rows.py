@@ -97,8 +97,7 @@ class CellRows:
 
     def __init__(self, X: Any, cells: Cells, *, centre: bool = True) -> None:
         self.shared, self.cells, self.sparse = cells.shared, cells, bool(sp.issparse(X))
-        kind = np.uint8 if len(cells) <= 256 else np.uint16 if len(cells) <= 65536 else np.int64
-        self.order = np.argsort(cells.index.astype(kind), kind="stable")
+        self.order = cells.order
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.index, minlength=len(cells)))])
         self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
         self.total = float(cells.totals.sum())

@@ -26,7 +26,7 @@ from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..models.derandomised import Derandomised
+from ..models.derandomised import Derandomised, disagree, scores_apart
 from ..problem.table import Table
 
 Array = NDArray[np.float64]
@@ -46,31 +46,24 @@ def derandomised(
     members, weights = mixture.members, mixture.weights
     if len(members) == 1:
         return mixture
-    attributes = sample.examples.columns
-    decided = members.decide(sample.X, attributes=attributes)
+    decided = members.decide_sample(sample)
     try:
-        score = members.mean_score(sample.X, weights=weights, attributes=attributes)
+        apart, score = scores_apart(members, weights, sample)
     except AlgorithmError:
         return None
-    apart = np.flatnonzero(disagree(decided) & (judge.cells.weights > 0))
-    scores = gathered(score[apart], judge.cells.shared)
+    weighing = judge.cells.weights[apart] > 0
+    apart, score = apart[weighing], score[weighing]
+    scores = gathered(score, judge.cells.shared)
     edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
     if len(judge.program.rates) > len(edges):  # a basic solution would share every bin
         return None
-    bins = np.searchsorted(edges, score[apart], side="right")
+    bins = np.searchsorted(edges, score, side="right")
     rates = _rates_of_bins(judge, decided, apart, bins, len(edges) + 1)
     fixed = judge.rates(agreed_sums(judge.cells, decided))[:, 0]
     shares = _basic(rates, weights)
     choice = _settled(rates, fixed, shares, cost)
     single = Derandomised(members, weights, edges, choice.astype(np.int64))
     return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
-
-
-def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows that some members decide otherwise than others."""
-    if decided.dtype == bool:
-        return np.asarray(decided.any(axis=1) & ~decided.all(axis=1))
-    return np.asarray((decided != decided[:, :1]).any(axis=1))
 
 
 def agreed_sums(cells: Cells, decided: NDArray[Any]) -> Array:

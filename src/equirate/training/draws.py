@@ -33,6 +33,10 @@ REPEATED = 0.01
 """Mean number of other rows that equal a row, from which on rows repeat.
 
 The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
+SAMPLED = 100
+"""Rows of a cell, over the root of their number, that are looked at first."""
+_LOOKED_AT = 256
+"""Rows that say which features are varied."""
 SALTS = 256
 """Salts to choose among: the best is better than 99 % of all draws, and keeps several constraints at their limits."""
 
@@ -44,6 +48,27 @@ def hashes_of(X: Any) -> Hashes | None:
     if not isinstance(X, np.ndarray) or X.ndim > 2 or X.dtype.kind not in "biuf":
         return None
     return feature_hashes(X.reshape(len(X), -1))
+
+
+def may_repeat(X: Any, cells: Cells) -> bool:
+    """Whether rows may repeat, by two features of some of them; False only where they (almost surely) do not.
+
+    Rows are equal only where their two most varied features are. Of a cell of N rows, `SAMPLED` times the root of N are
+    looked at. Rows that repeat as often as `REPEATED` says, in a slice of N rows, make 50 pairs there on average, or
+    10 copies of a single row: that no two agree has a probability below 1 in 1,000.
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or not cells.unweighted:
+        return True
+    sizes = np.maximum(np.bincount(cells.index, minlength=len(cells)), 1)
+    share = SAMPLED / np.sqrt(sizes)
+    if (share < 1).any():
+        rows = np.flatnonzero(np.random.default_rng(0).random(len(X)) < share[cells.index])
+    else:
+        rows = np.arange(len(X))
+    first = np.sort(X[rows[:_LOOKED_AT]], axis=0)
+    varied = np.argsort(-(first[1:] != first[:-1]).sum(axis=0), kind="stable")[:2]
+    hashes = np.sort(feature_hashes(np.stack([X[:, k][rows] for k in varied], axis=1))) if len(varied) else rows * 0
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies: Array | None = None) -> bool:
