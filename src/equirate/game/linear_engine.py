@@ -39,6 +39,11 @@ DENSE = 16_000_000
 """Values up to which sparse features are made dense, and so get second moments: fewer passes, the same result."""
 LABELS = 10
 """Steps for the regression of the labels, at most."""
+ASKED = 50_000
+"""Rows, about, of which some are held out to say what is kept; all of them where there are no more.
+
+The answer is yes or no. A quarter of so many rows tells differences of a few thousandths in a rate, and what differs by
+less matters as little."""
 MET = 1e-3
 """A violation that counts as none."""
 FEWEST = 5
@@ -210,21 +215,41 @@ class LinearEngine:
             self.run([(generation, view)], passes, watch)
             return generation, view
         self.choose_ridge(self.factors(everything))
-        trained, view = self.view([0]), self.view(everything)
-        first = self.begin(trained, table, start)
-        self.run([(first, trained)], passes, watch)
-        if not first.interrupted and self._labels_suffice(first, trained):
+        asked, view = self._thinned(), self.view(everything)
+        trained = asked.view([0], totals=table.cells.totals)
+        first = asked.begin(trained, table, start)
+        asked.run([(first, trained)], passes, watch)
+        if not first.interrupted and asked._labels_suffice(first, trained):
             return self._only_labels(view, table), view
         # Without an intercept a direction has one threshold, and the search needs many.
-        refines = self.setting.intercept and not first.interrupted and self._gate(first, trained)
+        refines = self.setting.intercept and not first.interrupted and asked._gate(first, trained)
         if first.interrupted:
-            view.directions = list(trained.directions)
-            return self.go_on(first, view), view
+            return self._interrupted(asked, first, trained, view), view
         generation = self.begin(view, table, start)
         self.run([(generation, view)], passes, watch)
         if refines and not generation.interrupted:
             refine(generation, view)
         return generation, view
+
+    def _thinned(self) -> LinearEngine:
+        """The engine for some of the rows, with the same ridge; this one where rows are not many."""
+        rows = self.rows.thinned(ASKED, regress=True)
+        if rows is self.rows:
+            return self
+        found = LinearEngine(rows, self.parts, self.setting)
+        found.penalty = self.penalty
+        return found
+
+    def _interrupted(self, asked: LinearEngine, first: Generation, trained: View, view: View) -> Generation:
+        """What was found so far, for all rows."""
+        if asked is self:
+            view.directions = list(trained.directions)
+            return self.go_on(first, view)
+        view.directions += self._score(np.stack([each.weights for each in trained.directions[1:]], axis=1))
+        generation = self.begin(view, first.table)
+        generation.learn(())
+        generation.interrupted = True
+        return generation
 
     def _labels_suffice(self, generation: Generation, view: View) -> bool:
         """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good.
@@ -234,7 +259,7 @@ class LinearEngine:
         if not _is_error(generation.table):
             return False
         only = self._only_labels(view, generation.table)
-        halves = [self.factors([part]) for part in range(1, self.parts)]
+        halves = self._halves(generation.table)
         if only.improve().violation > MET:
             return False
         return any(_value_on(only, factors) <= _value_on(generation, factors) for factors in halves)
@@ -256,6 +281,10 @@ class LinearEngine:
         generation.learn(())
         return generation
 
+    def _halves(self, table: Table) -> list[Array]:
+        """Factors that measure on each part that is held out."""
+        return [self.factors([part], table.cells.totals) for part in range(1, self.parts)]
+
     def _gate(self, generation: Generation, view: View) -> bool:
         """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
 
@@ -264,7 +293,7 @@ class LinearEngine:
         totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
         if self.rows.shared.total(len(self.rows.order)) * totals.sum() < self.rows.total * FEWEST * totals.size:
             return False
-        halves = [self.factors([part]) for part in range(1, self.parts)]
+        halves = self._halves(generation.table)
         known, mixture = (len(generation.families), len(view.directions)), generation.mixture
         before = [_value_on(generation, factors) for factors in halves]
         refine(generation, view)

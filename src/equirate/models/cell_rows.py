@@ -117,8 +117,11 @@ class CellRows:
         """Whether only the diagonals of the second moments are kept."""
         return self.sparse or len(self.cells) * self.width**2 > MOST_MOMENTS
 
-    def thinned(self, most: int) -> CellRows:
-        """About ``most`` of the rows, evenly spaced in every cell; these rows themselves where there are no more."""
+    def thinned(self, most: int, *, regress: bool = False) -> CellRows:
+        """About ``most`` of the rows, evenly spaced in every cell; these rows themselves where there are no more.
+
+        With ``regress`` their moments are their own, as regressions need them.
+        """
         if len(self.order) <= most or self.shared.size > 1:
             return self
         picked = np.arange(0, len(self.order), -(-len(self.order) // most))
@@ -132,6 +135,9 @@ class CellRows:
         weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
         totals = np.bincount(cell, weights=weights, minlength=len(self.cells)).astype(float)
         found.cells = replace(self.cells, index=cell.astype(np.int32), weights=weights, totals=totals)
+        found.total = float(totals.sum())
+        if regress:
+            found.moments, found.first = found._moments()
         return found
 
     # -- layout ----------------------------------------------------------------------------------
