@@ -50,7 +50,7 @@ LEAST_COUNTS = 1 << 17
 """Numbers that are kept by cell and threshold even where the rows are fewer: they stay in cache."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
-_BLOCK, _COPIED = 4096, 512
+_BLOCK, _COPIED = 4096, 1024
 """Rows that stay in cache, in single precision and in double."""
 _TASK = 1 << 16
 """Rows that a thread takes at a time; how many threads there are changes no sum."""
@@ -174,7 +174,8 @@ class CellRows:
                 w = np.ones(len(part)) if weights is None else weights[k * _BLOCK : (k + 1) * _BLOCK]
                 sizes[k] = w.sum()
                 means[k] = w @ part / max(float(sizes[k, 0]), 1e-300)
-                squares[k] = w @ np.square(part - means[k])
+                away = part - means[k]
+                squares[k] = w @ np.multiply(away, away, out=away)
 
         threads.each(work, _tasks(count, _TASK // _BLOCK))
         (total,) = self.shared.add((sizes * means).sum(axis=0))
@@ -186,14 +187,18 @@ class CellRows:
         shape = (X.shape[0], X.shape[1] + 1)
         result: Single = scratch(shape, np.float32) if is_mapped(X) else np.empty(shape, np.float32)
 
-        inverse = 1 / self.scale
+        # Rows of copies: numpy works on two tables alike with far fewer loops than on a table and a row.
+        mean, inverse = (np.tile(each, (_COPIED, 1)) for each in (self.mean, 1 / self.scale))
 
         def work(first: int, last: int) -> None:
+            given, block = np.empty((_COPIED, X.shape[1]), X.dtype), np.empty((_COPIED, X.shape[1]))
             for a in range(first * _COPIED, min(last * _COPIED, len(self.order)), _COPIED):
-                rows = slice(a, min(a + _COPIED, len(self.order)))
-                block = X[self.order[rows]] - self.mean
-                block *= inverse
-                result[rows, :-1] = block
+                order = self.order[a : a + _COPIED]
+                size = len(order)
+                np.take(X, order, axis=0, out=given[:size], mode="clip")
+                np.subtract(given[:size], mean[:size], out=block[:size])
+                np.multiply(block[:size], inverse[:size], out=block[:size])
+                result[a : a + size, :-1] = block[:size]
 
         threads.each(work, _tasks(-(-len(self.order) // _COPIED), _TASK // _COPIED))
         result[:, -1] = 1.0
