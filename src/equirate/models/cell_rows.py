@@ -52,6 +52,8 @@ MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
 _BLOCK, _COPIED = 4096, 1024
 """Rows that stay in cache, in single precision and in double."""
+_MANY = 4
+"""Rows for each cell and bin from which on cells are counted in all bins at once."""
 _TASK = 1 << 16
 """Rows that a thread takes at a time; how many threads there are changes no sum."""
 _LEAST = 1e-150
@@ -343,36 +345,70 @@ class CellRows:
         """Blocks that a thread takes together."""
         return _tasks(len(self._blocks), max(_TASK // _BLOCK, 1))
 
-    def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
-        """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
+    def least(self, W: Array, costs: Array) -> Array:
+        """The least that any threshold of each of several weights costs, (costs, directions), for costs by cell.
 
-        All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
-        empty bins below the one that it begins with, so that equal scores stay on one side of it. Rows without weight
-        make no bins.
+        Costs are (costs, cells). It is what the counts of `score` would tell, without a count for each cell.
         """
-        counting = slice(None) if self.weights is None else self.weights > 0
-        own = z[counting]
+        Z = np.empty((W.shape[1], len(self.order)), np.float32)
+        self._scored(W.astype(np.float32), Z)
+        each = np.repeat(costs, np.diff(self.starts), axis=1)
+        each = each if self.weights is None else each * self.weights
+        found = np.zeros((len(costs), W.shape[1]))
+        for k, z in enumerate(Z):
+            place = self._binned(z)[2]
+            for j, own in enumerate(each):
+                (sums,) = self.shared.add(np.bincount(place, weights=own, minlength=self.bins))
+                found[j, k] = sums[::-1].cumsum().min()
+        return found
+
+    def _binned(self, z: Single) -> tuple[float, float, NDArray[np.int32]]:
+        """Where the bins of scores begin, how wide they are, and the bin of every row.
+
+        Rows without weight make no bins.
+        """
+        own = z if self.weights is None else z[self.weights > 0]
         low, high = (float(own.min()), float(own.max())) if len(own) else (np.inf, -np.inf)
         low, high = self.shared.range(low, high)
         if self.weights is not None:
             z = np.clip(z, np.float32(low), np.float32(high))
         step = (high - low) / self.bins or 1.0
         place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
-        np.clip(place, 0, self.bins - 1, out=place)
-        (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
+        return low, step, np.clip(place, 0, self.bins - 1, out=place)
+
+    def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
+        """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
+
+        All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
+        empty bins below the one that it begins with, so that equal scores stay on one side of it.
+        """
+        low, step, place = self._binned(z)
+        fine = None
+        if self.weights is None and self.shared.size == 1 and _MANY * len(self.cells) * self.bins <= len(z):
+            fine = self._by_cell(place, self.bins)  # one look at the rows instead of two
+            each = fine.sum(axis=0)
+        else:
+            counting = slice(None) if self.weights is None else self.weights > 0
+            (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
         filled = np.flatnonzero(each)
-        above = each[::-1].cumsum()[::-1][filled]  # rows in this filled bin or above
+        above = each[filled][::-1].cumsum()[::-1]  # rows in this filled bin or above
         kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
         wanted = np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1))  # ascending
         wanted = wanted[(wanted > 0) & (wanted < len(filled)) & np.append(wanted[:-1] < wanted[1:], True)]
         chosen, before = filled[wanted], filled[wanted - 1]
         edges = low + step * np.concatenate([[-1.0], (before + 1 + chosen) / 2])
-        number = np.zeros(self.bins, np.int32)
-        number[chosen] = 1
-        place = number.cumsum(dtype=np.int32)[place]
-        if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
-            return edges, RowCounts(place, self.starts, self.weights, len(edges))
-        (counts,) = self.shared.add(self._by_cell(place, len(edges)))
+        if fine is not None:
+            counts = np.add.reduceat(fine, np.concatenate([[0], chosen]), axis=1)
+        else:
+            number = np.zeros(self.bins, np.int32)
+            number[chosen] = 1
+            place = number.cumsum(dtype=np.int32)[place]
+            if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
+                return edges, RowCounts(place, self.starts, self.weights, len(edges))
+            (counts,) = self.shared.add(self._by_cell(place, len(edges)))
+        if self.weights is None:  # whole numbers: the same in either direction, and this one is faster
+            below = counts.cumsum(axis=1)
+            return edges, below[:, -1:] - below + counts
         return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
 
     def _by_cell(self, place: NDArray[np.int32], count: int) -> Array:
