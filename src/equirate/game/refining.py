@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..mixtures import Source
 from ..models.cell_rows import CellRows
-from ..models.logistic_oracle import View
+from ..models.logistic_oracle import Solve, View
 from ..models.messages import Family
 from .column_generation import Generation
 
@@ -65,14 +65,15 @@ def _step(generation: Generation, view: View, rows: CellRows, length: float) -> 
     assert generation.master is not None
     prices = generation.mixture.prices[:2]
     costs = [generation.spread(generation.table.coefficients(each[:, None]))[:, 0] for each in prices]
-    begins: list[tuple[Array, Array]] = []
+    begins: list[tuple[Array, Solve, Array]] = []
     for cost in costs:
         normal = view.normal(cost)
-        begins += [(normal, w * length * sharp) for w in _cheapest(view, cost) for sharp in SHARPNESS]
-    slopes = rows.bent(np.stack([w for _, w in begins], axis=1))
+        solve = view.solver(normal)
+        begins += [(normal, solve, w * length * sharp) for w in _cheapest(view, cost) for sharp in SHARPNESS]
+    slopes = rows.bent(np.stack([w for *_, w in begins], axis=1))
     candidates = []
-    for (normal, w), slope in zip(begins, slopes, strict=True):
-        move = view.solver(normal)(normal @ slope)
+    for (normal, solve, w), slope in zip(begins, slopes, strict=True):
+        move = solve(normal @ slope)
         move *= np.linalg.norm(w[:-1]) / max(float(np.linalg.norm(move[:-1])), 1e-12)
         candidates += [w - share * move for share in LENGTHS]
     with np.errstate(divide="ignore", invalid="ignore"):

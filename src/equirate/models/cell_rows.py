@@ -52,6 +52,8 @@ MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
 _BLOCK, _COPIED = 4096, 1024
 """Rows that stay in cache, in single precision and in double."""
+_FEW_CELLS = 64
+"""Cells in a block up to which a product for each is faster than sums over all rows."""
 _MANY = 4
 """Rows for each cell and bin from which on cells are counted in all bins at once."""
 _TASK = 1 << 16
@@ -390,8 +392,9 @@ class CellRows:
         else:
             counting = slice(None) if self.weights is None else self.weights > 0
             (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
-        filled = np.flatnonzero(each)
-        above = each[filled][::-1].cumsum()[::-1]  # rows in this filled bin or above
+        filled = np.flatnonzero(each > 0)
+        own = each[filled]
+        above = own.sum() - own.cumsum() + own  # rows in this filled bin or above
         kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
         wanted = np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1))  # ascending
         wanted = wanted[(wanted > 0) & (wanted < len(filled)) & np.append(wanted[:-1] < wanted[1:], True)]
@@ -402,14 +405,15 @@ class CellRows:
         else:
             number = np.zeros(self.bins, np.int32)
             number[chosen] = 1
-            place = number.cumsum(dtype=np.int32)[place]
+            place = number.cumsum(dtype=np.int32).take(place)
             if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
                 return edges, RowCounts(place, self.starts, self.weights, len(edges))
             (counts,) = self.shared.add(self._by_cell(place, len(edges)))
-        if self.weights is None:  # whole numbers: the same in either direction, and this one is faster
-            below = counts.cumsum(axis=1)
-            return edges, below[:, -1:] - below + counts
-        return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+        if self.weights is not None:
+            return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+        sums = np.zeros_like(counts)  # whole numbers: what is not below is above, without a copy
+        np.cumsum(counts[:, :-1], axis=1, out=sums[:, 1:])
+        return edges, np.subtract(counts.sum(axis=1, keepdims=True), sums, out=sums)
 
     def _by_cell(self, place: NDArray[np.int32], count: int) -> Array:
         """Weighted number of rows by cell and place."""
@@ -479,8 +483,15 @@ class _Block:
             else:
                 found = weighted @ self.X
             return np.asarray(found, dtype=float)[:, None]
-        X = self.X.astype(float)
-        return np.stack([self._reduced(X * own[:, None], axis=0) for own in weighted.astype(float)])
+        X, own = self.X.astype(float), weighted.astype(float)
+        if len(self.filled) > _FEW_CELLS:
+            return np.stack([self._reduced(X * each[:, None], axis=0) for each in own])
+        sums = np.zeros((len(own), self.cells.stop - self.cells.start, X.shape[1]))
+        ends = [*self.starts[self.filled[1:]], len(X)]
+        for c, end in zip(self.filled, ends, strict=True):
+            rows = slice(self.starts[c], end)
+            sums[:, c] = own[:, rows] @ X[rows]
+        return sums
 
     def _reduced(self, values: Array, axis: int) -> Array:
         """Sums over the rows of each cell; empty cells have none."""
