@@ -48,6 +48,7 @@ UNNAMED = "group"
 _LIGHTEST = 2.0**-64  # products of weights that are all much lighter, or much heavier, would leave the numbers
 _ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
 _BLOCK = 1 << 20  # examples that are looked at together
+_ALONE = 1 << 16  # examples up to which each has a weight of its own in memory
 _MASKS = 64  # masks that are kept: those of more slices, such as hundreds of groups, would fill the memory
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
@@ -673,13 +674,13 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 def ones(length: int) -> Array:
     """Weights of 1; of very many, the same one for all, which takes no memory (and cannot be written to)."""
-    return np.ones(length) if length <= _BLOCK else np.broadcast_to(np.ones(1), (length,))
+    return np.ones(length) if length <= _ALONE else np.broadcast_to(np.ones(1), (length,))
 
 
 def taken_weights(weights: Array, rows: NDArray[np.intp] | slice) -> Array:
     """Some of the weights."""
     if weights.strides == (0,) and not isinstance(rows, slice):
-        return ones(len(rows)) if len(rows) <= _BLOCK else np.broadcast_to(weights[:1], (len(rows),))
+        return ones(len(rows)) if len(rows) <= _ALONE else np.broadcast_to(weights[:1], (len(rows),))
     return weights[rows]
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError, EquirateWarning
 from .._core.peers import Peers
 from .examples import Examples
+from .labels import distinct
 from .slices import Attribute, Slice
 
 Array = NDArray[np.float64]
@@ -119,7 +120,7 @@ def _unique(column: NDArray[Any], shared: Peers) -> list[Any]:
     if column.dtype.kind in "OU":
         found = set().union(*shared.gather(set(column.tolist())))
         return sorted(found, key=lambda value: (str(type(value)), value))
-    blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
+    blocks = [distinct(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
     return list(np.unique(np.concatenate(shared.gather(np.unique(np.concatenate(blocks))))))
 
 

@@ -319,7 +319,8 @@ class RateClassifier(RateEstimator):
             training, asked = self._training(shared, *everything[:4], clusters)
             if everything.names is not None:
                 self.feature_names_in_ = np.array(everything.names, dtype=object)
-            with undisturbed(len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0):
+            passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
+            with undisturbed(passes, compiled=not training.generates):
                 began = time.monotonic()
                 played = merged(training)
                 solution, chooser = played.play(start=self._continued(training.width))

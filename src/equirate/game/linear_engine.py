@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._core import threads
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -101,7 +102,7 @@ class LinearEngine:
 
         Those of features as given grow with the scale of each.
         """
-        mean = self.rows.total / max(self.rows.shared.total(len(self.rows.order)), 1)
+        mean = self.rows.total / max(self.rows.shared.total(self.rows.size), 1)
         ridges = [mean * ridge for ridge in RIDGES]
         if self.setting.penalty:
             ridges = [self.setting.penalty * self.rows.total]
@@ -114,7 +115,7 @@ class LinearEngine:
     def choose_ridge(self, train: Array) -> None:
         """Choose the ridge by left-out loss, where rows are few."""
         penalties, width = self._penalties(), self.rows.width
-        few = self.rows.shared.total(len(self.rows.order)) < FEW * width and width <= WIDEST
+        few = self.rows.shared.total(self.rows.size) < FEW * width and width <= WIDEST
         if few and len(penalties) > 1:
             self.penalty = penalties[choose_ridge(self.rows, penalties, train)]
 
@@ -215,16 +216,20 @@ class LinearEngine:
             self.run([(generation, view)], passes, watch)
             return generation, view
         self.choose_ridge(self.factors(everything))
-        asked, view = self._thinned(), self.view(everything)
+        asked = self._thinned()
         trained = asked.view([0], totals=table.cells.totals)
         first = asked.begin(trained, table, start)
         asked.run([(first, trained)], passes, watch)
-        if not first.interrupted and asked._labels_suffice(first, trained):
-            return self._only_labels(view, table), view
-        # Without an intercept a direction has one threshold, and the search needs many.
-        refines = self.setting.intercept and not first.interrupted and asked._gate(first, trained)
         if first.interrupted:
+            view = self.view(everything)
             return self._interrupted(asked, first, trained, view), view
+        suffices = asked._labels_suffice(first, trained)
+        # Without an intercept a direction has one threshold, and the search needs many.
+        refines = not suffices and self.setting.intercept and asked._gate(first, trained)
+        del asked, first, trained  # before the passes over all rows
+        view = self.view(everything)
+        if suffices:
+            return self._only_labels(view, table), view
         generation = self.begin(view, table, start)
         self.run([(generation, view)], passes, watch)
         if refines and not generation.interrupted:
@@ -291,7 +296,7 @@ class LinearEngine:
         Halves with hardly a row in a cell say nothing: there nothing is refined.
         """
         totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
-        if self.rows.shared.total(len(self.rows.order)) * totals.sum() < self.rows.total * FEWEST * totals.size:
+        if self.rows.shared.total(self.rows.size) * totals.sum() < self.rows.total * FEWEST * totals.size:
             return False
         halves = self._halves(generation.table)
         known, mixture = (len(generation.families), len(view.directions)), generation.mixture
@@ -320,14 +325,22 @@ class LinearEngine:
         places = self._worth_counting(generation)
         W = self.weights(generation, places)
         members = LinearMembers(W, True, sample.names)
-        sums = np.zeros((len(cells), len(places)))
-        for a in range(0, len(sample), _BLOCK):
-            rows = slice(a, a + _BLOCK)
-            sums += cells.take(rows).partial_sums(members.decide(sample.X[rows]))
-        (sums,) = self.rows.shared.add(sums)
+        starts = range(0, len(sample), _BLOCK)
+        parts = np.zeros((len(starts), len(cells), len(places)))
+
+        def count(k: int) -> None:
+            rows = slice(starts[k], starts[k] + _BLOCK)
+            parts[k] = cells.take(rows).partial_sums(members.decide(sample.X[rows]))
+
+        threads.each(count, [(k,) for k in range(len(starts))])
+        (sums,) = self.rows.shared.add(parts.sum(axis=0))
         source = generation.columns(places).source
         handle = np.stack([np.zeros(len(places), dtype=np.intp), np.arange(len(places))], axis=1)
         return Columns.of(generation.table.rates(sums), source, handle), W
+
+    def release(self) -> None:
+        """Let go of the layout, where no more passes follow: what counts the columns needs room itself."""
+        self.rows.release()
 
     def _worth_counting(self, generation: Generation) -> list[int]:
         """Columns of the mixture with their neighbours, the best single ones, and the cheapest at its prices."""
@@ -343,7 +356,7 @@ class LinearEngine:
         needed = len(wanted)
         for prices in generation.mixture.prices:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
-        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(len(self.rows.order)), 1))
+        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(self.rows.size), 1))
         return sorted(dict.fromkeys(wanted[: max(needed, count)]))
 
 

@@ -101,15 +101,17 @@ class CellRows:
 
     def __init__(self, X: Any, cells: Cells, *, centre: bool = True) -> None:
         self.shared, self.cells, self.sparse = cells.shared, cells, bool(sp.issparse(X))
-        self.order = cells.order
+        self.size, order = len(cells.index), cells.order.astype(np.int32 if len(cells.index) < 2**31 else np.intp)
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.index, minlength=len(cells)))])
-        self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
+        self.weights: Single | None = None if cells.unweighted else cells.weights[order].astype(np.float32)
         self.total = float(cells.totals.sum())
         counting = len(cells.index) if cells.unweighted else int(np.count_nonzero(cells.weights))
         self.bins = int(np.clip(8 * self.shared.total(counting), 256, BINS))
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
-        self.X: Any = self._sparse(X) if self.sparse else self._dense(X)
+        self.X: Any = self._sparse(X, order) if self.sparse else self._dense(X, order)
+        del order
         self.moments, self.first = self._moments()
+        self.cells = replace(cells, index=cells.index[:0].copy(), weights=cells.weights[:0].copy(), clusters=None)
 
     @property
     def width(self) -> int:
@@ -126,14 +128,14 @@ class CellRows:
 
         With ``regress`` their moments are their own, as regressions need them.
         """
-        if len(self.order) <= most or self.shared.size > 1:
+        if self.size <= most or self.shared.size > 1:
             return self
-        picked = np.arange(0, len(self.order), -(-len(self.order) // most))
+        picked = np.arange(0, self.size, -(-self.size // most))
         found = copy.copy(self)
         found.__dict__.pop("_blocks", None)
         found.__dict__.pop("_tasks", None)
         cell = np.searchsorted(self.starts, picked, side="right") - 1
-        found.order, found.X = self.order[picked], self.X[picked]
+        found.size, found.X = len(picked), self.X[picked]
         found.starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(self.cells)))])
         found.weights = None if self.weights is None else self.weights[picked]
         weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
@@ -143,6 +145,11 @@ class CellRows:
         if regress:
             found.moments, found.first = found._moments()
         return found
+
+    def release(self) -> None:
+        """Let go of the rows; sums, moments and scales stay."""
+        self.X = None
+        self.__dict__.pop("_blocks", None)
 
     # -- layout ----------------------------------------------------------------------------------
 
@@ -187,7 +194,7 @@ class CellRows:
         (square,) = self.shared.add((squares + sizes * (means - mean) ** 2).sum(axis=0))
         return mean, square / self.total
 
-    def _dense(self, X: Any) -> Single:
+    def _dense(self, X: Any, order: NDArray[np.intp]) -> Single:
         shape = (X.shape[0], X.shape[1] + 1)
         result: Single = scratch(shape, np.float32) if is_mapped(X) else np.empty(shape, np.float32)
 
@@ -196,20 +203,20 @@ class CellRows:
 
         def work(first: int, last: int) -> None:
             given, block = np.empty((_COPIED, X.shape[1]), X.dtype), np.empty((_COPIED, X.shape[1]))
-            for a in range(first * _COPIED, min(last * _COPIED, len(self.order)), _COPIED):
-                order = self.order[a : a + _COPIED]
-                size = len(order)
-                np.take(X, order, axis=0, out=given[:size], mode="clip")
+            for a in range(first * _COPIED, min(last * _COPIED, self.size), _COPIED):
+                some = order[a : a + _COPIED]
+                size = len(some)
+                np.take(X, some, axis=0, out=given[:size], mode="clip")
                 np.subtract(given[:size], mean[:size], out=block[:size])
                 np.multiply(block[:size], inverse[:size], out=block[:size])
                 result[a : a + size, :-1] = block[:size]
 
-        threads.each(work, _tasks(-(-len(self.order) // _COPIED), _TASK // _COPIED))
+        threads.each(work, _tasks(-(-self.size // _COPIED), _TASK // _COPIED))
         result[:, -1] = 1.0
         return result
 
-    def _sparse(self, X: Any) -> Any:
-        scaled = sp.csr_array(X)[self.order].astype(np.float32)
+    def _sparse(self, X: Any, order: NDArray[np.intp]) -> Any:
+        scaled = sp.csr_array(X)[order].astype(np.float32)
         return sp.csr_array(scaled @ sp.diags_array((1 / self.scale).astype(np.float32)))
 
     def _moments(self) -> tuple[Array, Array]:
@@ -220,30 +227,61 @@ class CellRows:
         squared = None
         if self.sparse:
             squared = sp.csr_array((self.X.data**2, self.X.indices, self.X.indptr), shape=self.X.shape)
-        for c in range(C):
-            for a, b in _pieces(self.starts[c], self.starts[c + 1], _BLOCK if not self.sparse else 1 << 62):
-                w = None if self.weights is None else self.weights[a:b]
-                block = self.X[a:b]
-                if squared is not None:
-                    ones = np.ones(b - a, np.float32) if w is None else w
-                    first[c, :-1] += block.T @ ones
-                    second[c, :-1] += squared[a:b].T @ ones
-                    first[c, -1] += ones.sum(dtype=float)
-                    continue
-                weighted = block if w is None else block * np.sqrt(w)[:, None]
-                second[c] += np.einsum("ij,ij->j", weighted, weighted) if self.diagonal else weighted.T @ weighted
-                first[c] += block.sum(axis=0, dtype=float) if w is None else w @ block
+        pieces = [
+            (c, a, b)
+            for c in range(C)
+            for a, b in _pieces(self.starts[c], self.starts[c + 1], _BLOCK if not self.sparse else 1 << 62)
+        ]
+        found: dict[int, dict[int, tuple[Array, Array]]] = {}
+
+        def work(begin: int, end: int) -> None:
+            own: dict[int, tuple[Array, Array]] = {}
+            for c, a, b in pieces[begin:end]:
+                two, one = self._piece(a, b, squared)
+                if c in own:
+                    two, one = own[c][0] + two, own[c][1] + one
+                own[c] = two, one
+            found[begin] = own
+
+        # Sparse rows of a cell are one piece, whose sums are dense: as few of them at a time as can be.
+        threads.each(work, _tasks(len(pieces), _TASK // _BLOCK) if not self.sparse else [])
+        for c, a, b in pieces if self.sparse else ():
+            two, one = self._piece(a, b, squared)
+            second[c] += two
+            first[c] += one
+        for begin in sorted(found):
+            for c, (two, one) in found[begin].items():
+                second[c] += two
+                first[c] += one
         if self.sparse:
             second[:, -1] = first[:, -1]
         second, first = self.shared.add(second, first)
         return second, first
+
+    def _piece(self, a: int, b: int, squared: Any) -> tuple[Array, Array]:
+        """Second and first moments of some rows."""
+        w = None if self.weights is None else self.weights[a:b]
+        block = self.X[a:b]
+        if squared is not None:
+            ones = np.ones(b - a, np.float32) if w is None else w
+            one = np.append(np.asarray(block.T @ ones, dtype=float), ones.sum(dtype=float))
+            return np.append(np.asarray(squared[a:b].T @ ones, dtype=float), 0.0), one
+        weighted = block if w is None else block * np.sqrt(w)[:, None]
+        two = np.einsum("ij,ij->j", weighted, weighted) if self.diagonal else weighted.T @ weighted
+        if w is not None:
+            one = w @ block
+        elif self.diagonal or b - a < _BLOCK // 4:
+            one = block.sum(axis=0, dtype=float)
+        else:  # the products with the column of ones, as exact as the slopes of such a block
+            one = two[-1]
+        return two.astype(float), np.asarray(one, dtype=float)
 
     # -- a pass ----------------------------------------------------------------------------------
 
     def score(self, W: Array, *, losses: bool = True) -> list[Direction]:
         """Pass over the rows once, for weights (width, directions); without ``losses``, count thresholds alone."""
         low = W.astype(np.float32)
-        K, n = W.shape[1], len(self.order)
+        K, n = W.shape[1], self.size
         Z = np.empty((K, n), np.float32)
         lost: tuple[Array | None, ...] = (None, None, None)
         if losses:
@@ -264,7 +302,7 @@ class CellRows:
         return replace(direction, edges=np.zeros(1), sums=sums)
 
     def _all_scores(self, weights: Array) -> Single:
-        Z: Single = np.empty((1, len(self.order)), np.float32)
+        Z: Single = np.empty((1, self.size), np.float32)
         self._scored(weights.astype(np.float32)[:, None], Z)
         return np.asarray(Z[0])
 
@@ -327,7 +365,7 @@ class CellRows:
         Sparse rows of several cells are not put together: their sums would be dense.
         """
         found: list[_Block] = []
-        size = _BLOCK if not self.sparse else max(_BLOCK, len(self.order) // 16)
+        size = _BLOCK if not self.sparse else max(_BLOCK, self.size // 16)
         c = 0
         while c < len(self.cells):
             a, b, last = int(self.starts[c]), int(self.starts[c + 1]), c + 1
@@ -352,7 +390,7 @@ class CellRows:
 
         Costs are (costs, cells). It is what the counts of `score` would tell, without a count for each cell.
         """
-        Z = np.empty((W.shape[1], len(self.order)), np.float32)
+        Z = np.empty((W.shape[1], self.size), np.float32)
         self._scored(W.astype(np.float32), Z)
         each = np.repeat(costs, np.diff(self.starts), axis=1)
         each = each if self.weights is None else each * self.weights
