@@ -64,8 +64,8 @@ def test_a_part_that_is_left_out_changes_nothing():
     fine = cells.by_part(part, 2)
     rows, alone = CellRows(X, fine), CellRows(X[~part], Cells.of_examples(Examples.of(y[~part], None), [], []))
     rows.mean, rows.scale = alone.mean, alone.scale  # the same coordinates
-    rows.X = rows._dense(X)
-    rows.moments, rows.first = rows._moments()
+    rows.X = rows._dense(X, fine.order)
+    rows.moments, rows.first = rows.cell_moments()
     inside = np.tile([1.0, 0.0], 2)
     view = View(rows, inside, inside, np.append(np.ones(rows.width - 1), 1e-6))
     view.directions = [view.origin()]

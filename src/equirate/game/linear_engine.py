@@ -88,7 +88,7 @@ class LinearEngine:
     ) -> LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
-        X, shared = features(sample.X, len(sample)), cells.shared
+        X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they were looked at before
         sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
         if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
@@ -223,9 +223,9 @@ class LinearEngine:
         if first.interrupted:
             view = self.view(everything)
             return self._interrupted(asked, first, trained, view), view
-        suffices = asked._labels_suffice(first, trained)
+        suffices = asked.labels_suffice(first, trained)
         # Without an intercept a direction has one threshold, and the search needs many.
-        refines = not suffices and self.setting.intercept and asked._gate(first, trained)
+        refines = not suffices and self.setting.intercept and asked.passes_gate(first, trained)
         del asked, first, trained  # before the passes over all rows
         view = self.view(everything)
         if suffices:
@@ -256,7 +256,7 @@ class LinearEngine:
         generation.interrupted = True
         return generation
 
-    def _labels_suffice(self, generation: Generation, view: View) -> bool:
+    def labels_suffice(self, generation: Generation, view: View) -> bool:
         """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good.
 
         That is asked only where the objective is the error, which is what a regression of the labels is for.
@@ -290,7 +290,7 @@ class LinearEngine:
         """Factors that measure on each part that is held out."""
         return [self.factors([part], table.cells.totals) for part in range(1, self.parts)]
 
-    def _gate(self, generation: Generation, view: View) -> bool:
+    def passes_gate(self, generation: Generation, view: View) -> bool:
         """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
 
         Halves with hardly a row in a cell say nothing: there nothing is refined.

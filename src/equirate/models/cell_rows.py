@@ -110,7 +110,7 @@ class CellRows:
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
         self.X: Any = self._sparse(X, order) if self.sparse else self._dense(X, order)
         del order
-        self.moments, self.first = self._moments()
+        self.moments, self.first = self.cell_moments()
         self.cells = replace(cells, index=cells.index[:0].copy(), weights=cells.weights[:0].copy(), clusters=None)
 
     @property
@@ -143,7 +143,7 @@ class CellRows:
         found.cells = replace(self.cells, index=cell.astype(np.int32), weights=weights, totals=totals)
         found.total = float(totals.sum())
         if regress:
-            found.moments, found.first = found._moments()
+            found.moments, found.first = found.cell_moments()
         return found
 
     def release(self) -> None:
@@ -219,7 +219,7 @@ class CellRows:
         scaled = sp.csr_array(X)[order].astype(np.float32)
         return sp.csr_array(scaled @ sp.diags_array((1 / self.scale).astype(np.float32)))
 
-    def _moments(self) -> tuple[Array, Array]:
+    def cell_moments(self) -> tuple[Array, Array]:
         """Second and first moments of every cell."""
         C, width = len(self.cells), self.width
         second = np.zeros((C, width) if self.diagonal else (C, width, width))

@@ -147,9 +147,10 @@ class Derandomised(Members):
 
 def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
     """Rows that some members decide otherwise than others."""
-    if decided.dtype == bool:
-        return np.asarray(decided.any(axis=1) & ~decided.all(axis=1))
-    return np.asarray((decided != decided[:, :1]).any(axis=1))
+    apart, first = np.zeros(len(decided), dtype=bool), decided[:, 0]
+    for member in decided.T[1:]:  # numpy takes ten times as long along rows of a few bytes
+        apart |= member != first
+    return apart
 
 
 def scores_apart(members: Members, weights: Array, sample: Sample) -> tuple[NDArray[np.intp], Array]:
