@@ -32,3 +32,14 @@ def test_other_values_mean_all_cores(wish: str, monkeypatch: pytest.MonkeyPatch)
     cores = threads.count()
     monkeypatch.setenv("OMP_NUM_THREADS", wish)
     assert threads.count() == cores >= 1
+
+
+def test_work_that_calls_for_threads_itself_works_alone(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    done = []
+
+    def outer(k):
+        threads.each(lambda j: done.append((k, j)), [(0,), (1,)])  # nobody is free: waiting for help would never end
+
+    threads.each(outer, [(k,) for k in range(4)])
+    assert sorted(done) == [(k, j) for k in range(4) for j in range(2)]

@@ -13,6 +13,7 @@ import equirate as eq
 from equirate.data.cells import Cells
 from equirate.data.examples import _MASKS, Examples
 from equirate.data.groups import MOST, MOST_NUMBERS, Groups
+from equirate.data.labels import distinct
 
 rng = np.random.default_rng(0)
 N = 4000
@@ -135,3 +136,22 @@ def test_memory_does_not_grow_with_groups_times_rows() -> None:
         tracemalloc.stop()
     assert len(cells) > 1000
     assert peak < 60e6
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3, -1, 3, 0], dtype=np.int8),
+        np.array([250, 0, 250], dtype=np.uint8),
+        np.array([-128, 127, 0] * 100, dtype=np.int8),
+        np.array([10**15, -(10**15)]),
+        np.array([2.0, 1.0, 2.0]),
+        np.array(["b", "a", "b"]),
+        np.array([True, False]),
+        np.zeros(0, dtype=int),
+    ],
+)
+def test_different_values_are_those_of_numpy(values):
+    found = distinct(values)
+    assert found.tolist() == np.unique(values).tolist()
+    assert found.dtype == values.dtype

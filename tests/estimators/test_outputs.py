@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -224,3 +226,42 @@ def test_members_that_do_not_fit_together_are_refused_from_files():
             read_members(type(good.plain(2))(kind, settings, {**arrays, name: value}))
     with pytest.raises(eq.FileError):
         read_members(type(good.plain(2))(kind, {**settings, "base": "derandomised"}, arrays))
+
+
+def test_a_sample_is_decided_as_its_rows_are_and_only_once(monkeypatch):
+    clf = fit("parity")
+    sample = Sample.of(X, Y, PEOPLE)
+    for name, output in clf.outputs_.items():
+        members = output.classifier.members
+        assert (members.decide_sample(sample) == members.decide(X)).all(), name
+        np.testing.assert_array_equal(output.classifier.expected_sample(sample), output.classifier.expected(X))
+    assert isinstance(clf.outputs_["deterministic"].classifier.members, Derandomised)
+    asked = []
+    monkeypatch.setattr(LinearMembers, "decide", lambda self, X, **_: asked.append(self) or np.zeros((N, 1), bool))
+    for classifier in (clf.outputs_["stochastic"].classifier, clf.outputs_["deterministic"].classifier):
+        classifier.members.decide_sample(sample)
+    assert not asked
+
+
+def test_a_sample_remembers_the_last_few_answers():
+    sample, asked = Sample.of(X, Y, PEOPLE), []
+    things = [object() for _ in range(20)]
+    for _ in range(2):
+        for k, thing in enumerate(things):
+            assert sample.remember((thing,), lambda k=k: asked.append(k) or k) == k
+    assert asked == [*range(20)] * 2
+    assert len(sample._known) < 10
+    assert sample.remember((things[-1],), lambda: -1) == 19
+
+
+def test_a_fitted_classifier_does_not_keep_the_features_alive():
+    mine = X.copy()
+    gone = weakref.ref(mine)
+    clf = eq.RateClassifier(*PROBLEMS["parity"], random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        clf.fit(mine, Y, sensitive_features=PEOPLE)
+    del mine
+    gc.collect()
+    assert gone() is None
+    assert clf.predict(X[:3]).shape == (3,)

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
+from equirate.data.sample import Sample
+from equirate.game import linear_engine
 from equirate.game.column_generation import PASSES, Pass
 from equirate.game.infeasible import COLUMNS, EVERYTHING
+from equirate.game.linear_engine import LinearEngine
 from equirate.game.record import Start
+from equirate.judge.evaluation import Evaluation
 from equirate.mixtures import Source
 from equirate.models import Linear, PlugIn
 from equirate.models.thresholds import GivenScores, Thresholds
@@ -455,6 +460,31 @@ def test_an_interruption_keeps_what_was_found(model):
     assert any("interrupted" in line for line in solution.status.advice)
     assert solution.status.objective == pytest.approx(whole.status.objective, abs=1e-6)
     assert not whole.interrupted
+
+
+@pytest.mark.parametrize("stop_at", [None, 1], ids=["whole", "interrupted"])
+def test_of_many_rows_some_are_asked_what_is_kept(stop_at, monkeypatch):
+    X, y, attributes = noisy(n=4000)
+    problem = eq.Problem(eq.minimize(eq.error_rate()), eq.demographic_parity("g", tolerance=0.05))
+    asked, run = [], LinearEngine.run
+
+    def watched(self, pairs, *options):
+        asked.append(self.rows.size)
+        run(self, pairs, *options)
+        if stop_at is not None:
+            pairs[0][0].interrupted = True
+
+    monkeypatch.setattr(linear_engine, "ASKED", 1000)
+    monkeypatch.setattr(LinearEngine, "run", watched)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", eq.NotSolvedWarning)
+        clf = eq.RateClassifier(problem.objective, problem.constraints, random_state=0, on_interrupt="keep")
+        clf.fit(X, y, sensitive_features=attributes)
+    assert asked == ([1000] if stop_at else [1000, 4000])
+    sample = Sample.of(X, y, attributes)
+    evaluation = Evaluation.of(problem, sample.examples, clf.predict_pmf(X)[:, 1])
+    assert evaluation.objective == pytest.approx(clf.status_.objective, abs=1e-12)  # counted on all rows
+    assert evaluation.violation <= 1e-3
 
 
 def test_what_belongs_to_a_game_is_refused_by_name():

@@ -99,7 +99,7 @@ def test_some_rows_of_every_cell_stand_for_all():
     rows = CellRows(X, cells)
     some = rows.thinned(500)
     assert rows.thinned(5000) is rows
-    assert 450 <= len(some.order) <= 550
+    assert 450 <= some.size <= 550
     counts = np.diff(some.starts)
     np.testing.assert_allclose(counts, np.diff(rows.starts) / 10, atol=1)
     totals = [some.weights[a:b].sum() for a, b in zip(some.starts, some.starts[1:], strict=False)]
@@ -119,3 +119,38 @@ def test_rows_without_weight_change_nothing():
     np.testing.assert_allclose(one.edges, other.edges, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(one.sums, other.sums, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(one.loss, other.loss, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["dense", "weighted", "sparse", "single precision"])
+def test_the_least_cost_of_a_direction_is_that_of_its_cheapest_threshold(kind):
+    X, cells = make(kind)
+    rows = CellRows(X, cells)
+    rng = np.random.default_rng(5)
+    W, costs = rng.normal(size=(rows.width, 4)), rng.normal(size=(2, len(cells)))
+    expected = [[(cost @ each.sums).min() for each in rows.score(W)] for cost in costs]  # 900 rows: all are thresholds
+    np.testing.assert_allclose(rows.least(W, costs), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_many_rows_in_few_cells_are_counted_exactly():
+    rng = np.random.default_rng(0)
+    n = 140_000
+    X, y = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
+    cells = Cells.of_examples(Examples.of(y, None), [], [])
+    rows = CellRows(X, cells)
+    assert len(cells) * rows.bins * 4 <= n  # counted in all bins at once
+    (found,) = rows.score(rng.normal(size=(3, 1)))
+    z = np.empty((1, n), np.float32)
+    rows._scored(found.weights.astype(np.float32)[:, None], z)
+    label = np.repeat([0, 1], np.diff(rows.starts))
+    for k in range(0, len(found.edges), 97):
+        above = z[0] > found.edges[k]
+        assert [np.count_nonzero(above & (label == c)) for c in (0, 1)] == found.sums[:, k].tolist()
+
+
+def test_some_rows_have_moments_of_their_own_where_they_are_regressed_on():
+    X, cells = make("dense", 4000)
+    some = CellRows(X, cells).thinned(500, regress=True)
+    ends = zip(some.starts, some.starts[1:], strict=False)
+    parts = [some.X[a:b].astype(float) for a, b in ends]
+    np.testing.assert_allclose(some.first, [part.sum(axis=0) for part in parts], rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(some.moments, [part.T @ part for part in parts], rtol=1e-4, atol=1e-3)

@@ -12,8 +12,10 @@ import equirate as eq
 from equirate._core.hashing import salted, uniform
 from equirate._core.peers import peers
 from equirate._core.seeds import stream
+from equirate.data.cells import Cells
+from equirate.data.examples import Examples
 from equirate.judge.evaluation import Evaluation
-from equirate.training.draws import hashes_of, rows_repeat
+from equirate.training.draws import hashes_of, may_repeat, rows_repeat
 
 RNG = np.random.default_rng(0)
 DEPARTMENT = RNG.integers(0, 3, 3000)
@@ -53,6 +55,27 @@ def test_distinct_rows_do_not_repeat_and_a_table_of_categories_does():
     inside = np.zeros(5000, dtype=bool)
     inside[:40] = True  # but in this group every row has its equal
     assert rows_repeat(few, [inside])
+
+
+def test_a_sample_says_whether_rows_may_repeat():
+    rng = np.random.default_rng(1)
+    rows = 60_000
+    X = np.column_stack([np.ones(rows), rng.normal(size=(rows, 2)), rng.integers(0, 2, rows)])
+    small = np.arange(rows) < 400
+    cells = Cells.of_examples(Examples.of(rng.integers(0, 2, rows), {"small": small}), [eq.attr("small") == 1], [])
+    assert not may_repeat(X, cells)
+    assert may_repeat(X[:, [0, 3]], cells)
+    pairs = X.copy()
+    pairs[:300] = pairs[-300:]  # a mean of 0.01 other rows equal a row
+    assert may_repeat(pairs, cells)
+    copies = X.copy()
+    copies[5_000:5_030] = X[0]  # 30 copies of one row
+    assert may_repeat(copies, cells)
+    inside = X.copy()
+    inside[0] = inside[1] = inside[2]  # in a group of 400 that is as many
+    assert may_repeat(inside, cells)
+    weighted = cells.weighing(np.full(rows, 2.0))
+    assert may_repeat(X, weighted)  # weights may stand for copies
 
 
 def test_hashes_are_those_that_predict_draws_by():

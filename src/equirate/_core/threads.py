@@ -18,6 +18,8 @@ from . import kernels
 
 _limiting = threading.Lock()
 """Held by the fit that keeps BLAS to one thread."""
+_working = threading.local()
+"""Whether this thread works on blocks: what it calls then works alone, since nobody would be free to help it."""
 FEW = 10_000
 """Rows below which OpenBLAS works alone anyway."""
 
@@ -40,8 +42,10 @@ def _pool(process: int, others: int) -> ThreadPoolExecutor:
 
 
 @contextmanager
-def undisturbed(rows: int) -> Iterator[None]:
-    """Keep BLAS to one thread meanwhile, where compiled passes over so many rows have threads of their own.
+def undisturbed(rows: int, compiled: bool = True) -> Iterator[None]:
+    """Keep BLAS to one thread meanwhile, where passes over so many rows have threads of their own.
+
+    Where these are the ``compiled`` ones, that is so only if there is a compiler.
 
     After each product over some ten thousand numbers, OpenBLAS lets its threads spin for tens of milliseconds. A game
     has such a product between passes now and then, and the passes then share the other cores with spinning threads:
@@ -49,7 +53,8 @@ def undisturbed(rows: int) -> Iterator[None]:
     """
     # BLAS has one limit for the whole process, which concurrent fits must not set and restore across each other: one
     # fit at a time sets it, and a fit that overlaps leaves it as it is.
-    if count() <= 1 or rows < FEW or not kernels.ready() or not _limiting.acquire(blocking=False):
+    own = count() > 1 and rows >= FEW and (not compiled or kernels.ready())
+    if not own or not _limiting.acquire(blocking=False):
         yield
         return
     try:
@@ -64,15 +69,20 @@ def undisturbed(rows: int) -> Iterator[None]:
 
 def each(function: Callable[..., Any], blocks: Sequence[tuple[Any, ...]]) -> None:
     """Call a function with each block's arguments, side by side where there are threads for it."""
-    available = count()
+    available = 1 if getattr(_working, "now", False) else count()
     lots = min(available, len(blocks))
 
     def work(first: int) -> None:
-        for block in blocks[first::lots]:
-            function(*block)
+        _working.now = True
+        try:
+            for block in blocks[first::lots]:
+                function(*block)
+        finally:
+            _working.now = False
 
     if lots <= 1:
-        work(0)
+        for block in blocks:
+            function(*block)
         return
     others = [_pool(os.getpid(), available - 1).submit(work, k) for k in range(1, lots)]
     try:

@@ -88,10 +88,16 @@ class Cells:
         """Number of counts that predictions are summed into: one for each cell and each answer but the first."""
         return (len(self.classes) - 1) * len(self)
 
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """The examples cell by cell; those of a cell stay in order."""
+        small = np.uint8 if len(self) <= 256 else np.uint16 if len(self) <= 65536 else np.int64  # sorted by digits
+        return np.argsort(self.index.astype(small, copy=False), kind="stable")
+
     @cached_property
     def adder(self) -> sp.csr_array:
         """(cells, examples): sums weighted examples in each cell."""
-        order = np.argsort(self.index, kind="stable")
+        order = self.order
         pointers = np.concatenate([[0], np.cumsum(np.bincount(self.index, minlength=len(self)))])
         return sp.csr_array((self.weights[order], order, pointers), shape=(len(self), len(self.index)))
 

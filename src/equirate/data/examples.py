@@ -48,6 +48,7 @@ UNNAMED = "group"
 _LIGHTEST = 2.0**-64  # products of weights that are all much smaller, or much larger, would under- or overflow
 _ROUNDED = 1e-9  # how far rounding in other libraries takes a probability out of [0, 1]
 _BLOCK = 1 << 20  # examples that are processed together
+_ALONE = 1 << 16  # examples up to which each has a weight of its own in memory
 _MASKS = 64  # masks that are cached: those of more slices, such as hundreds of groups, would fill the memory
 _LONGEST_TEXT = 100  # fixed-width arrays of longer text would take too much memory
 
@@ -676,13 +677,13 @@ def _column(values: Any, name: str) -> NDArray[Any]:
 
 def ones(length: int) -> Array:
     """Weights of 1; a long array is a broadcast of one value, which takes no memory (and is read-only)."""
-    return np.ones(length) if length <= _BLOCK else np.broadcast_to(np.ones(1), (length,))
+    return np.ones(length) if length <= _ALONE else np.broadcast_to(np.ones(1), (length,))
 
 
 def taken_weights(weights: Array, rows: NDArray[np.intp] | slice) -> Array:
     """Some of the weights."""
     if weights.strides == (0,) and not isinstance(rows, slice):
-        return ones(len(rows)) if len(rows) <= _BLOCK else np.broadcast_to(weights[:1], (len(rows),))
+        return ones(len(rows)) if len(rows) <= _ALONE else np.broadcast_to(weights[:1], (len(rows),))
     return weights[rows]
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError, EquirateWarning
 from .._core.peers import Peers
 from .examples import Examples
+from .labels import distinct
 from .slices import Attribute, Slice
 
 Array = NDArray[np.float64]
@@ -61,8 +62,8 @@ class Groups:
         columns = [examples.column(name) for name in names]
         values = tuple(_unique(column, examples.shared) for column in columns)
         numeric = tuple(name for name, column in zip(names, columns, strict=True) if column.dtype.kind in "iufM")
-        for name, column, distinct in zip(names, columns, values, strict=True):
-            _warn_of_numbers(name, column, distinct)
+        for name, column, own_values in zip(names, columns, values, strict=True):
+            _warn_of_numbers(name, column, own_values)
         own_counts = _summed(list(_counted(columns, values, examples.weights)))
         return cls(names, values, *_summed(examples.shared.gather(own_counts)), numeric)
 
@@ -117,9 +118,9 @@ def _warn_of_numbers(name: str, column: NDArray[Any], values: list[Any]) -> None
 def _unique(column: NDArray[Any], shared: Peers) -> list[Any]:
     """The values of a column on all processes, in order."""
     if column.dtype.kind in "OU":
-        distinct = set().union(*shared.gather(set(column.tolist())))
-        return sorted(distinct, key=lambda value: (str(type(value)), value))
-    blocks = [np.unique(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
+        values = set().union(*shared.gather(set(column.tolist())))
+        return sorted(values, key=lambda value: (str(type(value)), value))
+    blocks = [distinct(column[k : k + _BLOCK]) for k in range(0, max(len(column), 1), _BLOCK)]
     return list(np.unique(np.concatenate(shared.gather(np.unique(np.concatenate(blocks))))))
 
 
@@ -132,8 +133,8 @@ def _counted(columns: list[NDArray[Any]], values: tuple[list[Any], ...], weights
     for first in range(0, max(len(weights), 1), _BLOCK):
         rows = slice(first, first + _BLOCK)
         code = np.zeros(len(weights[rows]), dtype=np.int64)
-        for column, place, distinct in zip(columns, places, values, strict=True):
-            code = code * len(distinct) + place(column[rows])
+        for column, place, own_values in zip(columns, places, values, strict=True):
+            code = code * len(own_values) + place(column[rows])
         yield _summed([(code, np.ones(len(code)), np.asarray(weights[rows], dtype=float))])
 
 
@@ -148,7 +149,13 @@ def _places(values: list[Any]) -> Any:
 
 def _summed(parts: list[Counted]) -> Counted:
     """Counts and weights summed over equal codes."""
-    codes, of = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    codes = np.concatenate([part[0] for part in parts])
     counts, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+    largest = int(codes.max(initial=0))
+    if largest < len(codes):  # a place for each code is faster than sorting them
+        present = np.flatnonzero(np.bincount(codes, minlength=1))
+        sums = np.bincount(codes, counts, largest + 1)[present], np.bincount(codes, weights, largest + 1)[present]
+        return present, sums[0].astype(float), sums[1].astype(float)
+    codes, of = np.unique(codes, return_inverse=True)
     sums = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
     return codes, *sums

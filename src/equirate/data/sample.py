@@ -7,8 +7,8 @@ checked again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,8 @@ Rows = NDArray[np.intp] | slice
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """An address in a ``repr``, which differs between processes for equal objects."""
 _BLOCK = 65536
+_REMEMBERED = 6
+"""Answers that a sample keeps: those that the outputs of one fit share."""
 
 
 class Given(NamedTuple):
@@ -61,6 +63,7 @@ class Sample:
     X: Any
     examples: Examples
     names: tuple[str, ...] | None = None
+    _known: dict[tuple[int, ...], tuple[Any, Any]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -83,6 +86,16 @@ class Sample:
     def __len__(self) -> int:
         """Count the examples."""
         return len(self.examples)
+
+    def remember(self, about: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What is found out about these examples from some objects, asked once; the last few answers are kept."""
+        key = tuple(map(id, about))
+        if key not in self._known:
+            made = make()
+            while len(self._known) >= _REMEMBERED:
+                del self._known[next(iter(self._known))]
+            self._known[key] = about, made  # what is kept alive cannot lend its id to something else
+        return self._known[key][1]
 
     def take(self, rows: Rows) -> Sample:
         """Some of the examples, in the order given; all of them in order, or a slice of an array, are not copied."""

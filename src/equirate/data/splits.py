@@ -51,7 +51,8 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
     part = np.zeros(len(numbers), dtype=np.int8 if len(shares) < 128 else np.intp)
     for first in range(0, len(numbers), _BLOCK):
         rows = slice(first, first + _BLOCK)
-        part[rows] = (numbers[rows, None] >= limits[cells.index[rows]]).sum(axis=1)
+        for end in limits.T:
+            part[rows] += numbers[rows] >= end[cells.index[rows]]
     return [np.flatnonzero(part == k) for k in range(len(shares))]
 
 
@@ -85,13 +86,13 @@ def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
     """
     sizes = np.bincount(cells.index, minlength=len(cells))
     edges = np.concatenate([[0], np.cumsum(sizes)])
-    by_cell = numbers[np.argsort(cells.index, kind="stable")]
+    by_cell = numbers[cells.order]
     drawn = [by_cell[a:b] for a, b in itertools.pairwise(edges)]
-    for each in drawn:
-        each.sort()
     wanted = _before(cells.sizes(), start, ends)
     if cells.shared.size == 1:
-        return np.array([np.append(each, 1.0)[row] for each, row in zip(drawn, wanted, strict=True)])
+        return np.array([_at_ranks(each, row) for each, row in zip(drawn, wanted, strict=True)])
+    for each in drawn:
+        each.sort()
     low, high = np.zeros(wanted.shape, np.int64), np.full(wanted.shape, 2**53, np.int64)
     for _ in range(54):
         middle = (low + high) // 2
@@ -99,6 +100,14 @@ def _limits(cells: Cells, numbers: Array, start: Array, ends: Array) -> Array:
         enough = np.asarray(cells.shared.total(np.array(smaller))) >= wanted
         low, high = np.where(enough, low, np.minimum(middle + 1, high)), np.where(enough, middle, high)
     return np.asarray(high * 2.0**-53, dtype=float)
+
+
+def _at_ranks(numbers: Array, ranks: NDArray[np.int64]) -> Array:
+    """The numbers of these ranks, counted from 0 for the smallest; beyond the last one, 1."""
+    inside = ranks[ranks < len(numbers)]
+    if len(inside):
+        numbers = np.partition(numbers, inside)
+    return np.append(numbers, 1.0)[ranks]
 
 
 def _before(sizes: NDArray[Any], start: Array, ends: Array) -> NDArray[np.int64]:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError
+from .._core.late import Late
 from .._core.peers import ALONE, all_processes
 from ..data.examples import to_numpy
 from ..data.sample import Sample
-from ..explanations import Explanations
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation
 from ..judge.spread import clusters_of
@@ -28,9 +27,18 @@ from ..language.expressions import Constraint
 from ..problem.problem import Problem
 from ..reports.report import Report
 from ..storage import container
-from . import explaining, exporting, reporting
+from . import reporting
 from .fitted import FittedEstimator
 from .inputs import compare_indexes
+
+if TYPE_CHECKING:
+    from sklearn import metrics
+
+    from ..explanations import Explanations
+    from . import explaining, exporting
+else:
+    metrics = Late("sklearn.metrics")
+    explaining, exporting = Late("equirate.estimators.explaining"), Late("equirate.estimators.exporting")
 
 Array = NDArray[np.float64]
 
@@ -151,7 +159,7 @@ class RateEstimator(FittedEstimator):
             The share of rows, by weight, that are predicted correctly.
         """
         given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        return float(accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
+        return float(metrics.accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
 
     def certify(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from .._core.errors import FileError
 from .._core.hashing import Hashes
 from .._core.peers import Peers
 from ..data.labels import one_hot
-from ..export.model import Export
 from ..game.classifiers import Classifier, checked_key
 from ..game.status import Status
 from ..judge.evaluation import Evaluation
@@ -29,6 +28,9 @@ from ..storage import state
 from ..training.draws import hashes_of, rows_repeat
 from .inputs import InputChecks
 from .keys import warn_few_keys
+
+if TYPE_CHECKING:
+    from ..export.model import Export
 
 Array = NDArray[np.float64]
 

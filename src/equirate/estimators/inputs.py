@@ -24,7 +24,7 @@ from .._core.peers import Peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
 from ..data.examples import Examples, empty_message, fill_missing, to_numpy
-from ..data.labels import Classes, check_number, codes_of, plain, refuse_mixed
+from ..data.labels import Classes, check_number, codes_of, distinct, plain, refuse_mixed
 from ..data.slices import Attribute
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
@@ -253,8 +253,10 @@ def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
 def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray[Any]:
     """The labels in y, sorted; refuses fewer than two, and what are no classes."""
     refuse_mixed(np.asarray(y), "y")
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    classes: NDArray[Any] = np.unique(np.concatenate(shared.gather(np.unique(y))))
+    here = distinct(np.asarray(y))
+    two = y.ndim == 1 and y.dtype.kind in "iu" and len(here) <= 2  # what scikit-learn would look through y for
+    kind = "binary" if two else type_of_target(y, input_name="y", raise_unknown=True)
+    classes: NDArray[Any] = np.unique(np.concatenate(shared.gather(here)))
     if kind not in ("binary", "multiclass"):
         fix = " Cut a quantity into classes, or make text of numbers that name classes: y.astype(str)."
         raise DataError(

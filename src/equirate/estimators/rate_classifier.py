@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._core.choices import AlgorithmName, ConfidenceMethod, Missing, OnInterrupt, Output
 from .._core.errors import DataError, EquirateError, EquirateWarning, NotSolvedWarning
+from .._core.late import Late
 from .._core.peers import Peers, all_processes
 from .._core.seeds import stream
 from .._core.threads import undisturbed
@@ -29,7 +30,6 @@ from ..certification.methods import METHODS
 from ..certification.outcome import certified_outcome
 from ..data.examples import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
-from ..export.model import Export
 from ..game.algorithms import Algorithm, refuse_games
 from ..game.classifiers import Classifier, hashed_uniform
 from ..game.record import Start
@@ -45,10 +45,10 @@ from ..selection.choice import FittedOutput, Outcome, choose
 from ..selection.group_notes import costly, left_out, with_notes
 from ..storage.provenance import keep_provenance
 from ..storage.saving import plain_classifier, read_classifier
+from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from . import exporting
 from .absent import Absent, property_if, told_if_absent
 from .attributes import named
 from .base import RateEstimator
@@ -72,6 +72,12 @@ from .scores import (
     score,
 )
 from .validating import is_valid, validated
+
+if TYPE_CHECKING:
+    from ..export.model import Export
+    from . import exporting
+else:
+    exporting = Late("equirate.estimators.exporting")
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
@@ -318,7 +324,8 @@ class RateClassifier(RateEstimator):
             training, asked = self._training(shared, *everything[:4], clusters)
             if everything.names is not None:
                 self.feature_names_in_ = np.array(everything.names, dtype=object)
-            with undisturbed(len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0):
+            passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
+            with undisturbed(passes, compiled=not training.generates):
                 began = time.monotonic()
                 played = merged(training)
                 solution, chooser = played.play(start=self._continued(training.width))
@@ -368,7 +375,8 @@ class RateClassifier(RateEstimator):
         cells = problem_cells(problem, examples)
         if settings.tested:
             refuse_inexact(problem, examples, cells)
-        hashes = self._row_hashes(features) if self.output == "hashed" and problem.constraints else None
+        drawn = self.output == "hashed" and bool(problem.constraints)
+        hashes = self._row_hashes(features) if drawn and may_repeat(features, cells) else None
         training = Training.of(settings, problem, Sample(features, examples), cells, self.seed_, hashes)
         return training, asked
 

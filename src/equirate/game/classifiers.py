@@ -20,6 +20,7 @@ from .._core.seeds import stream
 from ..data.examples import Examples, by_label, refuse_missing, to_numpy
 from ..data.features import features
 from ..data.labels import Classes
+from ..data.sample import Sample
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
 from ..mixtures import snapped
@@ -91,6 +92,21 @@ class Classifier:
             return self.predict_pmf(X, attributes=attributes)
         return self.positive_probability(X, attributes=attributes)
 
+    def expected_sample(self, sample: Sample) -> Array:
+        """`expected` for the rows of a sample, which remembers what the members decide.
+
+        Parameters
+        ----------
+        sample
+            The rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            One probability per example, or one row with a column for each class.
+        """
+        return self._mixed(self.members.decide_sample(sample))
+
     def positive_probability(self, X: Any, *, attributes: Any = None) -> Array:
         """Probability of predicting 1, example by example.
 
@@ -111,7 +127,17 @@ class Classifier:
         if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:  # a block at a time
             blocks = [self.positive_probability(X[k : k + BLOCK]) for k in range(0, len(X), BLOCK)]
             return np.concatenate(blocks)
-        decided = self.members.decide(X, attributes=attributes)
+        return self._mixed(self.members.decide(X, attributes=attributes))
+
+    def _mixed(self, decided: NDArray[Any]) -> Array:
+        """Probabilities of predicting 1, or of each of more than two classes, from the decisions of the members."""
+        if self.n_classes > 2:
+            by_class, rows = np.zeros((len(decided), self.n_classes)), np.arange(len(decided))
+            for member, weight in zip(decided.T, self.weights, strict=True):
+                by_class[rows, member] += weight
+            return snapped(by_class)
+        if len(self.weights) == 1 and self.weights[0] == 1:
+            return decided[:, 0].astype(float)
         if len(self.weights) > FEW:
             return snapped(decided @ self.weights)
         total = np.zeros(len(decided))
@@ -135,11 +161,7 @@ class Classifier:
             One row per example, one column for each class.
         """
         if self.n_classes > 2:
-            decided = self.members.decide(X, attributes=attributes)
-            total, rows = np.zeros((len(decided), self.n_classes)), np.arange(len(decided))
-            for member, weight in zip(decided.T, self.weights, strict=True):
-                total[rows, member] += weight
-            return snapped(total)
+            return self._mixed(self.members.decide(X, attributes=attributes))
         p = self.positive_probability(X, attributes=attributes)
         return np.stack([1 - p, p], axis=1)
 

@@ -131,6 +131,8 @@ class Generator:
         begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
         generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
         courses = [generation.course(engine.passes)]
+        if len(tables) == 1:
+            engine.release()
         columns, W = engine.columns(generation, sample, judge.cells)
         for table in tables[1:]:
             before, generation = generation, engine.go_on(generation, view, table)

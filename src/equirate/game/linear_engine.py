@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .._core import threads
 from ..data.cells import Cells
 from ..data.features import features
 from ..data.sample import Sample
@@ -39,6 +40,11 @@ DENSE = 16_000_000
 """Values up to which sparse features are made dense, and so get second moments: fewer passes, the same result."""
 LABELS = 10
 """Steps for the regression of the labels, at most."""
+ASKED = 50_000
+"""Rows, about, of which some are held out to say what is kept; all of them where there are no more.
+
+The answer is yes or no. A quarter of so many rows tells differences of a few thousandths in a rate, and what differs by
+less matters as little."""
 MET = 1e-3
 """A violation that counts as none."""
 FEWEST = 5
@@ -82,7 +88,7 @@ class LinearEngine:
     ) -> LinearEngine:
         """Lay the rows out; ``part`` is the part of each of them, None for one part."""
         fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
-        X, shared = features(sample.X, len(sample)), cells.shared
+        X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they were looked at before
         sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
         if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
@@ -96,7 +102,7 @@ class LinearEngine:
 
         Those of features as given grow with the scale of each.
         """
-        mean = self.rows.total / max(self.rows.shared.total(len(self.rows.order)), 1)
+        mean = self.rows.total / max(self.rows.shared.total(self.rows.size), 1)
         ridges = [mean * ridge for ridge in RIDGES]
         if self.setting.penalty:
             ridges = [self.setting.penalty * self.rows.total]
@@ -109,7 +115,7 @@ class LinearEngine:
     def choose_ridge(self, train: Array) -> None:
         """Choose the ridge by left-out loss, where rows are few."""
         penalties, width = self._penalties(), self.rows.width
-        few = self.rows.shared.total(len(self.rows.order)) < FEW * width and width <= WIDEST
+        few = self.rows.shared.total(self.rows.size) < FEW * width and width <= WIDEST
         if few and len(penalties) > 1:
             self.penalty = penalties[choose_ridge(self.rows, penalties, train)]
 
@@ -210,23 +216,47 @@ class LinearEngine:
             self.run([(generation, view)], passes, watch)
             return generation, view
         self.choose_ridge(self.factors(everything))
-        trained, view = self.view([0]), self.view(everything)
-        first = self.begin(trained, table, start)
-        self.run([(first, trained)], passes, watch)
-        if not first.interrupted and self._labels_suffice(first, trained):
-            return self._only_labels(view, table), view
-        # Without an intercept a direction has one threshold, and the search needs many.
-        refines = self.setting.intercept and not first.interrupted and self._gate(first, trained)
+        asked = self._thinned()
+        trained = asked.view([0], totals=table.cells.totals)
+        first = asked.begin(trained, table, start)
+        asked.run([(first, trained)], passes, watch)
         if first.interrupted:
-            view.directions = list(trained.directions)
-            return self.go_on(first, view), view
+            view = self.view(everything)
+            return self._interrupted(asked, first, trained, view), view
+        suffices = asked.labels_suffice(first, trained)
+        # Without an intercept a direction has one threshold, and the search needs many.
+        refines = not suffices and self.setting.intercept and asked.passes_gate(first, trained)
+        del asked, first, trained  # before the passes over all rows
+        view = self.view(everything)
+        if suffices:
+            return self._only_labels(view, table), view
         generation = self.begin(view, table, start)
         self.run([(generation, view)], passes, watch)
         if refines and not generation.interrupted:
             refine(generation, view)
         return generation, view
 
-    def _labels_suffice(self, generation: Generation, view: View) -> bool:
+    def _thinned(self) -> LinearEngine:
+        """The engine for some of the rows, with the same ridge; this one where rows are not many."""
+        rows = self.rows.thinned(ASKED, regress=True)
+        if rows is self.rows:
+            return self
+        found = LinearEngine(rows, self.parts, self.setting)
+        found.penalty = self.penalty
+        return found
+
+    def _interrupted(self, asked: LinearEngine, first: Generation, trained: View, view: View) -> Generation:
+        """What was found so far, for all rows."""
+        if asked is self:
+            view.directions = list(trained.directions)
+            return self.go_on(first, view)
+        view.directions += self._score(np.stack([each.weights for each in trained.directions[1:]], axis=1))
+        generation = self.begin(view, first.table)
+        generation.learn(())
+        generation.interrupted = True
+        return generation
+
+    def labels_suffice(self, generation: Generation, view: View) -> bool:
         """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good.
 
         That is asked only where the objective is the error, which is what a regression of the labels is for.
@@ -234,7 +264,7 @@ class LinearEngine:
         if not _is_error(generation.table):
             return False
         only = self._only_labels(view, generation.table)
-        halves = [self.factors([part]) for part in range(1, self.parts)]
+        halves = self._halves(generation.table)
         if only.improve().violation > MET:
             return False
         return any(_value_on(only, factors) <= _value_on(generation, factors) for factors in halves)
@@ -256,15 +286,19 @@ class LinearEngine:
         generation.learn(())
         return generation
 
-    def _gate(self, generation: Generation, view: View) -> bool:
+    def _halves(self, table: Table) -> list[Array]:
+        """Factors that measure on each part that is held out."""
+        return [self.factors([part], table.cells.totals) for part in range(1, self.parts)]
+
+    def passes_gate(self, generation: Generation, view: View) -> bool:
         """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
 
         Halves with hardly a row in a cell say nothing: there nothing is refined.
         """
         totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
-        if self.rows.shared.total(len(self.rows.order)) * totals.sum() < self.rows.total * FEWEST * totals.size:
+        if self.rows.shared.total(self.rows.size) * totals.sum() < self.rows.total * FEWEST * totals.size:
             return False
-        halves = [self.factors([part]) for part in range(1, self.parts)]
+        halves = self._halves(generation.table)
         known, mixture = (len(generation.families), len(view.directions)), generation.mixture
         before = [_value_on(generation, factors) for factors in halves]
         refine(generation, view)
@@ -291,14 +325,22 @@ class LinearEngine:
         places = self._worth_counting(generation)
         W = self.weights(generation, places)
         members = LinearMembers(W, True, sample.names)
-        sums = np.zeros((len(cells), len(places)))
-        for a in range(0, len(sample), _BLOCK):
-            rows = slice(a, a + _BLOCK)
-            sums += cells.take(rows).partial_sums(members.decide(sample.X[rows]))
-        (sums,) = self.rows.shared.add(sums)
+        starts = range(0, len(sample), _BLOCK)
+        parts = np.zeros((len(starts), len(cells), len(places)))
+
+        def count(k: int) -> None:
+            rows = slice(starts[k], starts[k] + _BLOCK)
+            parts[k] = cells.take(rows).partial_sums(members.decide(sample.X[rows]))
+
+        threads.each(count, [(k,) for k in range(len(starts))])
+        (sums,) = self.rows.shared.add(parts.sum(axis=0))
         source = generation.columns(places).source
         handle = np.stack([np.zeros(len(places), dtype=np.intp), np.arange(len(places))], axis=1)
         return Columns.of(generation.table.rates(sums), source, handle), W
+
+    def release(self) -> None:
+        """Let go of the layout, where no more passes follow: what counts the columns needs room itself."""
+        self.rows.release()
 
     def _worth_counting(self, generation: Generation) -> list[int]:
         """Columns of the mixture with their neighbours, the best single ones, and the cheapest at its prices."""
@@ -314,7 +356,7 @@ class LinearEngine:
         needed = len(wanted)
         for prices in generation.mixture.prices:
             wanted += np.argsort(prices @ generation.master.rows, kind="stable")[:COUNTED].tolist()
-        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(len(self.rows.order)), 1))
+        count = min(COUNTED, MOST_COUNTED // max(self.rows.shared.total(self.rows.size), 1))
         return sorted(dict.fromkeys(wanted[: max(needed, count)]))
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mixtures import Source
-from ..models.cell_rows import CellRows, Direction
-from ..models.logistic_oracle import View
+from ..models.cell_rows import CellRows
+from ..models.logistic_oracle import Solve, View
 from ..models.messages import Family
 from .column_generation import Generation
 
@@ -46,11 +46,10 @@ def refine(generation: Generation, view: View) -> None:
     length = float(np.linalg.norm(view.directions[1].weights[:-1])) if len(view.directions) > 1 else 0.0
     best, stale = generation.improve().value, 0
     for _ in range(ROUNDS if length > 0 else 0):
-        found = _step(generation, view, rows, length)
-        if not found:
+        weights = _step(generation, view, rows, length)
+        if not weights:
             return
-        if rows is not view.rows:
-            found = view.rows.score(np.stack([each.weights for each in found], axis=1), losses=False)
+        found = view.rows.score(np.stack(weights, axis=1), losses=False)
         view.directions += found
         generation.families += [Family(each.sums, Source.REFINED, each) for each in found]
         now = generation.improve().value
@@ -60,33 +59,32 @@ def refine(generation: Generation, view: View) -> None:
             return
 
 
-def _step(generation: Generation, view: View, rows: CellRows, length: float) -> list[Direction]:
-    """Directions one step from the cheapest ones, of those that cost less than every column."""
+def _step(generation: Generation, view: View, rows: CellRows, length: float) -> list[Array]:
+    """Weights one step from the cheapest ones, of those that cost less than every column."""
     assert generation.mixture is not None
     assert generation.master is not None
     prices = generation.mixture.prices[:2]
     costs = [generation.spread(generation.table.coefficients(each[:, None]))[:, 0] for each in prices]
-    begins: list[tuple[Array, Array]] = []
+    begins: list[tuple[Array, Solve, Array]] = []
     for cost in costs:
         normal = view.normal(cost)
-        begins += [(normal, w * length * sharp) for w in _cheapest(view, cost) for sharp in SHARPNESS]
-    slopes = rows.bent(np.stack([w for _, w in begins], axis=1))
+        solve = view.solver(normal)
+        begins += [(normal, solve, w * length * sharp) for w in _cheapest(view, cost) for sharp in SHARPNESS]
+    slopes = rows.bent(np.stack([w for *_, w in begins], axis=1))
     candidates = []
-    for (normal, w), slope in zip(begins, slopes, strict=True):
-        move = view.solver(normal)(normal @ slope)
+    for (normal, solve, w), slope in zip(begins, slopes, strict=True):
+        move = solve(normal @ slope)
         move *= np.linalg.norm(w[:-1]) / max(float(np.linalg.norm(move[:-1])), 1e-12)
         candidates += [w - share * move for share in LENGTHS]
-    found = rows.score(np.stack(candidates, axis=1), losses=False)
     with np.errstate(divide="ignore", invalid="ignore"):
         larger = np.where(rows.cells.totals > 0, view.rows.cells.totals / rows.cells.totals, 0.0)
     keep: set[int] = set()
-    for multipliers, cost in zip(prices, costs, strict=True):
-        own = cost * view.measure * larger
-        values = np.array([(own @ each.sums).min() for each in found])
+    least_of = rows.least(np.stack(candidates, axis=1), np.stack(costs) * view.measure * larger)
+    for multipliers, values in zip(prices, least_of, strict=True):
         offset = float(multipliers @ generation.table.offset[: len(multipliers)])
         least = float((multipliers @ generation.master.rows).min()) - 1e-6 - offset
         keep |= {int(k) for k in np.argsort(values, kind="stable")[:KEPT] if values[k] < least}
-    return [found[k] for k in sorted(keep)]
+    return [candidates[k] for k in sorted(keep)]
 
 
 def _cheapest(view: View, cost: Array) -> list[Array]:

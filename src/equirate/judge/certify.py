@@ -126,6 +126,7 @@ def certify(
     correction: str | None = None,
     seed: int = 0,
     cells: Cells | None = None,
+    sample: CellSample | None = None,
 ) -> Certificates:
     """Judge constraints on held-out predictions: estimate, confidence interval, and pass, fail or cannot tell.
 
@@ -141,6 +142,8 @@ def certify(
         Of the decisions that the exact method draws where predictions are probabilities.
     cells
         Those of the examples, where they are known already.
+    sample
+        The sums of all rates over these cells, where they are known already.
     """
     check_confidence(confidence)
     if method not in METHODS:
@@ -154,6 +157,8 @@ def certify(
         Decisions.check(examples, cluster_ids)
 
     def estimator_of(rates: list[Rate]) -> Estimator | None:
+        if sample is not None and method != "exact":
+            return sample.estimate if sample.measures(rates) else None
         if not measurable(rates, examples):
             return None
         if method == "exact":

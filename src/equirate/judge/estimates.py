@@ -168,10 +168,16 @@ class CellSample:
             sums = ClusterSums.of(cells, weights, predictions, clusters)
         else:
             sums = (ClassSums if cells.n_classes > 2 else CellSums).of(cells, weights, predictions, drawn)
-        positive = weights[weights > 0]
+        positive = weights[:1] if (weights == 1).all() else weights[weights > 0]
         low, high = cells.shared.range(positive.min(initial=np.inf), positive.max(initial=-np.inf))
         plain = clusters is None and bool(low >= high)
         return cls(cells, sums, measurer(examples, predictions, known), plain)
+
+    def measures(self, rates: Sequence[Rate]) -> bool:
+        """Whether somebody is there to measure every rate on."""
+        cells = self.cells
+        inside = (cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0) for rate in rates)
+        return all(bool(each.any()) for each in inside)
 
     def times(self, factor: float) -> CellSample:
         """The sample as it would be with ``factor`` times as many such examples."""

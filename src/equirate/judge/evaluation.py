@@ -22,8 +22,9 @@ from ..language.measuring import Measure
 from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .certify import certify, estimate
+from .certify import certify
 from .class_spread import class_rates_by_key
+from .estimates import CellSample
 from .spread import rates_by_key
 
 Array = NDArray[np.float64]
@@ -163,10 +164,11 @@ class Evaluation:
         sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
         measure = _measurer(cells, sums, problem.rates(), examples)
         constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
+        sample = CellSample.of(problem.rates(), examples, predictions, cells=cells)
         values = []
         for constraint, certificate in zip(
             constraints,
-            certify(constraints, examples, predictions, confidence, cells=cells),
+            certify(constraints, examples, predictions, confidence, sample=sample),
             strict=True,
         ):
             left, right = _value(constraint.left, measure), _value(constraint.right, measure)
@@ -187,7 +189,7 @@ class Evaluation:
         if problem.losses() or not measurable:
             objective = low = high = float("nan")
         else:
-            estimated = estimate(problem.objective.expr, examples, predictions, cells=cells)
+            estimated = sample.estimate(problem.objective.expr)
             objective, (low, high) = estimated.value, estimated.interval(confidence)
         weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
         drawn = np.logical_or.reduce(drawn, axis=1) if many else drawn

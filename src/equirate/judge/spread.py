@@ -70,13 +70,18 @@ class CellSums:
             rows = slice(first, first + _BLOCK)
             of, w, p = cells.index[rows], weights[rows], predictions[rows]
             equal = bool((w == 1).all())
-            values = w * w
+            alike = drawn or bool(((p == 0) | (p == 1)).all())  # all powers are p
+            values = w if equal else w * w
             for k in range(4):
-                added = np.bincount(of, weights=values, minlength=len(cells))
+                if k < 2 or not alike:
+                    counting = equal and k == 0
+                    added = np.bincount(of, weights=None if counting else values, minlength=len(cells))
+                    cubed = added if equal else np.bincount(of, weights=values * w, minlength=len(cells))
                 if k < 3:
                     two[k] += added
-                three[k] += added if equal else np.bincount(of, weights=values * w, minlength=len(cells))
-                values = values * p if k == 0 or not drawn else values
+                three[k] += cubed
+                if k == 0 or not alike:
+                    values = p if counting else values * p
         two, three = cells.shared.add(two, three)
         return cls((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
 

@@ -19,6 +19,10 @@ _PRICE = 1e3
 """What a violation beyond the room costs a mixture that is compared with others."""
 
 
+_STEPS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
+"""How far to go to what the programme found, whose cuts are below the atoms; without atoms it is right."""
+
+
 class ConvexSolution(NamedTuple):
     """A mixture, its value, and the value that no mixture is below."""
 
@@ -52,7 +56,7 @@ def _cut_until_right(
             break
         found, others, lower = solved
         bound = max(bound, lower)
-        mixed = [mu + step * (found - mu) for step in (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)]
+        mixed = [mu + step * (found - mu) for step in (_STEPS if columns.convex else _STEPS[:1])]
         judged = [_value(columns, candidate, room) for candidate in mixed]
         k = int(np.argmin(judged))
         if judged[k] < best:

@@ -347,6 +347,8 @@ def violations_at(table: Table, signed: Array, values: Array) -> Array:
 
 def judged(table: Table, signed: Array) -> tuple[float, float]:
     """Objective and largest violation (at least 0) at the signed rows of a mixture, as the programmes have them."""
+    if not table.groups:
+        return float(signed[0]), max(float(signed[table.constraints].max(initial=0.0)), 0.0)
     values = atoms_at(table, signed)[1]
     objective = float(signed[0] + table.atom_weights[0] @ values)
     return objective, max(float(violations_at(table, signed, values).max(initial=0.0)), 0.0)

@@ -50,8 +50,12 @@ LEAST_COUNTS = 1 << 17
 """Numbers that are kept by cell and threshold even where the rows are fewer: they stay in cache."""
 MOST_MOMENTS = 8_000_000
 """Numbers in the second moments of all cells; beyond that their diagonals are kept."""
-_BLOCK, _COPIED = 4096, 512
+_BLOCK, _COPIED = 4096, 1024
 """Rows that stay in cache, in single precision and in double."""
+_FEW_CELLS = 64
+"""Cells in a block up to which a product for each is faster than sums over all rows."""
+_MANY = 4
+"""Rows for each cell and bin from which on cells are counted in all bins at once."""
 _TASK = 1 << 16
 """Rows that a thread takes at a time; how many threads there are changes no sum."""
 _LEAST = 1e-150
@@ -97,16 +101,17 @@ class CellRows:
 
     def __init__(self, X: Any, cells: Cells, *, centre: bool = True) -> None:
         self.shared, self.cells, self.sparse = cells.shared, cells, bool(sp.issparse(X))
-        kind = np.uint8 if len(cells) <= 256 else np.uint16 if len(cells) <= 65536 else np.int64
-        self.order = np.argsort(cells.index.astype(kind), kind="stable")
+        self.size, order = len(cells.index), cells.order.astype(np.int32 if len(cells.index) < 2**31 else np.intp)
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.index, minlength=len(cells)))])
-        self.weights: Single | None = None if cells.unweighted else cells.weights[self.order].astype(np.float32)
+        self.weights: Single | None = None if cells.unweighted else cells.weights[order].astype(np.float32)
         self.total = float(cells.totals.sum())
         counting = len(cells.index) if cells.unweighted else int(np.count_nonzero(cells.weights))
         self.bins = int(np.clip(8 * self.shared.total(counting), 256, BINS))
         self.mean, self.scale = self._standard(X, centre and not self.sparse)
-        self.X: Any = self._sparse(X) if self.sparse else self._dense(X)
-        self.moments, self.first = self._moments()
+        self.X: Any = self._sparse(X, order) if self.sparse else self._dense(X, order)
+        del order
+        self.moments, self.first = self.cell_moments()
+        self.cells = replace(cells, index=cells.index[:0].copy(), weights=cells.weights[:0].copy(), clusters=None)
 
     @property
     def width(self) -> int:
@@ -118,22 +123,33 @@ class CellRows:
         """Whether only the diagonals of the second moments are kept."""
         return self.sparse or len(self.cells) * self.width**2 > MOST_MOMENTS
 
-    def thinned(self, most: int) -> CellRows:
-        """About ``most`` of the rows, evenly spaced in every cell; these rows themselves where there are no more."""
-        if len(self.order) <= most or self.shared.size > 1:
+    def thinned(self, most: int, *, regress: bool = False) -> CellRows:
+        """About ``most`` of the rows, evenly spaced in every cell; these rows themselves where there are no more.
+
+        With ``regress`` their moments are their own, as regressions need them.
+        """
+        if self.size <= most or self.shared.size > 1:
             return self
-        picked = np.arange(0, len(self.order), -(-len(self.order) // most))
+        picked = np.arange(0, self.size, -(-self.size // most))
         found = copy.copy(self)
         found.__dict__.pop("_blocks", None)
         found.__dict__.pop("_tasks", None)
         cell = np.searchsorted(self.starts, picked, side="right") - 1
-        found.order, found.X = self.order[picked], self.X[picked]
+        found.size, found.X = len(picked), self.X[picked]
         found.starts = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(self.cells)))])
         found.weights = None if self.weights is None else self.weights[picked]
         weights = np.ones(len(picked)) if found.weights is None else found.weights.astype(float)
         totals = np.bincount(cell, weights=weights, minlength=len(self.cells)).astype(float)
         found.cells = replace(self.cells, index=cell.astype(np.int32), weights=weights, totals=totals)
+        found.total = float(totals.sum())
+        if regress:
+            found.moments, found.first = found.cell_moments()
         return found
+
+    def release(self) -> None:
+        """Let go of the rows; sums, moments and scales stay."""
+        self.X = None
+        self.__dict__.pop("_blocks", None)
 
     # -- layout ----------------------------------------------------------------------------------
 
@@ -169,7 +185,8 @@ class CellRows:
                 w = np.ones(len(part)) if weights is None else weights[k * _BLOCK : (k + 1) * _BLOCK]
                 sizes[k] = w.sum()
                 means[k] = w @ part / max(float(sizes[k, 0]), 1e-300)
-                squares[k] = w @ np.square(part - means[k])
+                away = part - means[k]
+                squares[k] = w @ np.multiply(away, away, out=away)
 
         threads.each(work, _tasks(count, _TASK // _BLOCK))
         (total,) = self.shared.add((sizes * means).sum(axis=0))
@@ -177,28 +194,32 @@ class CellRows:
         (square,) = self.shared.add((squares + sizes * (means - mean) ** 2).sum(axis=0))
         return mean, square / self.total
 
-    def _dense(self, X: Any) -> Single:
+    def _dense(self, X: Any, order: NDArray[np.intp]) -> Single:
         shape = (X.shape[0], X.shape[1] + 1)
         result: Single = scratch(shape, np.float32) if is_mapped(X) else np.empty(shape, np.float32)
 
-        inverse = 1 / self.scale
+        # Rows of copies: numpy works on two tables alike with far fewer loops than on a table and a row.
+        mean, inverse = (np.tile(each, (_COPIED, 1)) for each in (self.mean, 1 / self.scale))
 
         def work(first: int, last: int) -> None:
-            for a in range(first * _COPIED, min(last * _COPIED, len(self.order)), _COPIED):
-                rows = slice(a, min(a + _COPIED, len(self.order)))
-                block = X[self.order[rows]] - self.mean
-                block *= inverse
-                result[rows, :-1] = block
+            given, block = np.empty((_COPIED, X.shape[1]), X.dtype), np.empty((_COPIED, X.shape[1]))
+            for a in range(first * _COPIED, min(last * _COPIED, self.size), _COPIED):
+                some = order[a : a + _COPIED]
+                size = len(some)
+                np.take(X, some, axis=0, out=given[:size], mode="clip")
+                np.subtract(given[:size], mean[:size], out=block[:size])
+                np.multiply(block[:size], inverse[:size], out=block[:size])
+                result[a : a + size, :-1] = block[:size]
 
-        threads.each(work, _tasks(-(-len(self.order) // _COPIED), _TASK // _COPIED))
+        threads.each(work, _tasks(-(-self.size // _COPIED), _TASK // _COPIED))
         result[:, -1] = 1.0
         return result
 
-    def _sparse(self, X: Any) -> Any:
-        scaled = sp.csr_array(X)[self.order].astype(np.float32)
+    def _sparse(self, X: Any, order: NDArray[np.intp]) -> Any:
+        scaled = sp.csr_array(X)[order].astype(np.float32)
         return sp.csr_array(scaled @ sp.diags_array((1 / self.scale).astype(np.float32)))
 
-    def _moments(self) -> tuple[Array, Array]:
+    def cell_moments(self) -> tuple[Array, Array]:
         """Second and first moments of every cell."""
         C, width = len(self.cells), self.width
         second = np.zeros((C, width) if self.diagonal else (C, width, width))
@@ -206,30 +227,61 @@ class CellRows:
         squared = None
         if self.sparse:
             squared = sp.csr_array((self.X.data**2, self.X.indices, self.X.indptr), shape=self.X.shape)
-        for c in range(C):
-            for a, b in _pieces(self.starts[c], self.starts[c + 1], _BLOCK if not self.sparse else 1 << 62):
-                w = None if self.weights is None else self.weights[a:b]
-                block = self.X[a:b]
-                if squared is not None:
-                    ones = np.ones(b - a, np.float32) if w is None else w
-                    first[c, :-1] += block.T @ ones
-                    second[c, :-1] += squared[a:b].T @ ones
-                    first[c, -1] += ones.sum(dtype=float)
-                    continue
-                weighted = block if w is None else block * np.sqrt(w)[:, None]
-                second[c] += np.einsum("ij,ij->j", weighted, weighted) if self.diagonal else weighted.T @ weighted
-                first[c] += block.sum(axis=0, dtype=float) if w is None else w @ block
+        pieces = [
+            (c, a, b)
+            for c in range(C)
+            for a, b in _pieces(self.starts[c], self.starts[c + 1], _BLOCK if not self.sparse else 1 << 62)
+        ]
+        found: dict[int, dict[int, tuple[Array, Array]]] = {}
+
+        def work(begin: int, end: int) -> None:
+            own: dict[int, tuple[Array, Array]] = {}
+            for c, a, b in pieces[begin:end]:
+                two, one = self._piece(a, b, squared)
+                if c in own:
+                    two, one = own[c][0] + two, own[c][1] + one
+                own[c] = two, one
+            found[begin] = own
+
+        # Sparse rows of a cell are one piece, whose sums are dense: as few of them at a time as can be.
+        threads.each(work, _tasks(len(pieces), _TASK // _BLOCK) if not self.sparse else [])
+        for c, a, b in pieces if self.sparse else ():
+            two, one = self._piece(a, b, squared)
+            second[c] += two
+            first[c] += one
+        for begin in sorted(found):
+            for c, (two, one) in found[begin].items():
+                second[c] += two
+                first[c] += one
         if self.sparse:
             second[:, -1] = first[:, -1]
         second, first = self.shared.add(second, first)
         return second, first
+
+    def _piece(self, a: int, b: int, squared: Any) -> tuple[Array, Array]:
+        """Second and first moments of some rows."""
+        w = None if self.weights is None else self.weights[a:b]
+        block = self.X[a:b]
+        if squared is not None:
+            ones = np.ones(b - a, np.float32) if w is None else w
+            one = np.append(np.asarray(block.T @ ones, dtype=float), ones.sum(dtype=float))
+            return np.append(np.asarray(squared[a:b].T @ ones, dtype=float), 0.0), one
+        weighted = block if w is None else block * np.sqrt(w)[:, None]
+        two = np.einsum("ij,ij->j", weighted, weighted) if self.diagonal else weighted.T @ weighted
+        if w is not None:
+            one = w @ block
+        elif self.diagonal or b - a < _BLOCK // 4:
+            one = block.sum(axis=0, dtype=float)
+        else:  # the products with the column of ones, as exact as the slopes of such a block
+            one = two[-1]
+        return two.astype(float), np.asarray(one, dtype=float)
 
     # -- a pass ----------------------------------------------------------------------------------
 
     def score(self, W: Array, *, losses: bool = True) -> list[Direction]:
         """Pass over the rows once, for weights (width, directions); without ``losses``, count thresholds alone."""
         low = W.astype(np.float32)
-        K, n = W.shape[1], len(self.order)
+        K, n = W.shape[1], self.size
         Z = np.empty((K, n), np.float32)
         lost: tuple[Array | None, ...] = (None, None, None)
         if losses:
@@ -250,7 +302,7 @@ class CellRows:
         return replace(direction, edges=np.zeros(1), sums=sums)
 
     def _all_scores(self, weights: Array) -> Single:
-        Z: Single = np.empty((1, len(self.order)), np.float32)
+        Z: Single = np.empty((1, self.size), np.float32)
         self._scored(weights.astype(np.float32)[:, None], Z)
         return np.asarray(Z[0])
 
@@ -313,7 +365,7 @@ class CellRows:
         Sparse rows of several cells are not put together: their sums would be dense.
         """
         found: list[_Block] = []
-        size = _BLOCK if not self.sparse else max(_BLOCK, len(self.order) // 16)
+        size = _BLOCK if not self.sparse else max(_BLOCK, self.size // 16)
         c = 0
         while c < len(self.cells):
             a, b, last = int(self.starts[c]), int(self.starts[c + 1]), c + 1
@@ -333,37 +385,73 @@ class CellRows:
         """Blocks that a thread takes together."""
         return _tasks(len(self._blocks), max(_TASK // _BLOCK, 1))
 
-    def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
-        """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
+    def least(self, W: Array, costs: Array) -> Array:
+        """The least that any threshold of each of several weights costs, (costs, directions), for costs by cell.
 
-        All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
-        empty bins below the one that it begins with, so that equal scores stay on one side of it. Rows without weight
-        make no bins.
+        Costs are (costs, cells). It is what the counts of `score` would tell, without a count for each cell.
         """
-        counting = slice(None) if self.weights is None else self.weights > 0
-        own = z[counting]
+        Z = np.empty((W.shape[1], self.size), np.float32)
+        self._scored(W.astype(np.float32), Z)
+        each = np.repeat(costs, np.diff(self.starts), axis=1)
+        each = each if self.weights is None else each * self.weights
+        found = np.zeros((len(costs), W.shape[1]))
+        for k, z in enumerate(Z):
+            place = self._binned(z)[2]
+            for j, own in enumerate(each):
+                (sums,) = self.shared.add(np.bincount(place, weights=own, minlength=self.bins))
+                found[j, k] = sums[::-1].cumsum().min()
+        return found
+
+    def _binned(self, z: Single) -> tuple[float, float, NDArray[np.int32]]:
+        """Where the bins of scores begin, how wide they are, and the bin of every row.
+
+        Rows without weight make no bins.
+        """
+        own = z if self.weights is None else z[self.weights > 0]
         low, high = (float(own.min()), float(own.max())) if len(own) else (np.inf, -np.inf)
         low, high = self.shared.range(low, high)
         if self.weights is not None:
             z = np.clip(z, np.float32(low), np.float32(high))
         step = (high - low) / self.bins or 1.0
         place = ((z - np.float32(low)) * np.float32(1 / step)).astype(np.int32)
-        np.clip(place, 0, self.bins - 1, out=place)
-        (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
-        filled = np.flatnonzero(each)
-        above = each[::-1].cumsum()[::-1][filled]  # rows in this filled bin or above
+        return low, step, np.clip(place, 0, self.bins - 1, out=place)
+
+    def _counted(self, z: Single) -> tuple[Array, Array | RowCounts]:
+        """Thresholds of about equal ranks, and the weighted number of rows of each cell above each of them.
+
+        All rows are above the first threshold. Rows are counted in fine bins; a threshold lies in the middle of the
+        empty bins below the one that it begins with, so that equal scores stay on one side of it.
+        """
+        low, step, place = self._binned(z)
+        fine = None
+        if self.weights is None and self.shared.size == 1 and _MANY * len(self.cells) * self.bins <= len(z):
+            fine = self._by_cell(place, self.bins)  # one look at the rows instead of two
+            each = fine.sum(axis=0)
+        else:
+            counting = slice(None) if self.weights is None else self.weights > 0
+            (each,) = self.shared.add(np.bincount(place[counting], minlength=self.bins).astype(float))
+        filled = np.flatnonzero(each > 0)
+        own = each[filled]
+        above = own.sum() - own.cumsum() + own  # rows in this filled bin or above
         kept = int(np.clip(MOST_COUNTS // len(self.cells), 64, EDGES))
         wanted = np.searchsorted(-above, -above[0] * np.linspace(1, 0, kept + 1))  # ascending
         wanted = wanted[(wanted > 0) & (wanted < len(filled)) & np.append(wanted[:-1] < wanted[1:], True)]
         chosen, before = filled[wanted], filled[wanted - 1]
         edges = low + step * np.concatenate([[-1.0], (before + 1 + chosen) / 2])
-        number = np.zeros(self.bins, np.int32)
-        number[chosen] = 1
-        place = number.cumsum(dtype=np.int32)[place]
-        if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
-            return edges, RowCounts(place, self.starts, self.weights, len(edges))
-        (counts,) = self.shared.add(self._by_cell(place, len(edges)))
-        return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+        if fine is not None:
+            counts = np.add.reduceat(fine, np.concatenate([[0], chosen]), axis=1)
+        else:
+            number = np.zeros(self.bins, np.int32)
+            number[chosen] = 1
+            place = number.cumsum(dtype=np.int32).take(place)
+            if self.shared.size == 1 and len(self.cells) * len(edges) > max(LEAST_COUNTS, len(z)):
+                return edges, RowCounts(place, self.starts, self.weights, len(edges))
+            (counts,) = self.shared.add(self._by_cell(place, len(edges)))
+        if self.weights is not None:
+            return edges, np.ascontiguousarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+        sums = np.zeros_like(counts)  # whole numbers: what is not below is above, without a copy
+        np.cumsum(counts[:, :-1], axis=1, out=sums[:, 1:])
+        return edges, np.subtract(counts.sum(axis=1, keepdims=True), sums, out=sums)
 
     def _by_cell(self, place: NDArray[np.int32], count: int) -> Array:
         """Weighted number of rows by cell and place."""
@@ -433,8 +521,15 @@ class _Block:
             else:
                 found = weighted @ self.X
             return np.asarray(found, dtype=float)[:, None]
-        X = self.X.astype(float)
-        return np.stack([self._reduced(X * own[:, None], axis=0) for own in weighted.astype(float)])
+        X, own = self.X.astype(float), weighted.astype(float)
+        if len(self.filled) > _FEW_CELLS:
+            return np.stack([self._reduced(X * each[:, None], axis=0) for each in own])
+        sums = np.zeros((len(own), self.cells.stop - self.cells.start, X.shape[1]))
+        ends = [*self.starts[self.filled[1:]], len(X)]
+        for c, end in zip(self.filled, ends, strict=True):
+            rows = slice(self.starts[c], end)
+            sums[:, c] = own[:, rows] @ X[rows]
+        return sums
 
     def _reduced(self, values: Array, axis: int) -> Array:
         """Sums over the rows of each cell; empty cells have none."""

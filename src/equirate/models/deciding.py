@@ -49,9 +49,11 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
         length = unit * np.sqrt(np.asarray(squares)).reshape(-1)
         steep = np.sqrt(np.einsum("ij,ij->j", W[:-1], W[:-1], dtype=float))
         shift = unit * np.abs(W[-1].astype(float))
-        rows = np.flatnonzero(
-            np.abs(scores).min(axis=1, initial=np.inf) <= length * steep.max(initial=0.0) + shift.max(initial=0.0)
-        )
+        sizes = np.abs(scores)
+        nearest = sizes.min(axis=1, initial=np.inf) if len(sizes) < _ROWS else np.full(len(sizes), np.inf)
+        for column in sizes.T if len(sizes) >= _ROWS else ():  # twice as fast as along the rows
+            np.minimum(nearest, column, out=nearest)
+        rows = np.flatnonzero(nearest <= length * steep.max(initial=0.0) + shift.max(initial=0.0))
         if not len(rows):  # nearly always, and a single row is decided in microseconds
             return rows
         reach = length[rows, None] * steep + shift

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, FileError
 from .._core.rules import SCALAR, TEXT, ArrayOf, Either, ListOf, MapOf, Rule, maybe
+from ..data.sample import Sample
 from .contributions import Contributions
 from .members import Array, Members, Written
 from .registry import read_members
@@ -74,6 +75,19 @@ class Derandomised(Members):
         decided = self.base.decide(X, attributes=attributes)
         return decided[np.arange(len(decided)), self.deciding(X, attributes=attributes)][:, None]
 
+    def decide_sample(self, sample: Sample) -> NDArray[Any]:
+        """The same for a sample; only rows that the members decide differently need a score."""
+
+        def decided() -> NDArray[Any]:
+            every = self.base.decide_sample(sample)
+            apart, score = scores_apart(self.base, self.weights, sample)
+            found = every[:, :1].copy()
+            found[apart, 0] = every[apart, self.choice[np.searchsorted(self.edges, score, side="right")]]
+            return found
+
+        found: NDArray[Any] = sample.remember((self,), decided)
+        return found
+
     def deciding(self, X: Any, *, attributes: Any = None) -> NDArray[np.int64]:
         """The member that decides each row: that of its bin."""
         bins = np.searchsorted(
@@ -129,6 +143,28 @@ class Derandomised(Members):
         if not fit or choice.min() < 0 or choice.max() >= len(base):
             raise FileError("the bins of a derandomised classifier do not fit together")
         return cls(base, weights, edges, choice.astype(np.int64))
+
+
+def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows that some members decide otherwise than others."""
+    apart, first = np.zeros(len(decided), dtype=bool), decided[:, 0]
+    for member in decided.T[1:]:  # numpy takes ten times as long along rows of a few bytes
+        apart |= member != first
+    return apart
+
+
+def scores_apart(members: Members, weights: Array, sample: Sample) -> tuple[NDArray[np.intp], Array]:
+    """The rows of a sample that members decide differently, and the mean scores of these."""
+
+    def scored() -> tuple[NDArray[np.intp], Array]:
+        apart = np.flatnonzero(disagree(members.decide_sample(sample)))
+        if not len(apart):
+            return apart, np.zeros(0)
+        rows = sample.take(apart)
+        return apart, members.mean_score(rows.X, weights=weights, attributes=rows.examples.columns)
+
+    found: tuple[NDArray[np.intp], Array] = sample.remember((members, weights), scored)
+    return found
 
 
 NEAR = 1e-9

@@ -44,6 +44,8 @@ _BLOCK_VALUES = 1 << 18
 _WORK = 2_000_000
 """Multiplications worth a block of their own in a compiled pass."""
 _MOST_BLOCKS = 8
+_ROWS = 65536
+"""Rows that are worked on together in numpy."""
 _PARTIAL_VALUES = 1 << 22
 """Values of all blocks' slopes together that are worth keeping."""
 _LEAST = 1e-150
@@ -226,13 +228,8 @@ def linear_slope(X: Any, gradient: Weights) -> Weights:
 def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
     n, count = X.shape[0], W.shape[1]
-    if X.dtype != W.dtype:  # the precision that the weights were trained in, a block at a time
-        parts = [decisions(X[rows].astype(W.dtype), W) for rows in _chunks(X)]
-        whole = [part for part in parts if part is not None]
-        return np.concatenate(whole) if len(whole) == len(parts) > 0 else None
-    if not kernels.ready(stored_values(X) * count):
-        scores = linear_scores(X, W)
-        return above(X, W, scores) if np.isfinite(scores).all() else None
+    if X.dtype != W.dtype or not kernels.ready(stored_values(X) * count):
+        return _decided(X, W) if n <= _ROWS and X.dtype == W.dtype else _decided_in_blocks(X, W)
     passes, wide = kernels.compiled(), _wide(count)
     sparse = bool(sp.issparse(X))
     given = (X.indptr, X.indices, X.data) if sparse else (X,)
@@ -244,6 +241,27 @@ def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
     if decided.max(initial=0) > 1:
         return None
     return decided[:, :count].view(np.bool_)
+
+
+def _decided(X: Any, W: Weights) -> NDArray[np.bool_] | None:
+    """The same in numpy."""
+    scores = linear_scores(X, W)
+    return above(X, W, scores) if np.isfinite(scores).all() else None
+
+
+def _decided_in_blocks(X: Any, W: Weights) -> NDArray[np.bool_] | None:
+    """The same for blocks of rows side by side, in the precision that the weights were trained in."""
+    blocks, decided = _chunks(X), np.empty((X.shape[0], W.shape[1]), dtype=bool)
+    finite = np.zeros(len(blocks), dtype=bool)
+
+    def work(k: int) -> None:
+        part = X[blocks[k]]
+        found = _decided(part, W) if part.dtype == W.dtype else decisions(part.astype(W.dtype), W)
+        if found is not None:
+            decided[blocks[k]], finite[k] = found, True
+
+    threads.each(work, [(k,) for k in range(len(blocks))])
+    return decided if finite.all() and len(blocks) else None
 
 
 def _padded(array: Weights, wide: int, dtype: Any) -> Weights:
@@ -412,5 +430,5 @@ class Standard:
         return self.spread[:, None].astype(like.dtype)
 
 
-def _chunks(X: Any, size: int = 65536) -> list[slice]:
+def _chunks(X: Any, size: int = _ROWS) -> list[slice]:
     return [slice(start, start + size) for start in range(0, X.shape[0], size)]

@@ -100,19 +100,24 @@ class View:
     def best(self, costs: Array) -> Direction:
         """The known direction with the least loss at costs by cell."""
         normal = self.normal(costs)
-        return min(self.directions[1:], key=lambda direction: self._loss(direction, normal))
+        return self.directions[1 + int(np.argmin(self._losses(normal)[1:]))]
 
     def normal(self, costs: Array) -> Array:
         """Costs of 1 on average, as labels have them, where this view trains."""
         total = float(self.weights.sum())
         return np.asarray(costs * self.train * total / max(float(np.abs(costs) @ self.weights), 1e-300))
 
-    def _loss(self, direction: Direction, costs: Array) -> float:
-        if direction.loss is None or direction.linear is None:
-            return np.inf
+    def _losses(self, costs: Array) -> Array:
+        """Loss of every known direction at normal costs; infinite where it is not known."""
         size = np.abs(costs)
-        lost = size @ direction.loss - (size * (costs < 0)) @ direction.linear
-        return float(lost + 0.5 * self.penalty @ direction.weights**2)
+        there = [k for k, each in enumerate(self.directions) if each.loss is not None]
+        known = [self.directions[k] for k in there]
+        lost = np.array([each.loss for each in known]) @ size
+        lost -= np.array([each.linear for each in known]) @ (size * (costs < 0))
+        lost += 0.5 * np.square([each.weights for each in known]) @ self.penalty
+        found = np.full(len(self.directions), np.inf)
+        found[there] = lost
+        return found
 
     def _slope(self, direction: Direction, costs: Array) -> Array:
         assert direction.slope is not None  # its loss is finite
@@ -122,7 +127,7 @@ class View:
 
     def _step(self, costs: Array, first: bool) -> Step:
         """One step for costs that are normal."""
-        losses = np.array([self._loss(direction, costs) for direction in self.directions])
+        losses = self._losses(costs)
         best = int(np.argmin(losses))
         slope = self._slope(self.directions[best], costs)
         move = _two_loops(slope, self._secants(losses, best, costs), self.solver(costs), self.rows.diagonal)
@@ -158,8 +163,11 @@ class View:
         if self.rows.diagonal:
             diagonal = size @ self.rows.moments / 4 + self.penalty
             return lambda slope: np.asarray(slope / diagonal)
-        matrix = np.tensordot(size, self.rows.moments, 1) / 4 + np.diag(self.penalty)
-        matrix[np.diag_indices_from(matrix)] *= 1 + 1e-7
+        moments = self.rows.moments
+        matrix = (size @ moments.reshape(len(size), -1)).reshape(moments.shape[1:]) / 4
+        diagonal = matrix.reshape(-1)[:: len(matrix) + 1]
+        diagonal += self.penalty
+        diagonal *= 1 + 1e-7
         factor = cho_factor(matrix, check_finite=False)
         return lambda slope: np.asarray(cho_solve(factor, slope, check_finite=False))
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, FileError
 from .._core.rules import Fields, Rule
+from ..data.sample import Sample
 from .contributions import Contributions
 
 Array = NDArray[np.float64]
@@ -64,6 +65,26 @@ class Members:
             (examples, classifiers).
         """
         raise NotImplementedError
+
+    def decide_sample(self, sample: Sample) -> NDArray[Any]:
+        """`decide` for the rows of a sample, which remembers the answer.
+
+        Parameters
+        ----------
+        sample
+            The rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            (examples, classifiers); not to be changed.
+        """
+
+        def decided() -> NDArray[Any]:
+            return self.decide(sample.X, attributes=sample.examples.columns)
+
+        found: NDArray[Any] = sample.remember((self,), decided)
+        return found
 
     def scores(self, X: Any, *, attributes: Any = None) -> Scores:
         """Return real-valued scores (examples, classifiers), for classifiers that have scores.

@@ -25,7 +25,7 @@ def measured(solution: Solution, classifier: Classifier, sample: Sample) -> tupl
     if classifier.chosen:
         return solution.value_of(classifier)
     cells = solution.judge.cells
-    decided = classifier.members.decide(sample.X, attributes=sample.examples.columns)
+    decided = classifier.members.decide_sample(sample)
     rates = solution.judge.rates(cells.sums(decided) @ classifier.weights[:, None])
     objective, violations = solution.values(rates)
     return solution.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0

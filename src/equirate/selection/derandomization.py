@@ -26,7 +26,7 @@ from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
-from ..models.derandomised import Derandomised
+from ..models.derandomised import Derandomised, disagree, scores_apart
 from ..problem.table import Table
 
 Array = NDArray[np.float64]
@@ -46,18 +46,18 @@ def derandomised(
     members, weights = mixture.members, mixture.weights
     if len(members) == 1:
         return mixture
-    attributes = sample.examples.columns
-    decided = members.decide(sample.X, attributes=attributes)
+    decided = members.decide_sample(sample)
     try:
-        score = members.mean_score(sample.X, weights=weights, attributes=attributes)
+        disputed, score = scores_apart(members, weights, sample)
     except AlgorithmError:
         return None
-    disputed = np.flatnonzero(disagree(decided) & (judge.cells.weights > 0))
-    scores = gathered(score[disputed], judge.cells.shared)
+    weighted = judge.cells.weights[disputed] > 0
+    disputed, score = disputed[weighted], score[weighted]
+    scores = gathered(score, judge.cells.shared)
     edges = _edges(scores, min(MOST_BINS, max(len(scores) // FEWEST, 1)))
     if len(judge.program.rates) > len(edges):  # a basic solution would share every bin
         return None
-    bins = np.searchsorted(edges, score[disputed], side="right")
+    bins = np.searchsorted(edges, score, side="right")
     rates = _rates_of_bins(judge, decided, disputed, bins, len(edges) + 1)
     fixed = judge.rates(agreed_sums(judge.cells, decided))[:, 0]
     shares = _basic_solution(rates, weights)
@@ -66,18 +66,11 @@ def derandomised(
     return replace(mixture, members=single, weights=np.ones(1), origin="derandomised", chosen=(), notes={})
 
 
-def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows on which members disagree."""
-    if decided.dtype == bool:
-        return np.asarray(decided.any(axis=1) & ~decided.all(axis=1))
-    return np.asarray((decided != decided[:, :1]).any(axis=1))
-
-
 def agreed_sums(cells: Cells, decided: NDArray[Any]) -> Array:
     """Sums over the rows that all members decide alike, in one column."""
-    if decided.dtype == bool:
-        return cells.sums(np.asarray(decided.all(axis=1))[:, None])
     disputed = disagree(decided)
+    if decided.dtype == bool:
+        return cells.sums((decided[:, 0] & ~disputed)[:, None])
     return replace(cells, weights=np.where(disputed, 0.0, cells.weights)).counts(decided[:, :1])
 
 

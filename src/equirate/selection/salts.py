@@ -24,9 +24,10 @@ from ..game.classifiers import Classifier
 from ..game.infeasible import loosened
 from ..game.solution import Solution
 from ..game.status import SERVED, Status
+from ..models.derandomised import disagree
 from ..training.draws import Draws
 from .comparison import measured
-from .derandomization import agreed_sums, disagree
+from .derandomization import agreed_sums
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp] | slice

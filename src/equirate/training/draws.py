@@ -37,8 +37,12 @@ REPEATED = 0.01
 The variance over salts of a rate, as served on new rows, is at most this share of its sampling variance below it."""
 MOST = 200_000
 """Distinct rows of all processes that are compared with each other; of more, the most frequent and a sample."""
-_SAMPLED = 0
-"""The salt of the hashes that are sampled by."""
+_SAMPLE_SALT = 0
+"""The salt of the hashes that choose this sample."""
+SAMPLED = 100
+"""Rows of a cell, over the root of their number, that `may_repeat` compares."""
+_VARIED = 256
+"""Rows that show which features vary most."""
 SALTS = 256
 """Salts to choose among: the best is better than 99 % of all draws, and keeps several constraints at their limits."""
 
@@ -50,6 +54,29 @@ def hashes_of(X: Any) -> Hashes | None:
     if not isinstance(X, np.ndarray) or X.ndim > 2 or X.dtype.kind not in "biuf":
         return None
     return feature_hashes(X.reshape(len(X), -1))
+
+
+def may_repeat(X: Any, cells: Cells) -> bool:
+    """Whether rows may repeat, by two features of some of them; False only where they (almost surely) do not.
+
+    Rows are equal only where their two most varied features are. Of a cell of N rows, `SAMPLED` times the root of N are
+    compared. Rows that repeat as often as `REPEATED` says, in a slice of N rows, make 50 pairs there on average, or
+    10 copies of a single row: that no two agree has a probability below 1 in 1,000.
+    """
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or not cells.unweighted:
+        return True
+    if cells.shared.size > 1:  # a row's copies may be on other processes
+        return True
+    sizes = np.maximum(np.bincount(cells.index, minlength=len(cells)), 1)
+    share = SAMPLED / np.sqrt(sizes)
+    if (share < 1).any():
+        rows = np.flatnonzero(np.random.default_rng(0).random(len(X)) < share[cells.index])
+    else:
+        rows = np.arange(len(X))
+    first = np.sort(X[rows[:_VARIED]], axis=0)
+    varied = np.argsort(-(first[1:] != first[:-1]).sum(axis=0), kind="stable")[:2]
+    hashes = np.sort(feature_hashes(np.stack([X[:, k][rows] for k in varied], axis=1))) if len(varied) else rows * 0
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def rows_repeat(
@@ -107,7 +134,7 @@ def _equal_others_of_all(hashes: Hashes, copies: Array, shared: Peers, most: int
     known = np.isin(values, common)
     at = np.searchsorted(common, values[known])
     often = shared.total(np.bincount(at, weights=counts[known], minlength=len(common)))
-    some = ~known & (uniform(salted(values, _SAMPLED)) < share)
+    some = ~known & (uniform(salted(values, _SAMPLE_SALT)) < share)
     parts = shared.gather((values[some], counts[some]))
     _, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     seldom = np.bincount(place.reshape(-1), weights=np.concatenate([part[1] for part in parts]))

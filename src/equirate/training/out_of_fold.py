@@ -9,31 +9,30 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-    check_cv,
-)
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._core.errors import DataError, EquirateError, FileError
 from .._core.forking import before_use
+from .._core.late import Late
 from .._core.seeds import stream
 from ..data.features import features
 from ..models.contributions import Contributions, linear_contributions, tree_contributions
 from ..models.forests import as_boosted
 from ..models.sklearn_classifiers import Line
 from ..models.weighted_fit import fit_weighted, weight_parameter
+
+if TYPE_CHECKING:
+    from sklearn import model_selection
+else:
+    model_selection = Late("sklearn.model_selection")
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -243,17 +242,17 @@ def _splitter(cv: Any, y: NDArray[Any], seed: int | None, grouped: bool = False)
             f"a splitter of scikit-learn, pairs of rows to train and to test on, or 'prefit'. Got {cv!r} instead."
         )
     if number is None:
-        return check_cv(cv, y, classifier=True)
+        return model_selection.check_cv(cv, y, classifier=True)
     if number < 1 and grouped:
-        return GroupShuffleSplit(1, test_size=number, random_state=drawn)
+        return model_selection.GroupShuffleSplit(1, test_size=number, random_state=drawn)
     if number < 1:
-        return StratifiedShuffleSplit(1, test_size=number, random_state=drawn)
+        return model_selection.StratifiedShuffleSplit(1, test_size=number, random_state=drawn)
     folds, fewest = int(number), int(np.unique(y, return_counts=True)[1].min())
     if fewest < folds:
         raise DataError(
             f"cv={folds} needs {folds} examples of each label; one label has only {fewest}: take fewer folds"
         )
-    kind = StratifiedGroupKFold if grouped else StratifiedKFold
+    kind = model_selection.StratifiedGroupKFold if grouped else model_selection.StratifiedKFold
     return kind(folds, shuffle=True, random_state=drawn)
 
 

@@ -46,7 +46,7 @@ class HeldPart(NamedTuple):
     def decided(self, classifier: Classifier, salt: int | None) -> Array:
         """What a classifier decides: with a salt as served, without one in expectation."""
         if salt is None or self.draws is None:
-            return classifier.expected(self.sample.X, attributes=self.sample.examples.columns)
+            return classifier.expected_sample(self.sample)
         return self.draws.decisions(classifier, self.sample, salt)
 
 
