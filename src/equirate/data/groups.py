@@ -154,8 +154,8 @@ def _summed(parts: list[Counted]) -> Counted:
     largest = int(codes.max(initial=0))
     if largest < len(codes):  # a place for each code is faster than sorting them
         there = np.flatnonzero(np.bincount(codes, minlength=1))
-        found = np.bincount(codes, counts, largest + 1)[there], np.bincount(codes, weights, largest + 1)[there]
-        return there, found[0].astype(float), found[1].astype(float)
+        summed = [np.bincount(codes, each, largest + 1)[there].astype(float) for each in (counts, weights)]
+        return there.astype(np.int64), summed[0], summed[1]
     codes, of = np.unique(codes, return_inverse=True)
     found = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
     return codes, *found
