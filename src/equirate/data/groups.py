@@ -154,8 +154,8 @@ def _summed(parts: list[Counted]) -> Counted:
     largest = int(codes.max(initial=0))
     if largest < len(codes):  # a place for each code is faster than sorting them
         present = np.flatnonzero(np.bincount(codes, minlength=1))
-        sums = np.bincount(codes, counts, largest + 1)[present], np.bincount(codes, weights, largest + 1)[present]
-        return present, sums[0].astype(float), sums[1].astype(float)
+        summed = [np.bincount(codes, each, largest + 1)[present].astype(float) for each in (counts, weights)]
+        return present.astype(np.int64), summed[0], summed[1]
     codes, of = np.unique(codes, return_inverse=True)
     sums = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
     return codes, *sums

@@ -101,7 +101,8 @@ class CellRows:
 
     def __init__(self, X: Any, cells: Cells, *, centre: bool = True) -> None:
         self.shared, self.cells, self.sparse = cells.shared, cells, bool(sp.issparse(X))
-        self.size, order = len(cells.index), cells.order.astype(np.int32 if len(cells.index) < 2**31 else np.intp)
+        small: Any = np.int32 if len(cells.index) < 2**31 else np.intp
+        self.size, order = len(cells.index), cells.order.astype(small)
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cells.index, minlength=len(cells)))])
         self.weights: Single | None = None if cells.unweighted else cells.weights[order].astype(np.float32)
         self.total = float(cells.totals.sum())

@@ -19,7 +19,7 @@ from ..data.splits import measurable, split_by_cell
 from ..problem.problem import Problem
 from .settings import SPLIT, Settings
 
-Rows = NDArray[np.integer[Any]]
+Rows = NDArray[np.intp]
 FEWEST = 5
 """Fewest examples of a rate in every part; with fewer, fit uses all data for everything, with a warning."""
 
@@ -62,7 +62,7 @@ class Parts:
             # Both parts together choose best (the held-out one alone is small), unless the model overfits.
             trusted = settings.trusted(cells.shared.total(len(rows[0])), width)
             choose = slice(0, ends[len(parts)]) if trusted else parts[-1]
-            small = np.int32 if ends[-1] < 2**31 else np.intp  # it is kept as long as the rows
+            small: Any = np.int32 if ends[-1] < 2**31 else np.intp  # it is kept as long as the rows
             return cls(np.concatenate(rows, dtype=small), parts[0], parts[1] if share else None, choose, test)
         if tested and settings.confidence_method == SPLIT:  # without a test there is no certificate
             return cls.of(replace(settings, confidence=None), problem, cells, width, seed)
