@@ -207,14 +207,19 @@ class Cells:
 
     def expected_counts(self, predictions: Array) -> Array:
         """The same of one classifier that predicts with probabilities (examples, classes)."""
-        found = np.asarray((self.adder @ predictions[:, 1:]).T.reshape(-1), dtype=float)
-        return np.asarray(self.shared.total(found))
+        found = np.zeros((len(self), self.n_classes - 1))
+        for first in range(0, len(predictions), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            found += self.take(rows).adder @ predictions[rows, 1:]
+        return np.asarray(self.shared.total(found.T.reshape(-1)))
 
     def spread(self, coefficients: Array) -> Array:
         """Give each example its weight times its cell's coefficient."""
         return coefficients[self.index] * self.weights[:, None]
 
 
+_BLOCK = 1 << 20
+"""Examples whose probabilities are added up at once."""
 _WORD = 64
 """Masks that are looked at together, as the bits of one number for each example."""
 

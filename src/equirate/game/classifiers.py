@@ -20,6 +20,7 @@ from .._core.seeds import stream
 from ..data.examples import Examples, by_label, to_numpy
 from ..data.features import features
 from ..data.labels import Classes
+from ..data.mapped import is_mapped, scratch
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
 from ..mixtures import snapped
@@ -135,6 +136,12 @@ class Classifier:
             One row per example, one column for each class.
         """
         if self.n_classes > 2:
+            if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:
+                shape = len(X), self.n_classes
+                found: Array = scratch(shape, np.float64) if is_mapped(X) else np.empty(shape)
+                for k in range(0, len(X), BLOCK):
+                    found[k : k + BLOCK] = self.predict_pmf(X[k : k + BLOCK])
+                return found
             decided = self.members.decide(X, attributes=attributes)
             total, rows = np.zeros((len(decided), self.n_classes)), np.arange(len(decided))
             for member, weight in zip(decided.T, self.weights, strict=True):

@@ -26,6 +26,7 @@ from .class_spread import class_rates_by_key
 from .spread import rates_by_key
 
 Array = NDArray[np.float64]
+_BLOCK = 1 << 20  # examples that are looked at together
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,12 @@ class Evaluation:
         else:
             estimated = estimate(problem.objective.expr, examples, predictions, cells=cells)
             objective, (low, high) = estimated.value, estimated.interval(confidence)
-        weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
-        drawn = np.logical_or.reduce(drawn, axis=1) if many else drawn
-        predicted = np.full(len(weights), np.nan) if many else predictions
-        total, positive, undecided = cells.shared.total(np.array([weights.sum(), weights @ predicted, weights @ drawn]))
+        weights = examples.weights
+        if many:
+            positive, drawn = np.nan, np.concatenate([_undecided(predictions[rows]) for rows in _blocks(len(weights))])
+        else:
+            positive, drawn = weights @ predictions, (predictions > 0) & (predictions < 1)
+        total, positive, undecided = cells.shared.total(np.array([weights.sum(), positive, weights @ drawn]))
         positive, undecided = float(positive / total), float(undecided / total)
         sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sums)
         found = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
@@ -198,6 +201,15 @@ class ClassEvaluation(Evaluation):
     """
 
     classes: tuple[ClassTable, ...] = ()
+
+
+def _undecided(predictions: Array) -> NDArray[np.bool_]:
+    """Whether an example's class, given probabilities (examples, classes), depends on the draw."""
+    return np.logical_or.reduce((predictions > 0) & (predictions < 1), axis=1)
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(first, first + _BLOCK) for first in range(0, size, _BLOCK)]
 
 
 def _value(expr: Expression, measure: Measure) -> float:
