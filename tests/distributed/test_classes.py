@@ -1,14 +1,26 @@
-"""More than two classes with rows that several processes share: the same classifier, however they are shared out."""
+"""More than two classes with rows in files, or that processes share: the same classifier as from one place."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import equirate as eq
+from equirate.data import cells, labels
+from equirate.data.mapped import is_mapped
+from equirate.estimators import inputs
+from equirate.game import classifiers
+from equirate.judge import class_spread, evaluation
+from equirate.models import class_plug_in
+from equirate.models.class_plug_in import ClassPlugIn
 
 N = 1500
 NAMES = np.array(["cat", "cow", "dog", "owl"])
@@ -20,6 +32,7 @@ ORDER = np.argsort(CODES, kind="stable")  # by class: some processes lack some o
 X, Y = X[ORDER], NAMES[CODES[ORDER]]
 SEX = np.where(rng.random(N) < 1 / (1 + np.exp(-X[:, 0])), "F", "M")
 WEIGHTS = rng.random(N) + 0.5
+FRAME = pd.DataFrame(X.astype(np.float32), columns=list("abcd"))
 CONSTRAINTS = [eq.recall(label="owl") >= 0.4, *eq.demographic_parity("sex", tolerance=0.05)]
 PROBLEM = eq.Problem(eq.minimize(eq.error_rate()), CONSTRAINTS)
 
@@ -77,8 +90,8 @@ def test_any_number_of_processes_comes_to_the_same_classifier(together, kind):
             assert differing(own, reference, features) <= 1e-4
             np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
             assert own.status_.objective == pytest.approx(reference.status_.objective, abs=1e-6)
-            for part, evaluation in own.parts_.items():
-                np.testing.assert_allclose(numbers(evaluation), numbers(reference.parts_[part]), atol=1e-6)
+            for part, achieved in own.parts_.items():
+                np.testing.assert_allclose(numbers(achieved), numbers(reference.parts_[part]), atol=1e-6)
 
 
 def test_one_process_among_others_is_a_process_by_itself(together):
@@ -169,3 +182,134 @@ def test_what_is_refused(together, settings, message):
         pytest.importorskip("lightgbm", reason="the extra boosting is not installed")
     with pytest.raises(eq.EquirateError, match=message):
         fitted(together, 2, **settings)
+
+
+# -- rows in files --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="the extra distributed is not installed")
+    pq = pytest.importorskip("pyarrow.parquet", reason="the extra distributed is not installed")
+    columns = {name: X[:, k].astype(np.float32) for k, name in enumerate("abcd")}
+    table = pa.table({**columns, "sex": SEX, "y": Y, "weight": WEIGHTS})
+    for k, rows in enumerate(cut(2)):
+        pq.write_table(table.slice(rows.start, rows.stop - rows.start), tmp_path / f"{k}.parquet", row_group_size=200)
+    return tmp_path
+
+
+def of_files(files, **settings):
+    from equirate.distributed import ParquetRows
+
+    return ParquetRows(files, label="y", attributes=["sex"], features=list("abcd"), **settings)
+
+
+def estimator(**settings):
+    return eq.RateClassifier(PROBLEM.objective, PROBLEM.constraints, random_state=0, **settings)
+
+
+@pytest.mark.filterwarnings("ignore:not certified")
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"output": "deterministic"}, {"confidence": 0.9}, {"confidence": 0.9, "confidence_method": "holdout"}],
+    ids=["plain", "deterministic", "cross", "holdout"],
+)
+def test_the_same_decisions_from_files_as_from_memory(files, monkeypatch, settings):
+    handed, estimate = [], ClassPlugIn.estimate_classes
+
+    def seen(*given):
+        found = estimate(*given)
+        handed.append(is_mapped(found[1]))
+        return found
+
+    monkeypatch.setattr(ClassPlugIn, "estimate_classes", seen)
+    single, weights = X.astype(np.float32), {"sample_weight": WEIGHTS}
+    if "confidence_method" in settings:  # the exact test is for rows that count alike
+        weights = {}
+    other = estimator(**settings).fit(single, Y, sensitive_features={"sex": SEX}, **weights)
+    own = estimator(**settings).fit(of_files(files, sample_weight="weight" if weights else None))
+    assert handed == [False, True]  # probabilities lie beside the features
+    one, two = (each.outputs_["stochastic"].classifier for each in (own, other))
+    np.testing.assert_array_equal(one.weights, two.weights)
+    np.testing.assert_array_equal(one.predict_pmf(single), two.predict_pmf(single))
+    np.testing.assert_array_equal(own.predict(FRAME), other.predict(single))
+    assert own.status_ == other.status_
+    assert own.classes_.tolist() == NAMES.tolist()
+
+
+def test_blocks_of_rows_change_no_decision(files, monkeypatch):
+    whole = estimator().fit(of_files(files))
+    for module, name in (
+        *((classifiers, "BLOCK"), (class_plug_in, "_BLOCK"), (class_spread, "_BLOCK"), (cells, "_BLOCK")),
+        *((labels, "_BLOCK"), (inputs, "_BLOCK"), (evaluation, "_BLOCK")),
+    ):
+        monkeypatch.setattr(module, name, 100)
+    own = estimator().fit(of_files(files))
+    assert is_mapped(own.classifier_.predict_pmf(of_files(files).given().X))
+    np.testing.assert_array_equal(own.predict_pmf(FRAME), whole.predict_pmf(FRAME))
+    np.testing.assert_allclose(numbers(own.parts_["train"]), numbers(whole.parts_["train"]), rtol=1e-9)
+
+
+def test_files_shared_out_by_row_groups(together, files):
+    (alone,) = together(1, lambda rank: estimator().fit(of_files(files)))
+    for own in raised(together(3, lambda rank: estimator().fit(of_files(files)))):
+        assert differing(own, alone, FRAME) <= 1e-4
+        assert own.status_.objective == pytest.approx(alone.status_.objective, abs=1e-6)
+
+
+# -- processes of their own -----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_torchrun_gives_the_bits_of_as_many_threads(together, tmp_path):
+    here = Path(__file__)
+    (tmp_path / "job.py").write_text(JOB)
+    paths = [str(here.parent), str(Path(eq.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [*command, str(tmp_path / "job.py"), str(tmp_path)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    expected = fitted(together, 2)[0][0].predict_pmf(X)
+    for rank in (0, 1):
+        np.testing.assert_array_equal(np.load(tmp_path / f"{rank}.npy"), expected)
+
+
+JOB = """
+import os, sys
+import numpy as np
+import test_classes as rows
+
+rank = int(os.environ["RANK"])
+part = rows.cut(2)[rank]
+own = rows.estimator().fit(rows.X[part], rows.Y[part], sensitive_features={"sex": rows.SEX[part]})
+np.save(os.path.join(sys.argv[1], f"{rank}.npy"), own.predict_pmf(rows.X))
+"""
+
+
+@pytest.mark.slow
+def test_from_a_dask_cluster(files):
+    distributed = pytest.importorskip("distributed", reason="the extra distributed is not installed")
+    dd = pytest.importorskip("dask.dataframe", reason="the extra distributed is not installed")
+    from equirate.distributed import fit
+
+    frame = FRAME.assign(sex=SEX, y=Y)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=0
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        one = fit(client, estimator(), dd.from_pandas(frame, npartitions=4), label="y", attributes=["sex"])
+        other = fit(client, estimator(), of_files(files))
+    alone = estimator().fit(FRAME, Y, sensitive_features={"sex": SEX})
+    for own in (one, other):
+        assert own.classes_.tolist() == NAMES.tolist()
+        assert differing(own, alone, FRAME) <= 1e-4
+        assert own.status_.objective == pytest.approx(alone.status_.objective, abs=1e-6)

@@ -107,6 +107,7 @@ class _Regression:
         self.place = np.zeros(int(present[-1]) + 1, dtype=np.intp)
         self.place[present] = np.arange(len(present))
         self.centre, self.spread = self._standard()
+        self._inverse = 1 / self.spread
 
     # -- rows --------------------------------------------------------------------------------------
 
@@ -165,7 +166,11 @@ class _Regression:
 
     def _scaled(self, X: Any) -> Any:
         """Standardised features; sparse ones are scaled by the weights instead."""
-        return X if self.sparse else (X - self.centre) / self.spread
+        if self.sparse:
+            return X
+        found = X - self.centre
+        found *= self._inverse
+        return found
 
     # -- scales ------------------------------------------------------------------------------------
 
@@ -242,18 +247,18 @@ class _Regression:
         """Loss and slope of some rows."""
         X, w, target = self._scaled(block[0]), block[1], block[2]
         rows = np.arange(len(target))
-        scores = X @ W
-        scores += intercept
-        scores -= scores.max(axis=1, keepdims=True)
-        right = scores[rows, target]
+        scores = np.ascontiguousarray((X @ W).T)  # by class: sums over a few classes are fast that way
+        scores += intercept[:, None]
+        scores -= scores.max(axis=0)
+        right = scores[target, rows]
         chances = np.exp(scores, out=scores)
-        totals = chances.sum(axis=1)
+        totals = chances.sum(axis=0)
         loss = float(w @ (np.log(totals) - right))
-        chances *= (w / totals)[:, None]
-        chances[rows, target] -= w
+        chances *= w / totals
+        chances[target, rows] -= w
         slope = np.empty((self.width + 1, len(intercept)))
-        slope[:-1] = X.T @ chances
-        slope[-1] = chances.sum(axis=0)
+        slope[:-1] = X.T @ chances.T
+        slope[-1] = chances.sum(axis=1)
         return loss, slope
 
     def _served(self, W: Array) -> Logistic:
