@@ -181,11 +181,9 @@ class Evaluation:
             estimated = estimate(problem.objective.expr, examples, predictions, cells=cells)
             objective, (low, high) = estimated.value, estimated.interval(confidence)
         weights = examples.weights
-        if many:
-            positive, drawn = np.nan, np.concatenate([_undecided(predictions[rows]) for rows in _blocks(len(weights))])
-        else:
-            positive, drawn = weights @ predictions, (predictions > 0) & (predictions < 1)
-        total, positive, undecided = cells.shared.total(np.array([weights.sum(), positive, weights @ drawn]))
+        drawn = np.concatenate([_undecided(predictions[rows]) for rows in _blocks(len(weights))])
+        predicted = np.nan if many else float(weights @ predictions)
+        total, positive, undecided = cells.shared.total(np.array([weights.sum(), predicted, weights @ drawn]))
         positive, undecided = float(positive / total), float(undecided / total)
         sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sums)
         found = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
@@ -204,8 +202,9 @@ class ClassEvaluation(Evaluation):
 
 
 def _undecided(predictions: Array) -> NDArray[np.bool_]:
-    """Whether an example's class, given probabilities (examples, classes), depends on the draw."""
-    return np.logical_or.reduce((predictions > 0) & (predictions < 1), axis=1)
+    """Whether an example's decision depends on the draw, from probabilities of predicting 1 or of each class."""
+    drawn = (predictions > 0) & (predictions < 1)
+    return np.asarray(np.logical_or.reduce(drawn, axis=1) if drawn.ndim == 2 else drawn)
 
 
 def _blocks(size: int) -> list[slice]:

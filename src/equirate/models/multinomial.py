@@ -216,7 +216,7 @@ class _Regression:
             loss, slope = self.loss(weights(z))
             return loss, (scale * (turned(slope, back=True) @ U)).reshape(-1)
 
-        options = {"maxiter": MOST_PASSES, "gtol": TOLERANCE, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
+        options: Any = {"maxiter": MOST_PASSES, "gtol": TOLERANCE, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
         found = minimize(mean_loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
         return self._served(weights(found.x))
 
