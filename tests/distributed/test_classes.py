@@ -137,6 +137,25 @@ def test_every_way_to_fit_is_the_same_over_processes(together, settings):
         assert own.status_.certified == reference.status_.certified
 
 
+@pytest.mark.filterwarnings("ignore:not certified")
+def test_a_process_with_two_rows(together):
+    """It has no row of some folds, and one class alone."""
+
+    def fit(edges):
+        def work(rank):
+            part = slice(edges[rank], edges[rank + 1])
+            problem = eq.Problem(PROBLEM.objective, [eq.recall(label="owl") >= 0.2])
+            own = eq.RateClassifier(problem.objective, problem.constraints, random_state=0, confidence=0.9)
+            return own.fit(X[part], Y[part])
+
+        return raised(together(len(edges) - 1, work))
+
+    (alone,) = fit([0, N])
+    for own in fit([0, 2, N]):
+        assert differing(own, alone) <= 1e-4
+        assert own.status_.certified == alone.status_.certified
+
+
 def test_probabilities_that_are_cross_fitted(together):
     """With few rows for each feature and class, rows are judged by regressions without their fold."""
     wide = np.hstack([X, np.random.default_rng(0).normal(size=(N, 16))])  # 1,500 rows, and 50 * 20 * 4 would be enough

@@ -137,7 +137,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if self._many:
             known = self.classes_.astype(object)
-            blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, len(labels), _BLOCK))
+            blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, max(len(labels), 1), _BLOCK))
             unknown = np.concatenate([block[~np.isin(block, known)] for block in blocks])
             if not unknown.size:
                 return codes_of(labels, self.class_values_, "y")

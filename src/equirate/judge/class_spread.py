@@ -44,7 +44,7 @@ class ClassSums:
         """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
         find = _drawn if drawn else _alike
         parts = []
-        for first in range(0, len(weights), _BLOCK):  # no more than blocks beside what was given
+        for first in range(0, max(len(weights), 1), _BLOCK):  # no more than blocks beside what was given
             rows = slice(first, first + _BLOCK)
             parts.append(find(cells.index[rows], weights[rows], np.asarray(predictions[rows])))
         found = _merged(cells.shared.gather(_merged(parts)))

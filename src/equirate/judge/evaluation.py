@@ -208,7 +208,8 @@ def _undecided(predictions: Array) -> NDArray[np.bool_]:
 
 
 def _blocks(size: int) -> list[slice]:
-    return [slice(first, first + _BLOCK) for first in range(0, size, _BLOCK)]
+    """At least one, of no examples where there are none: a process may have none of a part."""
+    return [slice(first, first + _BLOCK) for first in range(0, max(size, 1), _BLOCK)]
 
 
 def _value(expr: Expression, measure: Measure) -> float:
