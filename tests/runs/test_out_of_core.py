@@ -84,6 +84,24 @@ def test_the_same_model_as_from_memory(folder: Path, tmp_path: Path, monkeypatch
     assert np.abs(decided[0] - decided[1]).mean() < 0.05
 
 
+def test_a_label_with_several_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    y = rng.choice(3, 900, p=[0.5, 0.3, 0.2])
+    features = dict(zip("abc", (rng.normal(size=(900, 3)) + 2 * np.eye(3)[y]).T, strict=True))
+    table = pa.table({**features, "sex": rng.choice(["f", "m"], 900), "animal": np.array(["bird", "cat", "dog"])[y]})
+    parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=200)
+    asked = ("--label", "animal", "--attributes", "sex", "--maximize", "accuracy()")
+    asked = (*asked, "--subject-to", "recall(label='dog') >= 0.6")
+    summaries = []
+    for name in ("memory", "files"):
+        assert main(["fit", str(tmp_path / "rows.parquet"), *asked, "--out", str(tmp_path / name), "-q"]) in (0, 3)
+        summaries.append(json.loads((tmp_path / name / "summary.json").read_text("utf-8")))
+        monkeypatch.setattr(out_of_core, "free_memory", lambda: 1000)
+    one, other = summaries
+    assert other["rows"] == one["rows"]
+    assert other["test"]["objective"] == pytest.approx(one["test"]["objective"], abs=0.02)
+
+
 def test_it_says_so_and_other_models_refuse(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,15 @@ import numpy as np
 
 from .errors import EquirateError
 
-_STREAMS = {"split": 0x51, "predict": 0x52, "parameters": 0x53, "salt": 0x54, "batches": 0x55, "network": 0x56}
+_STREAMS = {
+    "split": 0x51,
+    "predict": 0x52,
+    "parameters": 0x53,
+    "salt": 0x54,
+    "batches": 0x55,
+    "network": 0x56,
+    "folds": 0x57,
+}
 _PACKAGE = 0x65717569
 _SEEDS = 2**31 - 1
 

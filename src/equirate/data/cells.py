@@ -213,14 +213,19 @@ class Cells:
 
     def expected_counts(self, predictions: Array) -> Array:
         """Counts of one classifier that predicts with probabilities (examples, classes)."""
-        counts = np.asarray((self.adder @ predictions[:, 1:]).T.reshape(-1), dtype=float)
-        return np.asarray(self.shared.total(counts))
+        counts = np.zeros((len(self), self.n_classes - 1))
+        for first in range(0, len(predictions), _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            counts += self.take(rows).adder @ predictions[rows, 1:]
+        return np.asarray(self.shared.total(counts.T.reshape(-1)))
 
     def spread(self, coefficients: Array) -> Array:
         """Give each example its weight times its cell's coefficient."""
         return coefficients[self.index] * self.weights[:, None]
 
 
+_BLOCK = 1 << 20
+"""Examples whose probabilities are added up at once."""
 _WORD = 64
 """Masks that are packed together, as the bits of one number for each example."""
 

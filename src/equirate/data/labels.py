@@ -28,6 +28,7 @@ MOST = 1000
 """Classes at most: with more, labels are a quantity or an identifier."""
 _ROUNDED = 1e-6  # how far the sum of a row's probabilities may be from 1, by rounding in single precision
 _SHOWN = 5
+_BLOCK = 1 << 18  # labels that are looked at together
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -135,6 +136,8 @@ def codes_of(array: NDArray[Any], classes: Classes, name: str) -> NDArray[Any]:
     >>> codes_of(np.array(["b", "a"]), ("a", "b", "c"), "y").tolist()
     [1, 0]
     """
+    if len(array) > _BLOCK and array.dtype != object:  # sorting takes several times the room of the labels
+        return np.concatenate([codes_of(array[k : k + _BLOCK], classes, name) for k in range(0, len(array), _BLOCK)])
     number = {(isinstance(value, str), value): code for code, value in enumerate(classes)}
     dtype = np.int8 if len(classes) <= 127 else np.int16
     if array.dtype == object:

@@ -105,7 +105,9 @@ class Sample:
                 return self
         elif len(rows) == n and (rows == np.arange(n)).all():
             return self
-        return Sample(taken(self.X, rows), self.examples.take(rows), self.names)
+        if isinstance(rows, slice) or not is_mapped(self.X):
+            return Sample(taken(self.X, rows), self.examples.take(rows), self.names)
+        return self.arranged(rows)  # what lies in a file stays in one
 
     def arranged(self, order: NDArray[np.intp] | None, dtype: Any = None) -> Sample:
         """The examples in another order, arrays in another precision, with at most one copy of the features.
@@ -123,7 +125,8 @@ def _arranged(X: Any, order: NDArray[np.intp] | None, dtype: Any) -> Any:
     dtype = X.dtype if dtype is None else np.dtype(dtype)
     if order is None:
         return X.astype(dtype, copy=False)
-    result = scratch(X.shape, dtype) if is_mapped(X) else np.empty(X.shape, dtype)
+    shape = (len(order), *X.shape[1:])
+    result = scratch(shape, dtype) if is_mapped(X) else np.empty(shape, dtype)
     for start in range(0, len(order), _BLOCK):  # in blocks: no second copy in the precision given
         result[start : start + _BLOCK] = X[order[start : start + _BLOCK]]
     return result

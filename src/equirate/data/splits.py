@@ -18,8 +18,8 @@ Parts = list[NDArray[np.intp]]
 _BLOCK = 1 << 20
 
 
-def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Parts:
-    """Split into parts with given shares, cell by cell; every part is sorted.
+def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None, use: str = "split") -> Parts:
+    """Split into parts with given shares, cell by cell; every part is sorted. ``use`` is that of the `stream`.
 
     Every part has its share of every cell to within one example. Each cell is dealt out from an offset of its own
     (systematic sampling), so that many small cells do not all round the same way. Rows that several processes share are
@@ -36,14 +36,14 @@ def split_by_cell(cells: Cells, shares: Sequence[float], seed: int | None) -> Pa
     [24, 16]
     """
     if cells.clusters is not None:
-        parts = split_by_cell(clusters_as_examples(cells), shares, seed)
+        parts = split_by_cell(clusters_as_examples(cells), shares, seed, use)
         part_of = np.zeros(1 + int(cells.clusters.max(initial=0)), dtype=np.intp)
         known = np.unique(cells.clusters)
         for k, part in enumerate(parts):
             part_of[known[part]] = k
         return [np.flatnonzero(part_of[cells.clusters] == k) for k in range(len(shares))]
     first, total = cells.shared.places(len(cells.index))
-    rng = stream("split", seed)
+    rng = stream(use, seed)
     numbers = _numbers(rng, first, len(cells.index), total)
     start = (rng.permutation(len(cells)) + 0.5) / len(cells)
     ends = np.cumsum(np.asarray(shares, dtype=float) / np.sum(shares))[:-1]

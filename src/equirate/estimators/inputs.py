@@ -39,6 +39,7 @@ ONLY_BINARY = "(Only binary classification is supported. The type of the target 
 """What scikit-learn's checks want to read where there are more than two classes and that cannot be."""
 _THREE = (0, 1, 2)
 _LOOKED_AT = 50  # constraints that are looked at to tell whether they take more than two classes
+_BLOCK = 1 << 18  # labels that are looked at together
 
 
 class InputChecks(ClassifierMixin, BaseEstimator):
@@ -135,7 +136,9 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         labels = to_numpy(y)
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if self._many:
-            unknown = labels[~np.isin(labels.astype(object), self.classes_.astype(object))]
+            known = self.classes_.astype(object)
+            blocks = (labels[k : k + _BLOCK].astype(object) for k in range(0, max(len(labels), 1), _BLOCK))
+            unknown = np.concatenate([block[~np.isin(block, known)] for block in blocks])
             if not unknown.size:
                 return codes_of(labels, self.class_values_, "y")
         else:

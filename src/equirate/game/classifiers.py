@@ -20,6 +20,7 @@ from .._core.seeds import stream
 from ..data.examples import Examples, by_label, refuse_missing, to_numpy
 from ..data.features import features
 from ..data.labels import Classes
+from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer
@@ -161,6 +162,12 @@ class Classifier:
             One row per example, one column for each class.
         """
         if self.n_classes > 2:
+            if isinstance(X, np.ndarray) and len(X) > BLOCK and not self.members.needs_attributes:
+                shape = len(X), self.n_classes
+                pmf: Array = scratch(shape, np.float64) if is_mapped(X) else np.empty(shape)
+                for k in range(0, len(X), BLOCK):
+                    pmf[k : k + BLOCK] = self.predict_pmf(X[k : k + BLOCK])
+                return pmf
             return self._mixed(self.members.decide(X, attributes=attributes))
         p = self.positive_probability(X, attributes=attributes)
         return np.stack([1 - p, p], axis=1)

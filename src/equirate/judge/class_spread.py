@@ -2,26 +2,28 @@
 
 In: cells and probabilities (examples, classes). Out: what `spread` gathers for two classes. There powers of one
 probability are enough; here rows of one cell with the same probabilities are put together, which are few where a few
-classifiers are mixed. Slopes are by count, answers 1, 2 ... one after the other; offsets are by cell.
+classifiers are mixed; all processes know those of all. Slopes are by count, answers 1, 2 ... one after the other;
+offsets are by cell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._core.peers import Peers
 from ..data.cells import Cells
 from ..data.kinds import class_terms
 from ..language.nodes import Rate
 from ..problem.table import class_slopes
 
 Array = NDArray[np.float64]
+
+_BLOCK = 1 << 18  # examples that are put together at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +38,17 @@ class ClassSums:
     """Sums of w^2 in each group."""
     cubes: Array
     """Sums of w^3."""
-    shared: Peers
-    """The processes that share the examples; the groups are those of one process."""
 
     @classmethod
     def of(cls, cells: Cells, weights: Array, predictions: Array, drawn: bool = False) -> ClassSums:
         """Gather the sums; ``drawn`` predictions are one answer each, with these probabilities."""
-        positive = np.flatnonzero(weights > 0)
-        of, w, p = cells.index[positive], weights[positive], predictions[positive]
-        if drawn:  # each answer separately, weighted by its probability
-            rows, answers = np.nonzero(p)
-            chance, of, w = p[rows, answers], of[rows], w[rows]
-            places, group = np.unique(of.astype(np.int64) * p.shape[1] + answers, return_inverse=True)
-            of, p = places // p.shape[1], np.eye(p.shape[1])[places % p.shape[1]]
-            two, three = (np.bincount(group, weights=chance * w**k, minlength=len(places)) for k in (2, 3))
-        else:
-            keys = np.ascontiguousarray(np.concatenate([of[:, None].astype(float), p + 0.0], axis=1))
-            row_bytes = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1])))[:, 0]
-            first, group = np.unique(row_bytes, return_index=True, return_inverse=True)[1:]
-            of, p = of[first], p[first]
-            two, three = (np.bincount(group.reshape(-1), weights=w**k, minlength=len(first)) for k in (2, 3))
-        return cls(*_laid_out(of, p, cells), two.astype(float), three.astype(float), cells.shared)
+        find = _drawn if drawn else _alike
+        parts = []
+        for first in range(0, max(len(weights), 1), _BLOCK):  # no more than blocks beside what was given
+            rows = slice(first, first + _BLOCK)
+            parts.append(find(cells.index[rows], weights[rows], np.asarray(predictions[rows])))
+        groups = _merged(cells.shared.gather(_merged(parts)))
+        return cls(*_laid_out(groups.cells, groups.predictions, cells), groups.squares, groups.cubes)
 
     def times(self, factor: float) -> ClassSums:
         """The same for shares of a sample that has ``factor`` times as many such examples."""
@@ -70,15 +62,14 @@ class ClassSums:
         """Sums of the squares and of the cubes of u."""
         u = self._values(a, b)
         square = u * u
-        second, third = self.shared.total(np.array([square @ self.squares, (square * u) @ self.cubes]))
-        return max(float(second), 0.0), float(third)
+        return max(float(square @ self.squares), 0.0), float((square * u) @ self.cubes)
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
         u = self._values(a, b)
         weighed = u * (self.squares if u.ndim == 1 else self.squares[:, None])
         covariances: Array = slopes.T @ (self.answers.T @ weighed) + offsets.T @ (self.cells.T @ weighed)
-        return np.asarray(self.shared.total(covariances), dtype=float)
+        return np.asarray(covariances, dtype=float)
 
     def merged(self, number: int, into: NDArray[np.intp]) -> ClassSums:
         """Cells are not put together here."""
@@ -86,7 +77,56 @@ class ClassSums:
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
-        return np.asarray(self.shared.total(self.squares @ (self.cells @ inside) ** 2), dtype=float)
+        return np.asarray(self.squares @ (self.cells @ inside) ** 2, dtype=float)
+
+
+class _Groups(NamedTuple):
+    """Examples of one cell with the same probabilities: the cell, the probabilities, and sums of w^2 and w^3."""
+
+    cells: NDArray[Any]
+    predictions: Array
+    squares: Array
+    cubes: Array
+
+
+def _alike(of: NDArray[Any], w: Array, p: Array) -> _Groups:
+    """Examples with a weight, put together."""
+    there = np.flatnonzero(w > 0)
+    of, w, p = of[there], w[there], p[there]
+    return _grouped(_Groups(of, p, w**2, w**3))
+
+
+def _drawn(of: NDArray[Any], w: Array, p: Array) -> _Groups:
+    """Every answer by itself, as often as it is drawn."""
+    rows, answers = np.nonzero(np.where(w[:, None] > 0, p, 0.0))
+    chance, of, w, K = p[rows, answers], of[rows], w[rows], p.shape[1]
+    places, group = np.unique(of.astype(np.int64) * K + answers, return_inverse=True)
+    two, three = (np.bincount(group, weights=chance * w**k, minlength=len(places)).astype(float) for k in (2, 3))
+    return _Groups(places // K, np.eye(K)[places % K], two, three)
+
+
+def _grouped(found: _Groups) -> _Groups:
+    """The same with equal groups as one, in an order that depends on them alone."""
+    keys = np.concatenate([found.cells[:, None].astype(float), found.predictions + 0.0], axis=1)
+    factors = np.random.default_rng(0).integers(2**63, size=keys.shape[1], dtype=np.uint64)
+    mixed = keys.view(np.uint64) @ (2 * factors + np.uint64(1))  # sorted far faster than the keys themselves
+    first, group = np.unique(mixed ^ (mixed >> np.uint64(32)), return_index=True, return_inverse=True)[1:]
+    if (keys != keys[first][group]).any():  # two keys with one number
+        whole = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1])))[:, 0]
+        first, group = np.unique(whole, return_index=True, return_inverse=True)[1:]
+    two, three = (
+        np.bincount(group.reshape(-1), weights=sums, minlength=len(first)).astype(float)
+        for sums in (found.squares, found.cubes)
+    )
+    return _Groups(found.cells[first], found.predictions[first], two, three)
+
+
+def _merged(parts: Sequence[_Groups]) -> _Groups:
+    """The groups of several blocks, or processes."""
+    if len(parts) == 1:
+        return parts[0]
+    cells, predictions, squares, cubes = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return _grouped(_Groups(cells, predictions, squares, cubes))
 
 
 def _laid_out(of: NDArray[Any], p: Array, cells: Cells) -> tuple[sp.csr_array, sp.csr_array]:

@@ -28,6 +28,7 @@ from .estimates import CellSample
 from .spread import rates_by_key
 
 Array = NDArray[np.float64]
+_BLOCK = 1 << 20  # examples that are looked at together
 
 
 @dataclass(frozen=True)
@@ -191,10 +192,10 @@ class Evaluation:
         else:
             estimated = sample.estimate(problem.objective.expr)
             objective, (low, high) = estimated.value, estimated.interval(confidence)
-        weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
-        drawn = np.logical_or.reduce(drawn, axis=1) if many else drawn
-        predicted = np.full(len(weights), np.nan) if many else predictions
-        total, positive, undecided = cells.shared.total(np.array([weights.sum(), weights @ predicted, weights @ drawn]))
+        weights = examples.weights
+        drawn = np.concatenate([_undecided(predictions[rows]) for rows in _blocks(len(weights))])
+        predicted = np.nan if many else float(weights @ predictions)
+        total, positive, undecided = cells.shared.total(np.array([weights.sum(), predicted, weights @ drawn]))
         positive, undecided = float(positive / total), float(undecided / total)
         sizes = _sizes(problem, cells, np.full(len(cells), np.nan) if many else sums)
         fields = (objective, low, high, tuple(values), sizes, positive, confidence, undecided)
@@ -210,6 +211,17 @@ class ClassEvaluation(Evaluation):
     """
 
     classes: tuple[ClassTable, ...] = ()
+
+
+def _undecided(predictions: Array) -> NDArray[np.bool_]:
+    """Whether an example's decision depends on the draw, from probabilities of predicting 1 or of each class."""
+    drawn = (predictions > 0) & (predictions < 1)
+    return np.asarray(np.logical_or.reduce(drawn, axis=1) if drawn.ndim == 2 else drawn)
+
+
+def _blocks(size: int) -> list[slice]:
+    """At least one, of no examples where there are none: a process may have none of a part."""
+    return [slice(first, first + _BLOCK) for first in range(0, max(size, 1), _BLOCK)]
 
 
 def _value(expr: Expression, measure: Measure) -> float:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError, EquirateWarning
@@ -22,13 +24,15 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
 from ..data.labels import MOST
+from ..data.mapped import is_mapped, scratch
 from ..data.sample import Sample
+from ..data.splits import split_by_cell
 from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .class_offsets import cheapest_offsets, offset_grid
+from .class_offsets import ROWS, cheapest_offsets, offset_grid
 from .contract import Choice, Learner, Model, Prepared
-from .cross_fitting import Trainer, fold_count, make_folds
+from .cross_fitting import Trainer, fold_count
 from .linear import Linear
 from .members import Members, Written
 from .messages import Family
@@ -39,9 +43,12 @@ from .posterior import Posterior, Signatures, class_chances, takes_anything
 from .rows import Rows
 
 Array = NDArray[np.float64]
+Fill = Callable[[NDArray[Any], Array], Any]
+"""Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 ENOUGH = 50
 """Rows for each feature and class from which on a linear model is judged on the rows that it was fitted to."""
-_AT_ONCE = 1 << 22  # expected costs that are held at once
+_AT_ONCE = 1 << 20  # expected costs that are held at once: they stay in cache
+_BLOCK = 1 << 16  # rows whose probabilities are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +63,17 @@ class ClassPlugIn(PlugIn):
         posterior, handed = setting.estimate_classes(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
         return ClassPlugInLearner(posterior, handed, rows)
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """Regressions add up over processes that share the rows; other classifiers need all rows in one place."""
+        shares = isinstance(self.estimator, Multinomial) and self.group_estimator is None
+        return replace(super().capabilities, shares_rows=shares)
+
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
         """Fit the probabilities; the game then has them in the place of the features."""
         weights = cells.n_classes * (sample.X.shape[1] if np.ndim(sample.X) == 2 else 1)
-        enough = not fits_closely(self.estimator) and int((cells.weights > 0).sum()) >= ENOUGH * weights
+        rows = cells.shared.total(int((cells.weights > 0).sum()))
+        enough = not fits_closely(self.estimator) and rows >= ENOUGH * weights
         setting = replace(self, folds=1) if enough and self.folds is None else self
         posterior, handed = setting.estimate_classes(sample, cells, seed)
         given = GivenClasses(posterior.signatures, posterior.n_classes)
@@ -74,6 +88,7 @@ class ClassPlugIn(PlugIn):
             if estimator is not None and not hasattr(estimator, "predict_proba"):
                 raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
         X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
+        cells.shared.agree("the features", f"{X.shape[1]} columns")
         signatures = Signatures.of(cells, None if self.group_aware else self.groups)
         _, of = signatures.of_cells(cells)
         if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
@@ -81,33 +96,80 @@ class ClassPlugIn(PlugIn):
                 f"the problem has {len(signatures)} combinations of groups, too many to estimate the probability of "
                 f"each (at most {MOST_SIGNATURES}): look them up with groups=, or take fewer"
             )
-        K, rows = cells.n_classes, np.flatnonzero(cells.weights > 0)
-        rest = np.flatnonzero(cells.weights <= 0)
-        equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
-        weights = None if equal else cells.weights
-        if weights is not None:
-            self._refuse_unweighted()
-        labels = cells.labels[cells.index].astype(np.intp)
-        count = fold_count(len(rows), self.folds)
-        _warn_of_rare(np.bincount(labels[rows], minlength=K), cells, count)
-        trainer = Trainer.of(self.estimator, X, make_folds(cells, rows, count, seed), rest)
-        handed = np.zeros((len(sample), K + len(signatures)))
-        crossed = trainer.cross_fit(labels, weights, K)
-        handed[:, :K], label = crossed.chances, crossed.models[0]
-        if count > 1:
-            label, said = trainer.fit(labels, weights, K)
-            handed[rest, :K] = said
+        K, labels = cells.n_classes, cells.labels[cells.index]
+        counts = cells.shared.total(np.bincount(labels[cells.weights > 0], minlength=K))
+        count = fold_count(int(counts.sum()), self.folds)
+        _warn_of_rare(counts, cells, count)
+        fold = _folds(cells, count, seed)
+        shape = len(sample), K + len(signatures)
+        handed: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
+        fill = groups_fill = self._filling(self.estimator, X, cells, fold)
+        label = fill(labels, handed[:, :K])
         groups = None
         if not signatures.all_known:
             if self.group_estimator is not None:
-                trainer = trainer.for_groups(self.group_estimator)
-            crossed = trainer.cross_fit(of[cells.index], weights, len(signatures))
-            handed[:, K:], groups = crossed.chances, crossed.models[0]
-            if count > 1:
-                groups, said = trainer.fit(of[cells.index], weights, len(signatures))
-                handed[rest, K:] = said
-        handed[:, K:] = signatures.among(handed[:, K:], sample.examples)
+                groups_fill = self._filling(self.group_estimator, X, cells, fold)
+            groups = groups_fill(of.astype(np.int16)[cells.index], handed[:, K:])
+        if signatures.all_known or len(signatures.looked_up):
+            handed[:, K:] = signatures.among(handed[:, K:], sample.examples)
         return ClassPosterior(label, groups, signatures, int(X.shape[1]), K), handed
+
+    def _filling(self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8]) -> Fill:
+        """What fills in the probabilities of a classifier."""
+        if isinstance(estimator, Multinomial):
+            return partial(_regressed, estimator, X, cells, fold)
+        rest, rows = np.flatnonzero(fold < 0), np.flatnonzero(fold >= 0)
+        equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
+        if not equal:
+            self._refuse_unweighted()
+        folds = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
+        return partial(_trained, Trainer.of(estimator, X, folds, rest), None if equal else cells.weights)
+
+
+def _trained(trainer: Trainer, weights: Array | None, target: NDArray[Any], out: Array) -> Any:
+    """Out-of-fold probabilities of the classes of ``target`` into ``out``; returns the classifier that serves."""
+    classes, target = out.shape[1], target.astype(np.intp)
+    crossed = trainer.cross_fit(target, weights, classes)
+    out[:] = crossed.chances
+    if len(trainer.folds) == 1:
+        return crossed.models[0]
+    model, out[trainer.rest] = trainer.fit(target, weights, classes)
+    return model
+
+
+def _folds(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
+    """The fold of each row, alike in every cell and over all processes; -1 for rows without weight."""
+    used = cells.weights > 0
+    fold = np.where(used, 0, -1).astype(np.int8)
+    if count > 1:
+        rows = np.flatnonzero(used)
+        for k, part in enumerate(split_by_cell(cells.take(rows), [1.0] * count, seed, "folds")):
+            fold[rows[part]] = k
+    return fold
+
+
+def _regressed(
+    setting: Multinomial, X: Any, cells: Cells, fold: NDArray[np.int8], target: NDArray[Any], out: Array
+) -> Any:
+    """The same with regressions, on the rows of all processes and in blocks of them."""
+    classes, shared = out.shape[1], cells.shared
+    count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])
+    model = setting.fit_rows(X, target, cells.weights, classes, shared)
+    for k in range(count):
+        own = model
+        if count > 1:
+            own = setting.fit_rows(X, target, np.where(fold == k, 0.0, cells.weights), classes, shared)
+        for rows in _blocks(len(out)):
+            inside = np.flatnonzero(fold[rows] == k) if count > 1 else slice(None)
+            out[rows][inside] = class_chances(own, X[rows][inside], classes)
+    if count > 1:
+        rest = np.flatnonzero(fold < 0)
+        out[rest] = class_chances(model, X[rest], classes)
+    return model
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(a, min(a + _BLOCK, size)) for a in range(0, size, _BLOCK)]
 
 
 def of_linear(model: Linear, n_classes: int) -> ClassPlugIn:
@@ -230,8 +292,8 @@ class ClassPlugInLearner(Learner):
 
     def __init__(self, posterior: ClassPosterior | GivenClasses, handed: Array, rows: Rows) -> None:
         self.posterior, self.handed, self.rows, self.size = posterior, handed, rows, len(posterior.signatures)
-        self.joint = joint(handed, posterior.n_classes)
         self.places, _ = posterior.signatures.of_cells(rows.cells)
+        self.searched = Searched.of(handed, rows.trained, posterior.n_classes)
 
     @property
     def n_classes(self) -> int:
@@ -241,10 +303,10 @@ class ClassPlugInLearner(Learner):
     def families(self) -> list[Family]:
         """Every class for everybody, the most probable class, and that with each class made more and less frequent."""
         K = self.n_classes
-        constant = np.ones((self.joint.shape[1], K, K))
+        constant = np.ones((K * self.size, K, K))
         constant[:, np.arange(K), np.arange(K)] = 0.0
         wrong = np.repeat(1.0 - np.eye(K), self.size, axis=0)[:, :, None]
-        grid = offset_grid(expected_costs(self.joint, wrong)[:, :, 0])
+        grid = offset_grid(expected_costs(self.searched.joint, wrong)[:, :, 0])
         return [self._family(constant, Source.LISTED), self._family(wrong + grid[None], Source.LISTED)]
 
     def respond(self, costs: Array) -> list[Family]:
@@ -252,12 +314,11 @@ class ClassPlugInLearner(Learner):
         rules = self._by_place(costs)
         size = np.abs(rules).max(axis=(0, 1), keepdims=True)
         rules = rules / np.where(size > 0, size, 1.0)
-        found = [rules]
-        cells = self.rows.trained
+        found, some = [rules], self.searched
         answers = self._by_answer(costs)
         for m in range(costs.shape[1]):
-            expected = expected_costs(self.joint, rules[:, :, [m]])[:, :, 0]
-            price = answers[:, :, m][:, cells.index].T * cells.weights[:, None]
+            expected = expected_costs(some.joint, rules[:, :, [m]])[:, :, 0]
+            price = answers[:, :, m][:, some.index].T * some.weights[:, None]
             offsets = cheapest_offsets(expected, price)
             found.append(rules[:, :, [m]] + offsets[None, :, None])
         return [self._family(np.concatenate(found, axis=2), Source.PRICED)]
@@ -271,27 +332,55 @@ class ClassPlugInLearner(Learner):
     def _by_place(self, costs: Array) -> Array:
         """(label and signature, answers, responses); what is no cell costs nothing."""
         answers = self._by_answer(costs)
-        spread = np.zeros((self.joint.shape[1], len(answers), costs.shape[1]))
+        spread = np.zeros((self.n_classes * self.size, len(answers), costs.shape[1]))
         spread[self.places] = answers.transpose(1, 0, 2)
         return spread
 
     def _family(self, rules: Array, source: Source) -> Family:
-        sums = self.rows.cells.partial_counts(decide(self.joint, rules))
-        return Family(self.rows.reduce(sums)[0], source, rules)
+        return Family(counted(self.handed, self.rows.cells, rules), source, rules)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen rules side by side."""
         return ClassPlugInMembers(self.posterior, np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """On the rows of this learner, by their out-of-fold probabilities."""
-        if rows.X is not self.rows.X or isinstance(self.posterior, GivenClasses):
+        """By probabilities, where they are known: those of this learner's rows, and given ones."""
+        if isinstance(self.posterior, GivenClasses):
+            return lambda members: counted(rows.X, rows.cells, members.rules)  # type: ignore[attr-defined]  # its own
+        if rows.X is not self.rows.X:
             return super().measurer(rows)
+        return lambda members: counted(self.handed, rows.cells, members.rules)  # type: ignore[attr-defined]
 
-        def sums(members: Any) -> Array:
-            return rows.cells.counts(decide(self.joint, members.rules))
 
-        return sums
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Some rows of all processes, evenly spaced: probabilities of label and signature, cells, and weights.
+
+    Every process has the same ones, whichever of them holds the rows.
+    """
+
+    joint: Array
+    index: NDArray[np.int32]
+    weights: Array
+
+    @classmethod
+    def of(cls, handed: Array, cells: Cells, n_classes: int) -> Searched:
+        """Gather them."""
+        first, total = cells.shared.places(len(handed))
+        step = max(total // ROWS, 1)
+        rows = slice(-first % step, len(handed), step)
+        found = cells.shared.gather((np.array(handed[rows]), cells.index[rows], np.array(cells.weights[rows])))
+        probabilities, index, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+        return cls(joint(probabilities, n_classes), index, weights)
+
+
+def counted(handed: Array, cells: Cells, rules: Array) -> Array:
+    """Counts of the answers of rules on all rows, in blocks; ``handed`` are the probabilities of the rows here."""
+    found = np.zeros((cells.n_counts, rules.shape[2]))
+    for rows in _blocks(len(handed)):
+        probabilities = joint(np.asarray(handed[rows]), cells.n_classes)
+        found += cells.take(rows).partial_counts(decide(probabilities, rules))
+    return np.asarray(cells.shared.total(found))
 
 
 def joint(handed: Array, n_classes: int) -> Array:
@@ -317,6 +406,12 @@ def decide(joint: Array, rules: Array) -> NDArray[Any]:
         rows = slice(first, first + step)
         found[rows] = expected_costs(joint[rows], rules).argmin(axis=1)
     return found
+
+
+def lead(costs: Array) -> Array:
+    """By how much the best answer costs less than the second best, from costs (rows, answers)."""
+    two = np.partition(costs, 1, axis=1)[:, :2]
+    return np.asarray(two[:, 1] - two[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,19 +457,22 @@ class ClassPlugInMembers(Members):
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
         """Predict the class with the smallest expected cost, as a code."""
-        return decide(self._joint(X, attributes), self.rules)
+        return self._by_block(X, attributes, lambda joint: decide(joint, self.rules))
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """By how much the best answer costs less than the second best, at the mean costs of the rules."""
-        mean = expected_costs(self._joint(X, attributes), (self.rules @ weights)[:, :, None])[:, :, 0]
-        two = np.partition(mean, 1, axis=1)[:, :2]
-        return np.asarray(two[:, 1] - two[:, 0])
+        rule = (self.rules @ weights)[:, :, None]
+        return self._by_block(X, attributes, lambda joint: lead(expected_costs(joint, rule)[:, :, 0]))
 
-    def _joint(self, X: Any, attributes: Any) -> Array:
+    def _by_block(self, X: Any, attributes: Any, function: Callable[[Array], NDArray[Any]]) -> NDArray[Any]:
+        """A function of the probabilities of label and signature, of many rows some at a time."""
+        array = isinstance(X, np.ndarray) or bool(sp.issparse(X))
+        if array and X.shape[0] > _BLOCK and not self.needs_attributes:
+            return np.concatenate([self._by_block(X[rows], None, function) for rows in _blocks(X.shape[0])])
         examples = None
         if self.needs_attributes and attributes is not None:
             examples = Examples.of(np.zeros(X.shape[0]), attributes)
-        return joint(self.posterior(X, examples), self.n_classes)
+        return function(joint(self.posterior(X, examples), self.n_classes))
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some rules."""

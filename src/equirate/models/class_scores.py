@@ -19,7 +19,7 @@ from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from .capabilities import Capabilities
-from .class_plug_in import ClassPlugInLearner, decide, expected_costs, joint
+from .class_plug_in import ClassPlugInLearner, Searched, decide, expected_costs, joint, lead
 from .contract import Choice, Learner, Model
 from .members import Members
 from .rows import Rows
@@ -69,9 +69,10 @@ class ClassScoresLearner(ClassPlugInLearner):
         cells = rows.cells
         chances = np.asarray(rows.X, dtype=float)
         group = membership(setting.groups, rows.sample.examples)
-        self.joint = joint(np.concatenate([chances, np.eye(count)[group]], axis=1), setting.n_classes)
+        self.handed = np.concatenate([chances, np.eye(count)[group]], axis=1)
+        self.searched = Searched.of(self.handed, rows.trained, setting.n_classes)
         place = cells.labels[cells.index].astype(np.intp) * count + group
-        weighed = np.zeros((self.joint.shape[1], len(cells)))
+        weighed = np.zeros((setting.n_classes * count, len(cells)))
         np.add.at(weighed, (place, cells.index), cells.weights)
         self.mean = weighed / np.maximum(weighed.sum(axis=1, keepdims=True), 1e-300)
 
@@ -127,9 +128,7 @@ class ClassScoreMembers(Members):
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """By how much the best answer costs less than the second best, at the mean costs of the rules."""
-        mean = expected_costs(self._joint(X, attributes), (self.rules @ weights)[:, :, None])[:, :, 0]
-        two = np.partition(mean, 1, axis=1)[:, :2]
-        return np.asarray(two[:, 1] - two[:, 0])
+        return lead(expected_costs(self._joint(X, attributes), (self.rules @ weights)[:, :, None])[:, :, 0])
 
     def _joint(self, X: Any, attributes: Any) -> Array:
         chances = self.probabilities(X)

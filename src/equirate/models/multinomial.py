@@ -1,22 +1,47 @@
-"""Multinomial logistic regression on standardised features: the probabilities behind a linear model of many classes.
+r"""Multinomial logistic regression on standardised features: the probabilities behind a linear model of many classes.
 
-In: features, classes, weights. Out: a `Logistic`, whose coefficients are in the units of the features as given.
+In: features, classes, weights. Out: a `Logistic`, whose coefficients are in the units of the features as given. The
+rows are read in blocks and only sums over them are kept, so that they may lie in files, and several processes may share
+them.
+
+The mean loss with its ridge is minimised by L-BFGS. At weights 0 and the logarithms of the shares :math:`\pi` of the
+classes, the second derivatives are :math:`(\mathrm{diag}(\pi) - \pi\pi^\top) \otimes S + \lambda`, with the second
+moments :math:`S` of the features: the product of two small matrices. The weights are expressed in its eigenvectors, so
+that correlated features and rare classes take no more passes than others.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.optimize import minimize
 
+from .._core import threads
+from .._core.peers import ALONE, Peers
 from ..data.features import features
+from .cross_fitting import Certain
 from .sklearn_classifiers import Logistic
 
 Array = NDArray[np.float64]
+
+TOLERANCE = 1e-5
+"""Largest slope of the mean loss at the end, by weights that are scaled to unit second derivatives."""
+MOST_PASSES = 300
+"""Steps at most."""
+SAMPLED = 20_000
+"""Rows, evenly spaced, that second moments are estimated on: they set the scale of the steps, not the result."""
+WIDEST = 1000
+"""Features up to which second moments are used: their eigenvectors take half a second then."""
+_BLOCK = 1 << 18
+"""Values of features that are looked at together, in double precision: they stay in cache."""
+_TASK = 1 << 22
+"""Values that a thread takes at a time; how many threads there are changes no sum."""
 
 
 @dataclass(frozen=True)
@@ -45,32 +70,201 @@ class Multinomial:
         """Nothing is fitted here: `fit` returns what predicts."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: NDArray[Any], sample_weight: Array | None = None) -> Logistic:
-        """Fit, and return the coefficients for features as given."""
-        from sklearn.exceptions import ConvergenceWarning  # takes a second: only where it is used
-        from sklearn.linear_model import LogisticRegression
+    def fit(self, X: Any, y: NDArray[Any], sample_weight: Array | None = None) -> Logistic | Certain:
+        """Fit, and return the coefficients for features as given; ``y`` holds codes 0, 1, 2 ..."""
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight
+        return self.fit_rows(features(X), y, weights, int(np.max(y)) + 1)
 
-        X = features(X)
-        sparse = bool(sp.issparse(X))
-        centre, spread = self._standard(X, sample_weight)
-        scaled: Any = X @ sp.diags_array(1 / spread) if sparse else (X - centre) / spread
-        model = LogisticRegression(C=1 / self.penalty, fit_intercept=self.intercept, max_iter=300, tol=1e-5)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # probabilities of a nearly converged fit serve as well
-            model.fit(scaled, y, sample_weight)
-        coefficients = model.coef_ / spread
-        intercepts = np.broadcast_to(model.intercept_, len(coefficients)) - coefficients @ centre
-        return Logistic(coefficients, intercepts, np.asarray(model.classes_, dtype=np.int64))
+    def fit_rows(
+        self, X: Any, target: NDArray[Any], weights: Array, classes: int, shared: Peers = ALONE
+    ) -> Logistic | Certain:
+        """The same on the rows of all processes; rows without weight do not count."""
+        totals = shared.total(np.bincount(target, weights=weights, minlength=classes).astype(float))
+        present = np.flatnonzero(totals > 0)
+        if len(present) == 1:
+            return Certain(present, classes)
+        return _Regression(self, X, target, weights, present, totals[present], shared).solve()
 
-    def _standard(self, X: Any, weights: Array | None) -> tuple[Array, Array]:
+
+class _Regression:
+    """One regression: the rows of this process, and the shares of the classes on all of them."""
+
+    def __init__(
+        self,
+        setting: Multinomial,
+        X: Any,
+        target: NDArray[Any],
+        weights: Array,
+        present: NDArray[np.intp],
+        totals: Array,
+        shared: Peers,
+    ) -> None:
+        self.setting, self.X, self.target, self.weights, self.shared = setting, X, target, weights, shared
+        self.present, self.totals, self.total = present, totals, float(totals.sum())
+        self.width, self.sparse = int(X.shape[1]), bool(sp.issparse(X))
+        # Of two classes, each has half of the coefficients that one of them would have alone.
+        self.ridge = setting.penalty / self.total * (2.0 if len(present) == 2 else 1.0)
+        self.place = np.zeros(int(present[-1]) + 1, dtype=np.intp)
+        self.place[present] = np.arange(len(present))
+        self.centre, self.spread = self._standard()
+        self._inverse = 1 / self.spread
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> int:
+        """Rows of a block."""
+        values = self.width
+        if self.sparse:
+            values = self.X.nnz // max(self.X.shape[0], 1)
+        return max(_BLOCK // max(values, len(self.present), 1), 1)
+
+    def _tasks(self) -> list[tuple[int, int]]:
+        """First and last row of what a thread takes at a time: some blocks."""
+        size = self._rows * (_TASK // _BLOCK)
+        return [(a, min(a + size, len(self.target))) for a in range(0, len(self.target), size)]
+
+    def _blocks(self, first: int, last: int) -> Iterator[tuple[Any, Array, NDArray[np.intp]]]:
+        """Features as given, weights, and places of the classes, of the rows that count."""
+        for a in range(first, last, self._rows):
+            rows = slice(a, min(a + self._rows, last))
+            w, X, target = self.weights[rows], self.X[rows], self.target[rows]
+            there = w > 0
+            if not there.all():
+                w, X, target = w[there], X[there], target[there]
+            if len(w):
+                yield X, w, self.place[target]
+
+    def _standard(self) -> tuple[Array, Array]:
         """Centre (0 for sparse features, and without an intercept) and spread of each feature, never 0."""
-        width, sparse = int(X.shape[1]), bool(sp.issparse(X))
-        if not self.scale:
-            return np.zeros(width), np.ones(width)
-        w = np.ones(int(X.shape[0])) if weights is None else weights
-        total = w.sum()
-        mean = np.asarray(w @ X).reshape(-1) / total
-        square = np.asarray(w @ (X.multiply(X) if sparse else X * X)).reshape(-1) / total
-        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-        spread = np.where(spread > 1e-9 * np.maximum(np.sqrt(square), 1e-300), spread, 1.0)
-        return (np.zeros(width) if sparse or not self.intercept else mean), spread
+        if not self.setting.scale:
+            return np.zeros(self.width), np.ones(self.width)
+        parts: dict[int, list[tuple[float, Array, Array]]] = {}
+
+        def work(first: int, last: int) -> None:
+            parts[first] = [self._moments_of(X, w) for X, w, _ in self._blocks(first, last)]
+
+        threads.each(work, self._tasks())
+        found = [each for first in sorted(parts) for each in parts[first]]
+        nothing = np.zeros(self.width)
+        (total,) = self.shared.add(sum((size * mean for size, mean, _ in found), nothing))
+        mean = total / self.total
+        (squares,) = self.shared.add(sum((square + size * (own - mean) ** 2 for size, own, square in found), nothing))
+        spread = np.sqrt(squares / self.total)
+        spread = np.where(spread > 1e-9 * np.maximum(np.hypot(spread, mean), 1e-300), spread, 1.0)
+        return (nothing if self.sparse or not self.setting.intercept else mean), spread
+
+    def _moments_of(self, X: Any, w: Array) -> tuple[float, Array, Array]:
+        """Weight, mean, and sum of squares about the mean, of the rows of a block."""
+        size = float(w.sum())
+        if self.sparse:
+            mean = np.asarray(w @ X).reshape(-1) / size
+            return size, mean, np.maximum(np.asarray(w @ X.multiply(X)).reshape(-1) - size * mean**2, 0.0)
+        X = X.astype(float, copy=False)
+        mean = w @ X / size
+        return size, mean, w @ np.square(X - mean)
+
+    def _scaled(self, X: Any) -> Any:
+        """Standardised features; sparse ones are scaled by the weights instead."""
+        if self.sparse:
+            return X
+        found = X - self.centre
+        found *= self._inverse
+        return found
+
+    # -- scales ------------------------------------------------------------------------------------
+
+    def _second_moments(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of the second moments of standardised features, from a sample of the rows."""
+        if self.sparse or self.width > WIDEST:
+            return np.ones(self.width), np.eye(0)
+        first, total = self.shared.places(len(self.target))
+        step = max(total // SAMPLED, 1)
+        found, size = np.zeros((self.width, self.width)), 0.0
+        chosen = np.arange(-first % step, len(self.target), step)
+        chosen = chosen[self.weights[chosen] > 0]
+        for a in range(0, len(chosen), self._rows):
+            X = self._scaled(self.X[chosen[a : a + self._rows]])
+            found += X.T @ X
+            size += len(X)
+        found, sizes = self.shared.add(found, np.array([size]))
+        values, vectors = eigh(found / max(float(sizes[0]), 1.0))
+        return np.maximum(values, 0.0), np.asarray(vectors)
+
+    def solve(self) -> Logistic:
+        """Minimise the mean loss."""
+        shares, K, intercept = self.totals / self.total, len(self.present), self.setting.intercept
+        values, Q = self._second_moments()
+        curvature, U = eigh(np.diag(shares) - np.outer(shares, shares))
+        curvature, U = np.maximum(curvature[1:], 1e-12), np.asarray(U[:, 1:])  # the first adds the same to all classes
+        scale = 1 / np.sqrt(values[:, None] * curvature + self.ridge)
+        scale = np.vstack([scale, 1 / np.sqrt(curvature) if intercept else np.zeros(K - 1)])
+        begin = np.zeros((self.width + 1, K))
+        if intercept:
+            begin[-1] = np.log(shares) - np.log(shares).mean()
+
+        def turned(V: Array, back: bool = False) -> Array:
+            """Into the eigenvectors, or back from them."""
+            if not len(Q):
+                return V
+            return np.vstack([(Q.T if back else Q) @ V[:-1], V[-1:]])
+
+        def weights(z: Array) -> Array:
+            return begin + turned(scale * z.reshape(scale.shape)) @ U.T
+
+        def mean_loss(z: Array) -> tuple[float, Array]:
+            loss, slope = self.loss(weights(z))
+            return loss, (scale * (turned(slope, back=True) @ U)).reshape(-1)
+
+        options: Any = {"maxiter": MOST_PASSES, "gtol": TOLERANCE, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
+        found = minimize(mean_loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
+        return self._served(weights(found.x))
+
+    def loss(self, W: Array) -> tuple[float, Array]:
+        """Mean loss with the ridge at weights (features and intercept, classes) and its slope: one pass."""
+        own = W[:-1] / self.spread[:, None] if self.sparse else W[:-1]
+        parts: dict[int, list[tuple[float, Array]]] = {}
+
+        def work(first: int, last: int) -> None:
+            parts[first] = [self._lost(block, own, W[-1]) for block in self._blocks(first, last)]
+
+        threads.each(work, self._tasks())
+        loss, slope = np.zeros(1), np.zeros_like(W)
+        for first in sorted(parts):  # in the order of the rows, whatever thread was there first
+            for lost, part in parts[first]:
+                loss += lost
+                slope += part
+        loss, slope = self.shared.add(loss, slope)
+        if self.sparse:
+            slope[:-1] /= self.spread[:, None]
+        slope /= self.total
+        slope[:-1] += self.ridge * W[:-1]
+        if not self.setting.intercept:
+            slope[-1] = 0.0
+        return float(loss[0] / self.total + self.ridge / 2 * np.square(W[:-1]).sum()), slope
+
+    def _lost(self, block: tuple[Any, Array, NDArray[np.intp]], W: Array, intercept: Array) -> tuple[float, Array]:
+        """Loss and slope of some rows."""
+        X, w, target = self._scaled(block[0]), block[1], block[2]
+        rows = np.arange(len(target))
+        scores = np.ascontiguousarray((X @ W).T)  # by class: sums over a few classes are fast that way
+        scores += intercept[:, None]
+        scores -= scores.max(axis=0)
+        right = scores[target, rows]
+        chances = np.exp(scores, out=scores)
+        totals = chances.sum(axis=0)
+        loss = float(w @ (np.log(totals) - right))
+        chances *= w / totals
+        chances[target, rows] -= w
+        slope = np.empty((self.width + 1, len(intercept)))
+        slope[:-1] = X.T @ chances.T
+        slope[-1] = chances.sum(axis=1)
+        return loss, slope
+
+    def _served(self, W: Array) -> Logistic:
+        """Coefficients for the features as given; of two classes, those of the second alone."""
+        coefficients = W[:-1].T / self.spread
+        intercepts = W[-1] - coefficients @ self.centre
+        if len(self.present) == 2:
+            coefficients, intercepts = coefficients[1:] - coefficients[:1], intercepts[1:] - intercepts[:1]
+        return Logistic(coefficients, intercepts, self.present.astype(np.int64))

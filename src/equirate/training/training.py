@@ -114,9 +114,12 @@ class Training:
         sample = sample.arranged(parts.order, dtype)
         prepared, moved, parts = None, parts.order, replace(parts, order=None)
         if settings.resolved_model.capabilities.fitted_before:
-            only = np.zeros(len(sample))
-            only[parts.train] = sample.examples.weights[parts.train]
-            prepared = settings.resolved_model.prepared(sample, cells.weighing(only), 0 if seed is None else seed)
+            fitted = cells
+            if parts.validation is not None or parts.test is not None:
+                only = np.zeros(len(sample))
+                only[parts.train] = sample.examples.weights[parts.train]
+                fitted = cells.weighing(only)
+            prepared = settings.resolved_model.prepared(sample, fitted, 0 if seed is None else seed)
         if prepared is None:
             return cls(settings, problem, sample, cells, parts, seed=seed, moved=moved)
         return cls(settings, problem, replace(sample, X=prepared.X), cells, parts, prepared, seed, moved)
