@@ -25,14 +25,14 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
-from .estimates import Bounds, CellSample, Estimate, check_confidence, estimate
+from .estimates import CellSample, Estimate, check_confidence, estimate
 from .exact import Decisions
 from .spread import clusters_of, measurable
 
 __all__ = ["Certificate", "Certificates", "Estimate", "certify", "check_confidence", "estimate", "opposed"]
 
 Array = NDArray[np.float64]
-Estimator = Callable[[Expression], Estimate]
+Estimator = Callable[[Sequence[Expression]], list[Estimate]]
 Levels = Callable[[int, float, Callable[[int, float], bool]], list[float]]
 """From a number of claims, a confidence level, and whether one can be made at a level: the level of each."""
 
@@ -126,6 +126,7 @@ def certify(
     correction: str | None = None,
     seed: int = 0,
     cells: Cells | None = None,
+    sample: CellSample | None = None,
 ) -> Certificates:
     """Judge constraints on held-out predictions: estimate, confidence interval, and pass, fail or cannot tell.
 
@@ -141,6 +142,8 @@ def certify(
         Of the decisions that the exact method draws where predictions are probabilities.
     cells
         Those of the examples, where they are known already.
+    sample
+        The sums for the approximate method, of all rates of the constraints, where they are known already.
     """
     check_confidence(confidence)
     if method not in METHODS:
@@ -154,17 +157,24 @@ def certify(
         Decisions.check(examples, together)
 
     def sampled(rates: list[Rate]) -> Estimator | None:
-        if not measurable(rates, examples):
+        if not measurable(rates, examples, cells):
             return None
         if method == "exact":
-            return Decisions.of(rates, examples, predictions, seed, cells).estimate
-        return CellSample.of(rates, examples, predictions, together, cells=cells).estimate
+            decisions = Decisions.of(rates, examples, predictions, seed, cells)
+            return lambda exprs: list(map(decisions.estimate, exprs))
+        found = sample or CellSample.of(rates, examples, predictions, together, cells=cells)
+        return found.estimates
 
+    judged: list[_Judged | None]
     everything = sampled([rate for constraint in constraints for rate in constraint.rates()])
-    judged: list[_Judged | None] = []
-    for constraint in constraints:
-        estimator = everything or sampled(list(constraint.rates()))
-        judged.append(None if estimator is None else _Judged.of(constraint, estimator))
+    if everything is not None:
+        judged = [*_judge(constraints, everything)]
+    else:
+        apart = [sampled(list(constraint.rates())) for constraint in constraints]
+        judged = [
+            None if estimator is None else _judge([constraint], estimator)[0]
+            for constraint, estimator in zip(constraints, apart, strict=True)
+        ]
     there = [one for one in judged if one is not None]
     spread = CORRECTIONS[correction]
     above = spread(len(there), confidence, lambda k, level: there[k].high(level) <= 0)
@@ -187,20 +197,6 @@ class _Judged:
     ways: int
     """In how many ways at once it could be broken: both sides of an ``abs`` are one."""
 
-    @classmethod
-    def of(cls, constraint: Constraint, estimator: Estimator) -> _Judged:
-        parts = [part.residual for part in constraint.split()]
-        found: list[Estimate] = []
-        pairs = 0
-        for k, part in enumerate(parts):
-            total = _constant_total(parts[k - 1], part) if k % 2 else None
-            pairs += total is not None
-            if total is not None and isinstance(found[-1].bound, Bounds) and found[-1].bound.affine:
-                found.append(found[-1].opposite(total - found[-1].value, part.interval))
-            else:
-                found.append(estimator(part))
-        return cls(found, len(parts) - pairs)
-
     def high(self, level: float) -> float:
         return max(part.upper(level) for part in self.parts)
 
@@ -213,6 +209,31 @@ class _Judged:
         low, high = max(self.low(below), possible.lo), min(self.high(above), possible.hi)
         verdict = "pass" if high <= 0 else "fail" if low > ROUNDING else "cannot tell"
         return Certificate(repr(constraint), worst.value, worst.error, low, high, asked, verdict, method)
+
+
+def _judge(constraints: Sequence[Constraint], estimator: Estimator) -> list[_Judged]:
+    """Estimate the parts of all constraints at once; the second side of an ``abs`` follows from the first."""
+    parts = [[part.residual for part in constraint.split()] for constraint in constraints]
+    totals = [[_constant_total(own[k - 1], part) if k % 2 else None for k, part in enumerate(own)] for own in parts]
+    asked = [
+        part
+        for own, sums in zip(parts, totals, strict=True)
+        for part, total in zip(own, sums, strict=True)
+        if total is None
+    ]
+    known = iter(estimator(asked))
+    judged = []
+    for own, sums in zip(parts, totals, strict=True):
+        found: list[Estimate] = []
+        for part, total in zip(own, sums, strict=True):
+            if total is None:
+                found.append(next(known))
+            elif found[-1].affine:
+                found.append(found[-1].opposite(total - found[-1].value, part.interval))
+            else:
+                found += estimator([part])
+        judged.append(_Judged(found, len(own) - sum(total is not None for total in sums)))
+    return judged
 
 
 def opposed(left: Expression, right: Expression) -> bool:

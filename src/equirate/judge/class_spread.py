@@ -66,12 +66,12 @@ class ClassSums:
         found: Array = self.answers @ a + self.cells @ b
         return found
 
-    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
-        u = self._values(a, b)
+        u = self._values(a.T, b.T)
         square = u * u
-        second, third = self.shared.total(np.array([square @ self.squares, (square * u) @ self.cubes]))
-        return max(float(second), 0.0), float(third)
+        second, third = self.shared.total(np.array([self.squares @ square, self.cubes @ (square * u)]))
+        return np.maximum(second, 0.0), third
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
@@ -86,7 +86,8 @@ class ClassSums:
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
-        return np.asarray(self.shared.total(self.squares @ (self.cells @ inside) ** 2), dtype=float)
+        found = [self.squares @ (self.cells @ own) ** 2 for own in inside]
+        return np.asarray(self.shared.total(np.array(found)), dtype=float)
 
 
 def _laid_out(of: NDArray[Any], p: Array, cells: Cells) -> tuple[sp.csr_array, sp.csr_array]:

@@ -21,9 +21,10 @@ from ..language.measuring import Measure
 from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
-from .certify import certify, estimate
+from .certify import certify
 from .class_spread import class_rates_by_key
-from .spread import rates_by_key
+from .estimates import CellSample
+from .spread import rates_by_key, sums_by_slice
 
 Array = NDArray[np.float64]
 
@@ -150,15 +151,13 @@ class Evaluation:
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
+        rates, constraints = problem.rates(), [c for c in problem.constraints if isinstance(c, Constraint)]
         sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
-        measure = _measurer(cells, sums, problem.rates(), examples)
-        constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
+        measure = _measurer(cells, sums, rates, examples)
+        sample = CellSample.of(rates, examples, predictions, cells=cells)
+        certificates = certify(constraints, examples, predictions, confidence, cells=cells, sample=sample)
         values = []
-        for constraint, certificate in zip(
-            constraints,
-            certify(constraints, examples, predictions, confidence, cells=cells),
-            strict=True,
-        ):
+        for constraint, certificate in zip(constraints, certificates, strict=True):
             left, right = _value(constraint.left, measure), _value(constraint.right, measure)
             violation = left - right if constraint.symbol == "<=" else right - left
             values.append(
@@ -177,7 +176,7 @@ class Evaluation:
         if problem.losses() or not there:
             objective = low = high = float("nan")
         else:
-            estimated = estimate(problem.objective.expr, examples, predictions, cells=cells)
+            estimated = sample.estimate(problem.objective.expr)
             objective, (low, high) = estimated.value, estimated.interval(confidence)
         weights, drawn = examples.weights, (predictions > 0) & (predictions < 1)
         drawn = np.logical_or.reduce(drawn, axis=1) if many else drawn
@@ -253,10 +252,9 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     numbers = cells.sizes()
     ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
     parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
+    members = [cells.members.get(slice_, everybody) for slice_ in slices]
     found = []
-    for slice_ in slices:
-        inside = cells.members.get(slice_, everybody)
-        size, positives, total, predicted, labels = (inside.astype(float) @ parts).tolist()
+    for slice_, (size, positives, total, predicted, labels) in zip(slices, sums_by_slice(members, parts), strict=True):
         shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # nobody inside
         found.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
     return tuple(found)

@@ -12,6 +12,9 @@ expression finds its value, and the value of the whole by the conventions that a
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -57,6 +60,10 @@ def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ..
 
 def total(values: Sequence[Value], whole: object) -> Value:
     """Add up the values of the parts of ``whole``."""
+    if all(isinstance(value, (float, int)) for value in values):  # numbers take numpy ten times as long
+        whole_sum = functools.reduce(operator.add, values)
+        if math.isfinite(whole_sum):
+            return float(whole_sum)
     with np.errstate(invalid="ignore"):
         added = np.asarray(sum(values[1:], start=values[0]), dtype=float)
     undefined = np.isnan(added)
