@@ -148,7 +148,12 @@ def _places(values: list[Any]) -> Any:
 
 def _summed(parts: list[Counted]) -> Counted:
     """Equal codes put together."""
-    codes, of = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
+    code = np.concatenate([part[0] for part in parts])
     counts, weights = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
-    found = np.bincount(of, counts, len(codes)).astype(float), np.bincount(of, weights, len(codes)).astype(float)
-    return codes, *found
+    if code.max(initial=0) <= len(code):  # counting is faster than sorting
+        codes = np.flatnonzero(np.bincount(code))
+        found = np.bincount(code, counts)[codes], np.bincount(code, weights)[codes]
+    else:
+        codes, of = np.unique(code, return_inverse=True)
+        found = np.bincount(of, counts, len(codes)), np.bincount(of, weights, len(codes))
+    return codes, found[0].astype(float), found[1].astype(float)

@@ -243,6 +243,10 @@ def opposed(left: Expression, right: Expression) -> bool:
 
 def _constant_total(left: Expression, right: Expression) -> float | None:
     """The sum of two expressions where it does not depend on any rate, and None elsewhere."""
+    ours, theirs = left.linear_factors or (), right.linear_factors or ()
+    if ours and [rate.key for rate, _ in ours] == [rate.key for rate, _ in theirs]:
+        gone = all(abs(one + other) < 1e-9 for (_, one), (_, other) in zip(ours, theirs, strict=True))
+        return float(left.value(lambda rate: 0.0) + right.value(lambda rate: 0.0)) if gone else None
     keys = dict.fromkeys(rate.key for side in (left, right) for rate in side.rates())
     points = dict(zip(keys, _points(len(keys)), strict=True))
     with np.errstate(all="ignore"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._core.errors import DataError
 from .._core.frames import json_ready, make_frame
 from ..data.cells import Cells
-from ..data.examples import Examples, empty_message
+from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import Measure
@@ -22,9 +22,8 @@ from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify
-from .class_spread import class_rates_by_key
 from .estimates import CellSample
-from .spread import rates_by_key, sums_by_slice
+from .spread import sums_by_slice
 
 Array = NDArray[np.float64]
 
@@ -153,12 +152,11 @@ class Evaluation:
         predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
         rates, constraints = problem.rates(), [c for c in problem.constraints if isinstance(c, Constraint)]
         sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
-        measure = _measurer(cells, sums, rates, examples)
         sample = CellSample.of(rates, examples, predictions, cells=cells)
         certificates = certify(constraints, examples, predictions, confidence, cells=cells, sample=sample)
         values = []
         for constraint, certificate in zip(constraints, certificates, strict=True):
-            left, right = _value(constraint.left, measure), _value(constraint.right, measure)
+            left, right = _value(constraint.left, sample.measure), _value(constraint.right, sample.measure)
             violation = left - right if constraint.symbol == "<=" else right - left
             values.append(
                 ConstraintValue(
@@ -166,7 +164,7 @@ class Evaluation:
                     left=left,
                     symbol=constraint.symbol,
                     right=right,
-                    violation=violation if np.isfinite(violation) else _value(constraint.residual, measure),
+                    violation=violation if np.isfinite(violation) else _value(constraint.residual, sample.measure),
                     low=certificate.low,
                     high=certificate.high,
                     verdict=certificate.verdict,
@@ -210,18 +208,6 @@ def _value(expr: Expression, measure: Measure) -> float:
 def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
     """The cells behind a rate that have any weight."""
     return np.asarray(cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0))
-
-
-def _measurer(cells: Cells, sums: Array, rates: list[Rate], examples: Examples) -> Measure:
-    """Measure rates by the weighted sums of the predictions in every cell."""
-    known = (class_rates_by_key if cells.n_classes > 2 else rates_by_key)(cells, rates, sums)
-
-    def measure(rate: Any) -> float:
-        if rate.key not in known:
-            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
-        return known[rate.key]
-
-    return measure
 
 
 def _slices(problem: Problem) -> dict[Slice, None]:

@@ -169,8 +169,8 @@ def together(
     totals = cells.totals
     number = 2 ** (len(common) + len(places))
     if number * FEWER <= len(cells):
-        into = sum(bit.astype(np.intp) << k for k, bit in enumerate([*common, *members.swapaxes(0, 1)]))
-        totals, sums = sums.merged_by_function(number, np.asarray(into), totals)
+        merged = _merged(common, members, [totals, *sums.squares, *sums.cubes])
+        totals, sums = merged[0], CellSums(tuple(merged[1:4]), tuple(merged[4:]))  # type: ignore[arg-type]  # 3 and 4
         bits = np.arange(number) >> np.arange(len(common) + len(places))[:, None] & 1
         common, members = list(bits[: len(common)]), bits[None, len(common) :].astype(bool)
     by_rate = []
@@ -184,6 +184,34 @@ def together(
     return LinearFunctions(
         sums, plain, here, *columns, [rate.population for rate in first], np.array([outcomes(rate) for rate in first])
     )
+
+
+def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Sequence[Array]) -> list[Array]:
+    """Sums over cells (cells,) as sums over what each function tells apart, (functions, numbers of cells).
+
+    Most cells have the same memberships, outside of a group or inside of the rest: only the others are gone through.
+    """
+    functions, width = len(members), len(common)
+    usual = members.mean(axis=2) > 0.5
+    of, cell = np.nonzero((members != usual[:, :, None]).any(axis=1))
+    kind = _number([*common])
+    place = kind[cell] + (_number(members[of, :, cell].T) << width)
+    default = np.arange(2**width) + (_number(usual.T) << width)[:, None]
+    size = 2 ** (width + members.shape[1])
+    found = []
+    for values in sums:
+        added = np.bincount(of * size + place, weights=values[cell], minlength=functions * size)
+        apart = np.bincount((of << width) + kind[cell], weights=values[cell], minlength=functions << width)
+        whole = np.bincount(kind, weights=values, minlength=2**width)
+        merged = added.reshape(functions, size).astype(float, copy=False)
+        merged[np.arange(functions)[:, None], default] += whole - apart.reshape(functions, -1)
+        found.append(merged)
+    return found
+
+
+def _number(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
+    """Whole numbers from their bits, the lowest first."""
+    return np.asarray(sum(np.asarray(bit, dtype=np.intp) << k for k, bit in enumerate(bits)))
 
 
 def outcomes(rate: Rate) -> Array:

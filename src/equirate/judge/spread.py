@@ -60,7 +60,7 @@ class Sums(Protocol):
 class CellSums:
     """Every example by itself: sums of powers of w and p in each cell.
 
-    A first axis of functions is there where each has cells of its own (`merged_by_function`).
+    A first axis of functions is there where each has cells of its own (`linear`).
     """
 
     squares: tuple[Array, Array, Array]
@@ -113,18 +113,6 @@ class CellSums:
 
         ones, p, pp = map(added, self.squares)
         return CellSums((ones, p, pp), tuple(map(added, self.cubes)))  # type: ignore[arg-type]  # four of them
-
-    def merged_by_function(self, number: int, into: NDArray[np.intp], totals: Array) -> tuple[Array, CellSums]:
-        """The same, and totals, with cells put together for each of several functions: ``into`` (functions, cells)."""
-        count, size = into.shape
-        places = (into + number * np.arange(count)[:, None]).reshape(-1)
-
-        def added(sums: Array) -> Array:
-            whole = np.broadcast_to(sums, (count, size)).reshape(-1)
-            return np.bincount(places, weights=whole, minlength=count * number).reshape(count, number)
-
-        ones, p, pp = map(added, self.squares)
-        return added(totals), CellSums((ones, p, pp), tuple(map(added, self.cubes)))  # type: ignore[arg-type]  # four
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
@@ -264,7 +252,9 @@ def measurable(rates: Sequence[Rate], examples: Examples, cells: Cells | None = 
     there = examples.weights > 0 if cells is None else cells.sizes(positive=True) > 0
     labels = examples.labels if cells is None else cells.labels
     inside = examples.mask if cells is None else cells.members.__getitem__
-    counts = {(rate.kind.labels, rate.codes): rate.among(labels) & there for rate in rates}
-    found = [(inside(rate.slice) & counts[rate.kind.labels, rate.codes]).any() for rate in rates]
-    found = np.array(found, dtype=int)
-    return bool((found if cells is not None else examples.shared.total(found)).all())
+    behind = {rate.population: rate for rate in rates}
+    counts = {(rate.kind.labels, rate.codes): rate for rate in behind.values()}
+    counted = {which: rate.among(labels) & there for which, rate in counts.items()}
+    found = [(inside(rate.slice) & counted[rate.kind.labels, rate.codes]).any() for rate in behind.values()]
+    total = np.array(found, dtype=int)
+    return bool((total if cells is not None else examples.shared.total(total)).all())

@@ -62,10 +62,11 @@ def rows_repeat(hashes: Hashes, groups: Iterable[NDArray[np.bool_]] = (), copies
     if _equal_others(place, copies, float(copies.sum())) >= REPEATED:
         return True
     twice = np.flatnonzero(np.bincount(place, weights=copies)[place] > 1)
-    return any(
+    return len(twice) > 0 and any(
         _equal_others(place[there], copies[there], float(copies[inside].sum())) >= REPEATED
         for inside in groups
         for there in [twice[inside[twice]]]
+        if len(there)
     )
 
 
