@@ -269,17 +269,18 @@ class Bounds:
         self._known: dict[tuple[float, int], float] = {}
         many = sample.cells.n_classes > 2
         compared = any(rate.baseline is not None for rate in rates)
+        here = np.array([[sample.measure(rate) for rate in rates]])
+        slopes, offsets, inside = (class_columns if many else columns)(sample.cells, rates)
+        sorts = [class_outcomes(rate, sample.cells.n_classes, compared) if many else outcomes(rate) for rate in rates]
         self.linear = LinearFunctions(
             sample.sums,
             sample.plain,
-            np.array([[sample.measure(rate) for rate in rates]]),
-            *(part[None] for part in (class_columns if many else columns)(sample.cells, rates)),
+            here,
+            slopes[None],
+            offsets[None],
+            inside[None],
             [rate.population for rate in rates],
-            np.array(
-                [class_outcomes(rate, sample.cells.n_classes, compared) for rate in rates]
-                if many
-                else [outcomes(rate) for rate in rates]
-            ),
+            np.array(sorts),
         )
         self.here, self.sizes = self.linear.here[0], self.linear.sizes[0]
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
@@ -300,8 +301,8 @@ class Bounds:
         if second <= 0:
             return np.zeros_like(self.here)
         a, b, slopes, offsets, step, new, _ = (part[0] for part in found)
-        moved: Array = self.sample.sums.covariances(a, b, slopes, offsets) + step * new[self.linear.group]
-        return moved * (reach / second)
+        moved = self.sample.sums.covariances(a, b, slopes, offsets) + step * new[self.linear.group]
+        return np.asarray(moved * (reach / second))
 
     def shares(self) -> list[tuple[Rate, float]]:
         """A rate of each denominator, and the variance that comes from it."""

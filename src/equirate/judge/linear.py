@@ -84,9 +84,9 @@ class LinearFunctions:
 
     def by_denominator(self, values: Array) -> Array:
         """Add values of rates (functions, rates, ...) up, denominator by denominator."""
-        found = np.zeros((len(values), len(self.first), *values.shape[2:]))
-        np.add.at(found, (slice(None), self.group), values)
-        return found
+        found = np.zeros((len(self.first), len(values), *values.shape[2:]))
+        np.add.at(found, self.group, values.swapaxes(0, 1))
+        return found.swapaxes(0, 1)
 
     def influence(self, gradient: Array, side: int) -> Influence:
         """Every example's influence, with one made-up example for every denominator, of the worst outcome."""
@@ -180,10 +180,9 @@ def together(
         b = 0 if rate.baseline is None else common[1 + names.index(rate.baseline)]
         slope, offset = np.array(rate.kind.contributions)[common[0], b].T
         by_rate.append((weight * slope, weight * offset, weight))
-    columns = (np.stack(part, axis=-1) for part in zip(*by_rate, strict=True))
-    return LinearFunctions(
-        sums, plain, here, *columns, [rate.population for rate in first], np.array([outcomes(rate) for rate in first])
-    )
+    slopes, offsets, inside = (np.stack(part, axis=-1) for part in zip(*by_rate, strict=True))
+    populations, sorts = [rate.population for rate in first], np.array([outcomes(rate) for rate in first])
+    return LinearFunctions(sums, plain, here, slopes, offsets, inside, populations, sorts)
 
 
 def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Sequence[Array]) -> list[Array]:
@@ -195,8 +194,8 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
     usual = members.mean(axis=2) > 0.5
     of, cell = np.nonzero((members != usual[:, :, None]).any(axis=1))
     kind = _number([*common])
-    place = kind[cell] + (_number(members[of, :, cell].T) << width)
-    default = np.arange(2**width) + (_number(usual.T) << width)[:, None]
+    place = kind[cell] + (_number([*members[of, :, cell].T]) << width)
+    default = np.arange(2**width) + (_number([*usual.T]) << width)[:, None]
     size = 2 ** (width + members.shape[1])
     found = []
     for values in sums:

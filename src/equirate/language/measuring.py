@@ -61,9 +61,9 @@ def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ..
 def total(values: Sequence[Value], whole: object) -> Value:
     """Add up the values of the parts of ``whole``."""
     if all(isinstance(value, (float, int)) for value in values):  # numbers take numpy ten times as long
-        whole_sum = functools.reduce(operator.add, values)
+        whole_sum = functools.reduce(operator.add, map(float, values))
         if math.isfinite(whole_sum):
-            return float(whole_sum)
+            return whole_sum
     with np.errstate(invalid="ignore"):
         added = np.asarray(sum(values[1:], start=values[0]), dtype=float)
     undefined = np.isnan(added)

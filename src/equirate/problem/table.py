@@ -541,4 +541,5 @@ def _is_dense(rows: int, columns: int, entries: int) -> bool:
 def _compact(matrix: Matrix) -> Matrix:
     """Keep a matrix sparse only where that saves work."""
     sparse: Any = sp.csr_array(matrix)
-    return np.ascontiguousarray(sparse.toarray()) if _is_dense(*sparse.shape, sparse.nnz) else sparse
+    rows, columns = sparse.shape
+    return np.ascontiguousarray(sparse.toarray()) if _is_dense(rows, columns, sparse.nnz) else sparse
