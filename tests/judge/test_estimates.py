@@ -173,3 +173,26 @@ def test_the_two_sides_of_an_abs_have_opposite_bounds() -> None:
     assert mirrored.value == pytest.approx(other.value, abs=1e-12)
     assert mirrored.error == pytest.approx(other.error, rel=1e-12)
     assert mirrored.interval(0.9) == pytest.approx(other.interval(0.9), abs=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("groups", [3, 60])
+def test_estimates_together_are_those_one_by_one(groups: int, weighted: bool) -> None:
+    """Linear functions that are alike, on few cells and on many that are put together, among others that are not."""
+    rng = np.random.default_rng(1)
+    n = 4000
+    columns = {"g": np.arange(n) % groups, "old": rng.integers(0, 2, n)}
+    examples = Examples.of(rng.integers(0, 2, n), columns, rng.uniform(0.5, 2, n) if weighted else None)
+    slices = [eq.attr("g") == k for k in range(groups)]
+    exprs = [eq.tpr(s) - eq.tpr(~s) - 0.05 for s in slices]
+    exprs += [2 * eq.positive_rate(s) - eq.fpr() + eq.tnr(s) for s in slices]
+    exprs += [eq.churn("old", s) - eq.error_rate(s) for s in slices[:2]]
+    exprs += [eq.tpr(slices[0] | slices[1]) - eq.tpr(slices[1] | slices[2]), eq.precision(slices[0]), eq.f1() - 0.5]
+    exprs += [eq.positive_rate() - eq.base_rate(), eq.tpr() - eq.tpr(), eq.positive_rate(slices[2]) + 0 * eq.tpr()]
+    sample = CellSample.of([rate for expr in exprs for rate in expr.rates()], examples, rng.random(n).round(1))
+    for expr, found in zip(exprs, sample.estimates(exprs), strict=True):
+        alone = sample.estimate(expr)
+        assert found.value == pytest.approx(alone.value, abs=1e-12)
+        assert found.error == pytest.approx(alone.error, rel=1e-9, abs=1e-12)
+        assert found.within == alone.within
+        assert found.interval(0.9) == pytest.approx(alone.interval(0.9), rel=1e-9, abs=1e-12)

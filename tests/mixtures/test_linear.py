@@ -119,3 +119,12 @@ def test_few_of_many_rows_join():
     assert programme.solve() is not None
     assert programme._rows < 400
     assert best_distribution(np.arange(3.0), np.ones((300, 3)), np.full(300, 0.5)) is None
+
+
+def test_a_solve_that_goes_round_in_circles_begins_again(monkeypatch):
+    """Without any steps, as after too many: from scratch there is no limit, and the answer is the same."""
+    rng = np.random.default_rng(0)
+    objective, columns, limits = rng.normal(size=40), rng.normal(size=(5, 40)), np.full(5, 0.1)
+    expected = best_distribution(objective, columns, limits)
+    monkeypatch.setattr("equirate.mixtures.linear._STEPS", 0)
+    assert best_distribution(objective, columns, limits) == pytest.approx(expected, abs=1e-9)

@@ -145,10 +145,10 @@ def test_levels_are_the_constraint_rewritten():
 @pytest.mark.parametrize("form", RatioForm)
 def test_sparse_and_dense_matrices_agree(monkeypatch, form):
     dense = make_table(canonicalize(EVERYTHING, form), EXAMPLES)
+    assert isinstance(dense.matrix, np.ndarray)
     monkeypatch.setattr(table_module, "_compact", sp.csr_array)
     sparse = make_table(canonicalize(EVERYTHING, form), EXAMPLES)
     assert sp.issparse(sparse.matrix)
-    assert isinstance(dense.matrix, np.ndarray)
     np.testing.assert_array_equal(sparse.atom_matrix.toarray(), dense.atom_matrix)
     if form is RatioForm.SLACK:
         rows = dense.rows(dense.cells.sums(rng.random((N, 3)) < 0.5))
@@ -164,6 +164,32 @@ def test_sparse_and_dense_matrices_agree(monkeypatch, form):
         ]  # fmt: skip
         for one, other in zip(*pairs, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("compare", ["rest", "overall"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_matrices_grow_with_the_groups_alone(compare, classes):
+    """The rate of everybody but a group fills a row of the matrix, but not of its factors."""
+    source, entries = np.random.default_rng(2), []
+    for groups in (150, 300):
+        n = 12 * groups
+        y, group = np.arange(n) % classes, np.arange(n) // 12
+        examples = Examples.of(
+            y, {"g": np.char.mod("g%d", group)}, source.uniform(0.5, 2, n), classes=tuple(range(classes))
+        )
+        asked = eq.Problem(eq.minimize(eq.error_rate()), eq.equalized_odds("g", tolerance=0.1, compare=compare))
+        table = make_table(canonicalize(asked.expanded(examples)), examples)
+        assert len(table.rate_factors) == (2 if compare == "rest" else 1)
+        entries.append(sum(factor.nnz for factor in table.rate_factors) + table.rows_of_rates.nnz)
+        p = source.random(n) if classes == 2 else source.dirichlet(np.ones(classes), n)
+        q = table.cells.sums(p[:, None]) if classes == 2 else table.cells.expected_counts(p)[:, None]
+        expected = [rate.measured(examples, p) for rate in table.program.rates]
+        np.testing.assert_allclose(table.rates(q)[:, 0], expected, atol=1e-12)
+        np.testing.assert_allclose(table.rate_matrix @ q[:, 0] + table.rate_offset, expected, atol=1e-12)
+        np.testing.assert_allclose(table.rows(q)[:, 0], table.offset + table.matrix @ q[:, 0], atol=1e-12)
+        prices = source.random((len(table.program.rows), 2))
+        np.testing.assert_allclose(table.coefficients(prices), table.matrix.T @ prices, atol=1e-12)
+    assert entries[1] < 2.1 * entries[0]
 
 
 def test_thousands_of_overlapping_slices():

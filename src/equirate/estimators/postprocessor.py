@@ -25,6 +25,7 @@ from .._core.peers import ALONE, all_processes
 from .._core.seeds import stream
 from ..certification.methods import METHODS
 from ..certification.outcome import of_thresholds
+from ..data.cells import Cells
 from ..data.examples import (
     Examples,
     columns_of,
@@ -282,7 +283,7 @@ class RatePostprocessor(RateEstimator):
         if self.output != "hashed" or not self.problem_.constraints:
             return None
         hashes = row_keys(X)
-        again = len(np.unique(rows)) < len(rows)
+        again = np.bincount(rows).max(initial=0) > 1
         return None if again and not rows_repeat(hashes) else hashes[rows]
 
     def _classes_of(self, labels: NDArray[Any]) -> NDArray[Any]:
@@ -323,7 +324,8 @@ class RatePostprocessor(RateEstimator):
         slices = self._slices(examples)
         model: Any = Thresholds(GivenScores(self._score_sign), slices) if not self._many else None
         model = ClassScores(len(self.classes_), slices) if model is None else model
-        outcome = self._outcome(model, Sample(scores, chosen), int(times.max(initial=1)), hashes)
+        cells = problem_cells(self.problem_, chosen)
+        outcome = self._outcome(model, Sample(scores, chosen), cells, int(times.max(initial=1)), hashes)
         self.uncovered_ = left_out(Problem(self.objective, self.constraints), chosen)
         outcome = with_notes(outcome, self.uncovered_, ())
         self.certification_ = outcome.certification
@@ -331,16 +333,20 @@ class RatePostprocessor(RateEstimator):
         kind = "served" if self.repeats_ else "stochastic"
         classifier, status = outcome.outputs[kind], outcome.statuses[kind]
         status = replace(status, positive_label=self._default_label())
-        seen = np.flatnonzero(times)
         if self.repeats_ and hashes is not None and outcome.salt is not None:
             self.salt_ = outcome.salt
             decided = Draws(hashes, (self.salt_,)).decisions(classifier, Sample(scores, chosen), self.salt_)
         else:
             decided = classifier.expected(scores, attributes=chosen.columns)
-        columns = [decided] if decided.ndim == 1 else list(decided.T)
-        each = [np.bincount(rows, weights=column, minlength=len(examples))[seen] / times[seen] for column in columns]
-        mean = each[0] if decided.ndim == 1 else np.stack(each, axis=1)
-        achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
+        if chosen is examples:
+            achieved = {"train": Evaluation.of(self.problem_, examples, decided, cells=cells)}
+        else:
+            seen, columns = np.flatnonzero(times), [decided] if decided.ndim == 1 else list(decided.T)
+            each = [
+                np.bincount(rows, weights=column, minlength=len(examples))[seen] / times[seen] for column in columns
+            ]
+            mean = each[0] if decided.ndim == 1 else np.stack(each, axis=1)
+            achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
         mixture = outcome.outputs["stochastic"]
         self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
         if mixture is not classifier:  # what keys draw from
@@ -354,23 +360,23 @@ class RatePostprocessor(RateEstimator):
         """The same thresholds on the scores of what serves."""
         return replace(classifier, members=classifier.members.with_scorer(self._scorer()))
 
-    def _outcome(self, model: Any, sample: Sample, times: int, hashes: Hashes | None) -> Outcome:
+    def _outcome(self, model: Any, sample: Sample, cells: Cells, times: int, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
         if self.confidence is None or not self.problem_.constraints:
-            solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds))
-            return self._plain_outcome(solution, sample, hashes)
+            solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
+            return self._plain_outcome(solution, sample, cells, hashes)
         if times > 1:
             raise EquirateError("confidence needs rows that are scored once each: take a cv that does not repeat folds")
         level, method = self.confidence, self.confidence_method
         return of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
 
-    def _plain_outcome(self, solution: Solution, sample: Sample, hashes: Hashes | None) -> Outcome:
+    def _plain_outcome(self, solution: Solution, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
         """The best mixture of thresholds and, where rows repeat, what is served of it."""
         mixture = solution.polish()
         prices = costly(Problem(self.objective, self.constraints), solution)
         status = replace(solution.status, advice=(*solution.status.advice, *prices))
         outputs, statuses = {"stochastic": mixture}, {"stochastic": status}
-        draws = Draws.of(hashes, self.problem_, problem_cells(self.problem_, sample.examples), self.seed_)
+        draws = Draws.of(hashes, self.problem_, cells, self.seed_)
         if draws is None:
             return Outcome(outputs, statuses)
         serving, statuses["served"] = chosen_to_serve(solution, mixture, solution.best_single(), sample, draws)

@@ -25,14 +25,14 @@ from ..data.cells import Cells
 from ..data.examples import Examples
 from ..language.expressions import Constraint, Expression
 from ..language.nodes import Rate
-from .estimates import Bounds, CellSample, Estimate, check_confidence, estimate
+from .estimates import CellSample, Estimate, check_confidence, estimate
 from .exact import Decisions
 from .spread import clusters_of, measurable
 
 __all__ = ["Certificate", "Certificates", "Estimate", "certify", "check_confidence", "estimate", "opposed"]
 
 Array = NDArray[np.float64]
-Estimator = Callable[[Expression], Estimate]
+Estimator = Callable[[Sequence[Expression]], list[Estimate]]
 Levels = Callable[[int, float, Callable[[int, float], bool]], list[float]]
 """From a number of claims, a confidence level, and whether one can be made at a level: the level of each."""
 
@@ -158,18 +158,24 @@ def certify(
 
     def estimator_of(rates: list[Rate]) -> Estimator | None:
         if sample is not None and method != "exact":
-            return sample.estimate if sample.measures(rates) else None
-        if not measurable(rates, examples):
+            return sample.estimates if sample.measures(rates) else None
+        if not measurable(rates, examples, cells):
             return None
         if method == "exact":
-            return Decisions.of(rates, examples, predictions, seed, cells).estimate
-        return CellSample.of(rates, examples, predictions, cluster_ids, cells=cells).estimate
+            decisions = Decisions.of(rates, examples, predictions, seed, cells)
+            return lambda exprs: list(map(decisions.estimate, exprs))
+        return CellSample.of(rates, examples, predictions, cluster_ids, cells=cells).estimates
 
+    judged: list[_Judged | None]
     shared_estimator = estimator_of([rate for constraint in constraints for rate in constraint.rates()])
-    judged: list[_Judged | None] = []
-    for constraint in constraints:
-        estimator = shared_estimator or estimator_of(list(constraint.rates()))
-        judged.append(None if estimator is None else _Judged.of(constraint, estimator))
+    if shared_estimator is not None:
+        judged = [*_judge(constraints, shared_estimator)]
+    else:
+        estimators = [estimator_of(list(constraint.rates())) for constraint in constraints]
+        judged = [
+            None if estimator is None else _judge([constraint], estimator)[0]
+            for constraint, estimator in zip(constraints, estimators, strict=True)
+        ]
     estimated = [one for one in judged if one is not None]
     spread = CORRECTIONS[correction]
     above = spread(len(estimated), confidence, lambda k, level: estimated[k].high(level) <= 0)
@@ -192,20 +198,6 @@ class _Judged:
     ways: int
     """How many parts could be broken at once: the two sides of an ``abs`` count as one."""
 
-    @classmethod
-    def of(cls, constraint: Constraint, estimator: Estimator) -> _Judged:
-        parts = [part.residual for part in constraint.split()]
-        estimates: list[Estimate] = []
-        pairs = 0
-        for k, part in enumerate(parts):
-            total = _constant_total(parts[k - 1], part) if k % 2 else None
-            pairs += total is not None
-            if total is not None and isinstance(estimates[-1].bound, Bounds) and estimates[-1].bound.affine:
-                estimates.append(estimates[-1].opposite(total - estimates[-1].value, part.interval))
-            else:
-                estimates.append(estimator(part))
-        return cls(estimates, len(parts) - pairs)
-
     def high(self, level: float) -> float:
         return max(part.upper(level) for part in self.parts)
 
@@ -220,6 +212,31 @@ class _Judged:
         return Certificate(repr(constraint), worst.value, worst.error, low, high, asked, verdict, method)
 
 
+def _judge(constraints: Sequence[Constraint], estimator: Estimator) -> list[_Judged]:
+    """Estimate the parts of all constraints at once; the second side of an ``abs`` follows from the first."""
+    parts = [[part.residual for part in constraint.split()] for constraint in constraints]
+    totals = [[_constant_total(own[k - 1], part) if k % 2 else None for k, part in enumerate(own)] for own in parts]
+    asked = [
+        part
+        for own, sums in zip(parts, totals, strict=True)
+        for part, total in zip(own, sums, strict=True)
+        if total is None
+    ]
+    known = iter(estimator(asked))
+    judged = []
+    for own, sums in zip(parts, totals, strict=True):
+        found: list[Estimate] = []
+        for part, total in zip(own, sums, strict=True):
+            if total is None:
+                found.append(next(known))
+            elif found[-1].affine:
+                found.append(found[-1].opposite(total - found[-1].value, part.interval))
+            else:
+                found += estimator([part])
+        judged.append(_Judged(found, len(own) - sum(total is not None for total in sums)))
+    return judged
+
+
 def opposed(left: Expression, right: Expression) -> bool:
     """Whether two residuals are the two sides of an ``abs``: their sum does not depend on any rate."""
     return _constant_total(left, right) is not None
@@ -227,6 +244,10 @@ def opposed(left: Expression, right: Expression) -> bool:
 
 def _constant_total(left: Expression, right: Expression) -> float | None:
     """The sum of two expressions if it does not depend on any rate, otherwise None."""
+    ours, theirs = left.linear_factors or (), right.linear_factors or ()
+    if ours and [rate.key for rate, _ in ours] == [rate.key for rate, _ in theirs]:
+        gone = all(abs(one + other) < 1e-9 for (_, one), (_, other) in zip(ours, theirs, strict=True))
+        return float(left.value(lambda rate: 0.0) + right.value(lambda rate: 0.0)) if gone else None
     keys = dict.fromkeys(rate.key for side in (left, right) for rate in side.rates())
     points = dict(zip(keys, _points(len(keys)), strict=True))
     with np.errstate(all="ignore"):

@@ -58,11 +58,12 @@ class ClassSums:
         values: Array = self.answers @ a + self.cells @ b
         return values
 
-    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
-        u = self._values(a, b)
+        u = self._values(a.T, b.T)
         square = u * u
-        return max(float(square @ self.squares), 0.0), float((square * u) @ self.cubes)
+        second, third = self.squares @ square, self.cubes @ (square * u)
+        return np.maximum(second, 0.0), third
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
@@ -77,7 +78,7 @@ class ClassSums:
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
-        return np.asarray(self.squares @ (self.cells @ inside) ** 2, dtype=float)
+        return np.array([self.squares @ (self.cells @ own) ** 2 for own in inside], dtype=float)
 
 
 class _Groups(NamedTuple):

@@ -31,13 +31,14 @@ Expressions are those of the mixture's *expected* rates; a single draw of a stoc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtr, ndtri, stdtrit
+from scipy.special import ndtri
 
 from .._core.errors import EquirateError
 from ..data.cells import Cells
@@ -48,7 +49,8 @@ from ..language.expressions import Expression
 from ..language.measuring import measurer
 from ..language.nodes import Rate
 from .class_spread import ClassSums, class_columns, class_outcomes, class_rates_by_key
-from .spread import CellSums, Clusters, ClusterSums, Sums, column, rates_by_key
+from .linear import FEWER, LinearFunctions, alike, outcomes, together
+from .spread import CellSums, Clusters, ClusterSums, Sums, columns, rates_by_key
 
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
@@ -56,8 +58,6 @@ Values = Callable[[Array], Array]
 
 _AT_ONCE = 2**20  # numbers in the points at which an expression is evaluated at once
 _STEPS = 5  # of the search for the largest value
-_FEWER = 4  # cells are merged if at most a quarter of them remains
-_SORTS = 8  # of examples: label, baseline and prediction
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class Estimate:
     error: float
     within: Interval = REALS
     bound: Callable[[float, int], float] | None = field(default=None, repr=False, compare=False)
+    affine: bool = field(default=False, repr=False, compare=False)
+    """Whether it is of a linear function of rates: then `opposite` holds."""
 
     def upper(self, confidence: float) -> float:
         """One-sided upper bound at a confidence level, inside the range of possible values."""
@@ -193,7 +195,7 @@ class CellSample:
         slices = list(dict.fromkeys(rate.slice for rate in rates))
         baselines = list(dict.fromkeys(rate.baseline for rate in rates if rate.baseline is not None))
         bits = [self.cells.labels, *map(self.cells.members.get, slices), *map(self.cells.baselines.get, baselines)]
-        if 2 ** len(bits) * _FEWER > len(self.cells):
+        if 2 ** len(bits) * FEWER > len(self.cells):
             return self
         into = np.zeros(len(self.cells), dtype=np.intp)
         for k, bit in enumerate(bits):
@@ -218,7 +220,51 @@ class CellSample:
         if not rates or not np.isfinite(value):
             return Estimate(value, 0.0 if np.isfinite(value) else np.inf, expr.interval)
         bounds = Bounds(self.merged(rates), expr, value, rates)
-        return Estimate(value, bounds.error, expr.interval, bounds)
+        return Estimate(value, bounds.error, expr.interval, bounds, bounds.affine)
+
+    def estimates(self, exprs: Sequence[Expression]) -> list[Estimate]:
+        """Estimate several expressions; linear ones that are alike are worked out together."""
+        if self.cells.n_classes > 2 or not isinstance(self.sums, CellSums):
+            return list(map(self.estimate, exprs))
+        found: dict[int, Estimate] = {}
+        same: dict[Any, list[int]] = {}
+        for k, expr in enumerate(exprs):
+            if expr.linear_factors:
+                same.setdefault(alike([rate for rate, _ in expr.linear_factors]), []).append(k)
+            else:
+                found[k] = self.estimate(expr)
+        for kind, places in same.items():
+            many = max(1, _AT_ONCE // (len(self.cells) * len(kind)))
+            for first in range(0, len(places), many):
+                some = places[first : first + many]
+                found.update(zip(some, self._alike([exprs[k] for k in some], self.sums), strict=True))
+        return [found[k] for k in range(len(exprs))]
+
+    def _alike(self, exprs: Sequence[Expression], sums: CellSums) -> Iterator[Estimate]:
+        """Estimate linear expressions that are alike."""
+        factors = [expr.linear_factors or () for expr in exprs]
+        functions = [[rate for rate, _ in own] for own in factors]
+        linear = together(self.cells, sums, self.plain, self.measure, functions)
+        values = np.array([float(expr.value(self.measure)) for expr in exprs])
+        bounds = SharedBounds(linear, np.array([[factor for _, factor in own] for own in factors]), values)
+        for k, (expr, value, error) in enumerate(zip(exprs, values.tolist(), bounds.errors.tolist(), strict=True)):
+            yield Estimate(value, error, expr.interval, partial(bounds.of, k), affine=True)
+
+
+class SharedBounds:
+    """Linear functions that are alike: a bound is worked out for all of them when the first is asked for."""
+
+    def __init__(self, linear: LinearFunctions, gradient: Array, values: Array) -> None:
+        self.linear, self.gradient, self.values = linear, gradient, values
+        self.errors = linear.error(gradient)
+        self._known: dict[tuple[float, int], list[float]] = {}
+
+    def of(self, function: int, confidence: float, side: int) -> float:
+        """The one-sided bound of a function."""
+        if (confidence, side) not in self._known:
+            reach, _ = self.linear.reach(self.gradient, side, confidence)
+            self._known[confidence, side] = (self.values + reach).tolist()
+        return self._known[confidence, side][function]
 
 
 class Bounds:
@@ -227,24 +273,22 @@ class Bounds:
     def __init__(self, sample: CellSample, expr: Expression, value: float, rates: Sequence[Rate]) -> None:
         self.sample, self.value, self.rates = sample, value, rates
         self._known: dict[tuple[float, int], float] = {}
-        self.rate_values = np.array([sample.measure(rate) for rate in rates])
         many = sample.cells.n_classes > 2
-        if many:
-            self.slopes, self.offsets, self.inside = class_columns(sample.cells, rates)
-        else:
-            self.slopes, self.offsets, self.inside = np.stack([column(sample.cells, rate) for rate in rates], axis=-1)
-        self.sizes = 1 / sample.sums.concentration(self.inside)
-        denominators = [rate.population for rate in rates]
-        number = {denominator: k for k, denominator in enumerate(dict.fromkeys(denominators))}
-        self.group = np.array([number[denominator] for denominator in denominators])
-        self.first = np.unique(self.group, return_index=True)[1]
-        """The first rate of each denominator."""
         compared = any(rate.baseline is not None for rate in rates)
-        self.outcomes = np.array(
-            [class_outcomes(rate, sample.cells.n_classes, compared) for rate in rates]
-            if many
-            else [np.resize(rate.outcomes[1], _SORTS) for rate in rates]
+        here = np.array([[sample.measure(rate) for rate in rates]])
+        slopes, offsets, inside = (class_columns if many else columns)(sample.cells, rates)
+        sorts = [class_outcomes(rate, sample.cells.n_classes, compared) if many else outcomes(rate) for rate in rates]
+        self.linear = LinearFunctions(
+            sample.sums,
+            sample.plain,
+            here,
+            slopes[None],
+            offsets[None],
+            inside[None],
+            [rate.population for rate in rates],
+            np.array(sorts),
         )
+        self.rate_values, self.sizes = self.linear.here[0], self.linear.sizes[0]
         self.affine = expr.curvature is Curvature.AFFINE and all(r.curvature is Curvature.AFFINE for r in rates)
         self.one_ratio = not self.affine and cleared(expr) is not None
         index = {rate.key: k for k, rate in enumerate(rates)}
@@ -256,57 +300,23 @@ class Bounds:
 
         self.at = at
 
-    # -- a linear function -----------------------------------------------------------------------
-
-    def _by_denominator(self, values: Array) -> Array:
-        """Sums of values over the rates of each denominator."""
-        totals = np.zeros((len(self.first), *values.shape[1:]))
-        np.add.at(totals, self.group, values)
-        return totals
-
-    def _added_example(self, gradient: Array, side: int) -> tuple[Array, Array]:
-        """What the added example of its denominator contributes to each rate; the span of each denominator."""
-        moved = self._by_denominator(gradient[:, None] * self.outcomes)
-        worst = (side * moved).round(12).argmax(axis=1)  # a tie is not decided by rounding
-        span = np.ptp(moved, axis=1) / self.sizes[self.first]
-        return self.outcomes[np.arange(len(self.group)), worst[self.group]], span
-
-    def linear(self, gradient: Array, side: int, level: float) -> tuple[float, Array]:
-        """How far a linear function may be from its value, and how far the rates then are from theirs."""
-        sums, (added, span) = self.sample.sums, self._added_example(gradient, side)
-        share = self.sizes / (self.sizes + 1)
-        expected = share * self.rate_values + (1 - share) * added
-        slopes, offsets = self.slopes * share, (self.offsets - self.inside * expected) * share
-        a, b = slopes @ gradient, offsets @ gradient
-        step = (added - expected) / (self.sizes + 1)
-        new = self._by_denominator(gradient * step)
-        second, third = sums.moments(a, b)
-        second, third = second + float(new @ new), third + float((new**3).sum())
+    def _move(self, gradient: Array, side: int, level: float) -> Array:
+        """How far the rates are from their values where a linear function reaches its bound."""
+        influence = self.linear.influence(gradient[None], side)
+        (reach,), (second,) = self.linear.reach(gradient[None], side, level, influence)
         if second <= 0:
-            return 0.0, np.zeros_like(self.rate_values)
-        error = float(np.sqrt(second))
-        shift = third / second / 2 + side * float(np.sqrt(span @ span)) / 2
-        z = side * self._quantile(gradient, level)
-        reach = side * max(side * (shift + error * _skewed(z, 2 * third / error**3)), 0.0)
-        return reach, (sums.covariances(a, b, slopes, offsets) + step * new[self.group]) * (reach / second)
-
-    def _quantile(self, gradient: Array, level: float) -> float:
-        """Normal for counts; Student's where the spread itself is estimated from few clusters or uneven weights."""
-        if self.sample.plain:
-            return float(ndtri(level))
-        variances = self._by_denominator(np.abs(gradient)[:, None])[:, 0] ** 2 / self.sizes[self.first]
-        freedom = variances.sum() ** 2 / (variances**2 / np.maximum(self.sizes[self.first] - 1, 0.5)).sum()
-        return float(stdtrit(freedom, level))
+            return np.zeros_like(self.rate_values)
+        a, b, slopes, offsets, step, new, _ = (part[0] for part in influence)
+        moved = self.sample.sums.covariances(a, b, slopes, offsets) + step * new[self.linear.group]
+        return np.asarray(moved * (reach / second))
 
     def shares(self) -> list[tuple[Rate, float]]:
         """A rate of each denominator, and the variance that comes from it."""
         gradient = self.gradient if self.affine else self._slope(self.rate_values)
-        shares = []
-        for d, first in enumerate(self.first):
-            own = np.where(self.group == d, gradient, 0.0)
-            variance = self.sample.sums.moments(self.slopes @ own, self._centred @ own)[0]
-            shares.append((self.rates[int(first)], variance))
-        return shares
+        own = np.where(self.linear.group == np.arange(len(self.linear.first))[:, None], gradient, 0.0)
+        slopes, centred = self.linear.slopes[0], self.linear.centred[0]
+        variances, _ = self.sample.sums.moments(own @ slopes.T, own @ centred.T)
+        return [(self.rates[first], variance) for first, variance in zip(self.linear.first, variances, strict=True)]
 
     # -- any function ----------------------------------------------------------------------------
 
@@ -318,7 +328,7 @@ class Bounds:
 
     def _bound(self, confidence: float, side: int) -> float:
         if self.affine:
-            return self.value + self.linear(self.gradient, side, confidence)[0]
+            return self.value + float(self.linear.reach(self.gradient[None], side, confidence)[0][0])
         secants, bends = self._along_axes
         starts = [self.axes @ secants]
         if np.abs(bends).max() > 0.25 * np.sqrt(secants @ secants):  # flat or with a kink: try several directions
@@ -336,7 +346,7 @@ class Bounds:
             gradient = self._slope(np.clip(point, 0.0, 1.0))
             if not np.any(gradient):
                 break
-            _, move = self.linear(gradient, side, level)
+            move = self._move(gradient, side, level)
             point = self.rate_values + move
             values = side * self.at(np.clip(self.rate_values[:, None] + move[:, None] * _PART_WAY, 0.0, 1.0))
             reached = float(np.fmax.reduce(values))
@@ -385,33 +395,20 @@ class Bounds:
     def error(self) -> float:
         """Standard error: the root of second moments along the principal axes, also where f is flat or has a kink."""
         if self.affine:
-            plain = self.sample.sums.moments(self.slopes @ self.gradient, self._centred @ self.gradient)[0]
-            unseen = self._by_denominator(self.gradient[:, None] * self._unseen)
-            return float(np.sqrt(plain + (unseen**2).sum()))
+            return float(self.linear.error(self.gradient[None])[0])
         deviations = self._moved(np.concatenate([self.axes, -self.axes], axis=1)) - self.value
         secants, bends = self._along_axes
         beyond = self._room < 1  # a step leaves [0, 1]: use the side that stays inside
         largest = np.abs(deviations).reshape(2, -1).max(axis=0)
         return float(np.sqrt(np.where(beyond, largest**2, secants**2 + 2 * bends**2).sum()))
 
-    @property
-    def _centred(self) -> Array:
-        centred: Array = self.offsets - self.inside * self.rate_values
-        return centred
-
-    @cached_property
-    def _unseen(self) -> Array:
-        """What half an example of each sort would change in each rate, (rates, sorts): outcomes that may be unseen."""
-        spread = self.outcomes - self.outcomes.mean(axis=1, keepdims=True)
-        contributions: Array = spread / (self.sizes + 1)[:, None] / np.sqrt(self.outcomes.shape[1])
-        return contributions
-
     @cached_property
     def _covariance(self) -> Array:
         """Covariance of the rates, including outcomes that may be unseen."""
-        same_denominator = self.group[:, None] == self.group
-        observed = self.sample.sums.covariances(self.slopes, self._centred, self.slopes, self._centred)
-        covariance: Array = observed + same_denominator * (self._unseen @ self._unseen.T)
+        slopes, centred, unseen = self.linear.slopes[0], self.linear.centred[0], self.linear.unseen[0]
+        same_denominator = self.linear.group[:, None] == self.linear.group
+        observed = self.sample.sums.covariances(slopes, centred, slopes, centred)
+        covariance: Array = observed + same_denominator * (unseen @ unseen.T)
         return covariance
 
     @cached_property
@@ -452,11 +449,3 @@ class Bounds:
 
 
 _PART_WAY = np.array([0.25, 0.5, 0.75, 1.0])
-
-
-def _skewed(z: float, skewness: float) -> float:
-    """Quantile of a standardised gamma variable with some skewness, from that of a normal variable."""
-    if abs(skewness) < 0.05:  # Wilson and Hilferty; better than four digits here
-        return z if abs(skewness) < 1e-6 else 2 / skewness * ((1 + (z - skewness / 6) * skewness / 6) ** 3 - 1)
-    shape, sign = 4 / skewness**2, 1 if skewness > 0 else -1
-    return float(sign * (gammaincinv(shape, float(ndtr(sign * z))) - shape) / np.sqrt(shape))

@@ -15,7 +15,7 @@ from .._core.errors import DataError
 from .._core.frames import json_ready, make_frame
 from .._core.percent import percent
 from ..data.cells import Cells
-from ..data.examples import Examples, empty_message
+from ..data.examples import Examples
 from ..data.slices import EVERYBODY, Slice
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import Measure
@@ -23,9 +23,8 @@ from ..language.nodes import Rate
 from ..problem.problem import Problem
 from ..problem.table import problem_cells
 from .certify import certify
-from .class_spread import class_rates_by_key
 from .estimates import CellSample
-from .spread import rates_by_key
+from .spread import sums_by_slice
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20  # examples that are looked at together
@@ -162,17 +161,13 @@ class Evaluation:
         problem = problem.expanded(examples)
         cells = problem_cells(problem, examples) if cells is None else cells.weighing(examples.weights)
         predictions, many = np.asarray(predictions, dtype=float), cells.n_classes > 2
+        rates, constraints = problem.rates(), [c for c in problem.constraints if isinstance(c, Constraint)]
         sums = cells.expected_counts(predictions) if many else cells.sums(predictions[:, None])[:, 0]
-        measure = _measurer(cells, sums, problem.rates(), examples)
-        constraints = [c for c in problem.constraints if isinstance(c, Constraint)]
-        sample = CellSample.of(problem.rates(), examples, predictions, cells=cells)
+        sample = CellSample.of(rates, examples, predictions, cells=cells)
+        certificates = certify(constraints, examples, predictions, confidence, cells=cells, sample=sample)
         values = []
-        for constraint, certificate in zip(
-            constraints,
-            certify(constraints, examples, predictions, confidence, sample=sample),
-            strict=True,
-        ):
-            left, right = _value(constraint.left, measure), _value(constraint.right, measure)
+        for constraint, certificate in zip(constraints, certificates, strict=True):
+            left, right = _value(constraint.left, sample.measure), _value(constraint.right, sample.measure)
             violation = left - right if constraint.symbol == "<=" else right - left
             values.append(
                 ConstraintValue(
@@ -180,7 +175,7 @@ class Evaluation:
                     left=left,
                     symbol=constraint.symbol,
                     right=right,
-                    violation=violation if np.isfinite(violation) else _value(constraint.residual, measure),
+                    violation=violation if np.isfinite(violation) else _value(constraint.residual, sample.measure),
                     low=certificate.low,
                     high=certificate.high,
                     verdict=certificate.verdict,
@@ -237,18 +232,6 @@ def _inside(cells: Cells, rate: Rate) -> NDArray[np.bool_]:
     return np.asarray(cells.members[rate.slice] & rate.among(cells.labels) & (cells.totals > 0))
 
 
-def _measurer(cells: Cells, sums: Array, rates: list[Rate], examples: Examples) -> Measure:
-    """Measure rates by the weighted sums of the predictions in every cell."""
-    known = (class_rates_by_key if cells.n_classes > 2 else rates_by_key)(cells, rates, sums)
-
-    def measure(rate: Any) -> float:
-        if rate.key not in known:
-            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
-        return known[rate.key]
-
-    return measure
-
-
 def _slices(problem: Problem) -> dict[Slice, None]:
     slices: dict[Slice, None] = {EVERYBODY: None}
     slices.update((rate.slice, None) for rate in problem.rates())
@@ -277,10 +260,9 @@ def _sizes(problem: Problem, cells: Cells, sums: Array) -> tuple[SliceSize, ...]
     numbers = cells.sizes()
     ones, everybody = cells.labels == 1, np.ones(len(cells), dtype=bool)
     parts = np.stack([numbers, numbers * ones, cells.totals, sums, cells.totals * ones], axis=1).astype(float)
+    members = [cells.members.get(slice_, everybody) for slice_ in slices]
     sizes = []
-    for slice_ in slices:
-        inside = cells.members.get(slice_, everybody)
-        size, positives, total, predicted, labels = (inside.astype(float) @ parts).tolist()
+    for slice_, (size, positives, total, predicted, labels) in zip(slices, sums_by_slice(members, parts), strict=True):
         shares = (predicted / total, labels / total) if total > 0 else (float("nan"),) * 2  # no examples
         sizes.append(SliceSize(repr(slice_), int(size), int(positives), *shares))
     return tuple(sizes)

@@ -11,7 +11,7 @@ and second moments are multiplied by G / (G - 1) for G clusters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -29,7 +29,7 @@ from ..language.nodes import Rate
 
 Array = NDArray[np.float64]
 _BLOCK = 1 << 20
-_RATES = 256  # rates that are computed together
+_SLICES = 256  # slices whose cells are added up together
 Clusters = NDArray[np.int64]
 """Number of the cluster that each example belongs to: 0, 1, 2 ..."""
 
@@ -40,8 +40,8 @@ class Sums(Protocol):
     def times(self, factor: float) -> Sums:
         """The same for shares of a sample that has ``factor`` times as many such examples."""
 
-    def moments(self, a: Array, b: Array) -> tuple[float, float]:
-        """Sums of the squares and of the cubes of u."""
+    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
+        """Sums of the squares and of the cubes of u, for each of several: rows of a and b."""
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions, whose a and b are columns; u may be several, too."""
@@ -50,12 +50,18 @@ class Sums(Protocol):
         """The same with cells put together: which of ``number`` new cells each cell goes ``into``."""
 
     def concentration(self, inside: Array) -> Array:
-        """Sum of squared shares: 1 over the effective number of independent parts (Kish), for columns of 1 / total."""
+        """Sum of squared shares: 1 over the effective number of independent parts (Kish).
+
+        ``inside`` (functions, cells, rates) is 1 / total in the cells of a rate.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class CellSums:
-    """Sums over independent examples: powers of w and p in each cell."""
+    """Sums over independent examples: powers of w and p in each cell.
+
+    A first axis of functions is there where each has cells of its own (`linear`).
+    """
 
     squares: tuple[Array, Array, Array]
     """Sums of w^2, w^2 p and w^2 p^2."""
@@ -90,13 +96,13 @@ class CellSums:
         two, three = (np.array(sums) / factor**k for k, sums in ((1, self.squares), (2, self.cubes)))
         return CellSums((two[0], two[1], two[2]), (three[0], three[1], three[2], three[3]))
 
-    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
         two, three = self.squares, self.cubes
-        second = (a * a) @ two[2] + 2 * (a * b) @ two[1] + (b * b) @ two[0]
-        aa, bb = a * a, b * b  # numpy's powers take far longer than products
-        third = (aa * a) @ three[3] + 3 * (aa * b) @ three[2] + 3 * (a * bb) @ three[1] + (bb * b) @ three[0]
-        return max(float(second), 0.0), float(third)
+        aa, ab, bb = a * a, a * b, b * b  # numpy's powers take far longer than products
+        second = (aa * two[2] + 2 * ab * two[1] + bb * two[0]).sum(axis=-1)
+        third = (aa * a * three[3] + 3 * aa * b * three[2] + 3 * ab * b * three[1] + bb * b * three[0]).sum(axis=-1)
+        return np.maximum(second, 0.0), np.asarray(third)
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
@@ -115,8 +121,7 @@ class CellSums:
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of examples."""
-        squared_shares: Array = self.squares[0] @ inside**2
-        return squared_shares
+        return np.asarray((self.squares[0][..., None] * inside * inside).sum(axis=-2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +163,10 @@ class ClusterSums:
         sums: Array = self.predicted @ a + self.totals @ b
         return sums
 
-    def moments(self, a: Array, b: Array) -> tuple[float, float]:
+    def moments(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Sums of the squares and of the cubes of u."""
-        u, more = self._sums(a, b), self._correction
-        return float(u @ u) * more, float((u**3).sum()) * more / self.factor
+        u, more = self._sums(a.T, b.T), self._correction
+        return (u * u).sum(axis=0) * more, (u * u * u).sum(axis=0) * more / self.factor
 
     def covariances(self, a: Array, b: Array, slopes: Array, offsets: Array) -> Array:
         """Sums of u times each of several other such functions."""
@@ -176,8 +181,7 @@ class ClusterSums:
 
     def concentration(self, inside: Array) -> Array:
         """Sum of squared shares of clusters."""
-        shares = self.totals @ inside
-        return np.asarray((shares**2).sum(axis=0), dtype=float) / self.factor
+        return np.array([((self.totals @ own) ** 2).sum(axis=0) for own in inside], dtype=float) / self.factor
 
 
 def clusters_of(values: Any, length: int, shared: Peers) -> Clusters | None:
@@ -215,6 +219,12 @@ def column(cells: Cells, rate: Rate) -> Array:
     return columns
 
 
+def columns(cells: Cells, rates: Sequence[Rate]) -> tuple[Array, Array, Array]:
+    """Slopes, offsets and 1 of rates (cells, rates), over their denominators."""
+    slopes, offsets, inside = np.stack([column(cells, rate) for rate in rates], axis=-1)
+    return slopes, offsets, inside
+
+
 def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[tuple[Any, ...], float]:
     """Values of rates from the weighted sums of predictions in each cell; rates without examples are left out."""
     values: dict[tuple[Any, ...], float] = {}
@@ -226,14 +236,17 @@ def rates_by_key(cells: Cells, rates: Iterable[Rate], predicted: Array) -> dict[
         slope, offset = np.array(kind.contributions)[cells.labels, b].T
         counted = labelled(cells.labels, kind)
         each = np.where(counted, slope * predicted + offset * cells.totals, 0.0), np.where(counted, cells.totals, 0.0)
-        both = np.stack(each, axis=1)
-        for first in range(0, len(same_kind), _RATES):
-            part = list(same_kind.values())[first : first + _RATES]
-            sums = np.array([cells.members[rate.slice] for rate in part], dtype=float) @ both
-            for rate, (value, total) in zip(part, sums.tolist(), strict=True):
-                if total > 0:
-                    values[rate.key] = min(max(value / total, 0.0), 1.0)
+        members = [cells.members[rate.slice] for rate in same_kind.values()]
+        for key, (value, total) in zip(same_kind, sums_by_slice(members, np.stack(each, axis=1)), strict=True):
+            if total > 0:
+                values[key] = min(max(value / total, 0.0), 1.0)
     return values
+
+
+def sums_by_slice(members: Sequence[NDArray[np.bool_]], values: Array) -> Iterator[list[float]]:
+    """Sums of values (cells, columns) over the cells in each of several slices."""
+    for first in range(0, len(members), _SLICES):  # no more than blocks beside what was given
+        yield from (np.array(members[first : first + _SLICES], dtype=float) @ values).tolist()
 
 
 def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
@@ -241,9 +254,14 @@ def labelled(labels: NDArray[np.int8], kind: RateKind) -> NDArray[np.bool_]:
     return np.array([label in kind.labels for label in (0, 1)])[labels]
 
 
-def measurable(rates: Sequence[Rate], examples: Examples) -> bool:
-    """Whether every rate has examples to be measured on."""
-    positive = examples.weights > 0
-    counts = {(rate.kind.labels, rate.codes): rate.among(examples.labels) & positive for rate in rates}
-    counted = [(examples.mask(rate.slice) & counts[rate.kind.labels, rate.codes]).any() for rate in rates]
-    return bool((examples.shared.total(np.array(counted, dtype=int)) > 0).all())
+def measurable(rates: Sequence[Rate], examples: Examples, cells: Cells | None = None) -> bool:
+    """Whether every rate has examples to be measured on; ``cells`` are those of the examples, where they are known."""
+    positive = examples.weights > 0 if cells is None else cells.sizes(positive=True) > 0
+    labels = examples.labels if cells is None else cells.labels
+    inside = examples.mask if cells is None else cells.members.__getitem__
+    populations = {rate.population: rate for rate in rates}
+    kinds = {(rate.kind.labels, rate.codes): rate for rate in populations.values()}
+    counted = {which: rate.among(labels) & positive for which, rate in kinds.items()}
+    present = [(inside(rate.slice) & counted[rate.kind.labels, rate.codes]).any() for rate in populations.values()]
+    totals = np.array(present, dtype=int)
+    return bool((totals if cells is not None else examples.shared.total(totals)).all())

@@ -170,5 +170,9 @@ class Constraint:
             "and pass constraints in a list"
         )
 
-    def __repr__(self) -> str:
+    @cached_property
+    def _text(self) -> str:
         return f"{self.left!r} {self.symbol} {self.right!r}"
+
+    def __repr__(self) -> str:
+        return self._text

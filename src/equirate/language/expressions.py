@@ -15,7 +15,7 @@ import sys
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .constraints import Constraint as Constraint  # re-exported: comparisons of
 from .curvature import REALS, UNIT, Curvature, Interval, Monotonicity, compose
 from .measuring import Measure, Value
 from .trees import Binding, Term, Tree
+
+if TYPE_CHECKING:
+    from .nodes import Rate
 
 _MOST_PIECES = 16  # a sum of several abs, max or min splits into the product of their pieces
 
@@ -60,6 +63,21 @@ class Expression(Tree):
             The parts.
         """
         return (self,)
+
+    @cached_property
+    def linear_factors(self) -> tuple[tuple[Rate, float], ...] | None:
+        """The rates of a linear function, each once, with their factors; None where it bends, or data give a factor."""
+        if self.curvature is not Curvature.AFFINE:
+            return None
+        found: dict[tuple[Any, ...], tuple[Any, float]] = {}
+        for factor, term in self.terms():
+            number, part = counted(factor, term)
+            if isinstance(part, Constant) and number is not None:
+                continue
+            if number is None or part.outcomes is None or part.curvature is not Curvature.AFFINE:
+                return None
+            found[part.key] = part, found.get(part.key, (part, 0.0))[1] + number
+        return tuple(found.values())
 
     # -- arithmetic ------------------------------------------------------------------------------
 
@@ -243,7 +261,7 @@ class Sum(Expression):
 
     def value(self, measure: Measure) -> Value:
         """Add; a difference of two infinities counts as 0 and warns."""
-        return measuring.total([sign * np.asarray(part.value(measure)) for sign, part in self.parts], self)
+        return measuring.total([sign * part.value(measure) for sign, part in self.parts], self)
 
     def __repr__(self) -> str:
         (_, first), *others = self.parts

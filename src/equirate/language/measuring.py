@@ -12,6 +12,9 @@ the values of its rates, and the value of the expression. The conventions are in
 
 from __future__ import annotations
 
+import functools
+import math
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -57,6 +60,10 @@ def measurer(examples: Examples, predictions: Any, losses: Mapping[tuple[Any, ..
 
 def total(values: Sequence[Value], expr: object) -> Value:
     """Sum of the values of the parts of ``expr``."""
+    if all(isinstance(value, (float, int)) for value in values):  # numpy takes ten times as long for plain numbers
+        plain = functools.reduce(operator.add, map(float, values))
+        if math.isfinite(plain):
+            return plain
     with np.errstate(invalid="ignore"):
         added = np.asarray(sum(values[1:], start=values[0]), dtype=float)
     undefined = np.isnan(added)

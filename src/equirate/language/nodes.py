@@ -53,7 +53,7 @@ class Rate(Expression):
         """Every rate lies in [0, 1]."""
         return UNIT
 
-    @property
+    @cached_property
     def key(self) -> tuple[Any, ...]:
         """What is counted, on which slice, against which baseline; the name of the rate does not matter."""
         key = ("rate", self.kind.labels, self.kind.contributions, self.slice, self.baseline)
@@ -85,7 +85,7 @@ class Rate(Expression):
             return replace(self, codes=codes)
         return Rate(self.kind.for_codes(codes), self.slice, self.baseline, text=repr(self))
 
-    @property
+    @cached_property
     def outcomes(self) -> tuple[Hashable, tuple[float, ...]]:
         """The slice's examples with the kind's labels; a contribution for each label, baseline and prediction.
 

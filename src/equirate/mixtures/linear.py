@@ -34,6 +34,8 @@ _BATCH = 64
 """Columns, or violated rows, that join at a time."""
 _MANY_ROWS = 128
 """Rows from which on they join when they are violated; with fewer, one solve with all of them is cheaper."""
+_STEPS = 10
+"""Steps of a solve for each row and column, before it is taken to go round in circles: others need fewer than one."""
 
 _NONE = np.zeros(0, np.int32)
 
@@ -167,10 +169,13 @@ class Programme:
 
     def _run(self) -> Any:
         self.solves += 1
+        steps = _STEPS * (self._rows + self.k + len(self.active))
+        self._solver.setOptionValue("simplex_iteration_limit", steps)
         self._solver.run()
         status = self._solver.getModelStatus()
-        if status not in _CLEAR:  # stuck in the numbers of where it began: once more from scratch
+        if status not in _CLEAR:  # stuck in the numbers of where it began, or in a cycle: once more from scratch
             self._solver.clearSolver()
+            self._solver.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
             self._solver.run()
             status = self._solver.getModelStatus()
         return status

@@ -98,12 +98,13 @@ class ThresholdLearner(Learner):
         self.setting, self.rows, self.score, self.group = setting, rows, score, group
         self.order = np.lexsort((-score, group))
         self.sorted = score[self.order]
+        self.cell, self.weight = rows.trained.index[self.order], rows.trained.weights[self.order, None]
         self.bounds = np.searchsorted(group[self.order], np.arange(len(setting.groups) + 1))
         self.cuts = np.full((len(setting.groups), count), np.inf)
 
     def answer(self, asked: Asked) -> Seen:
         """Find the cheapest threshold of every group and configuration."""
-        costs = self.rows.trained.spread(asked.costs)[self.order]
+        costs = asked.costs[self.cell] * self.weight
         groups = [slice(*self.bounds[g : g + 2]) for g in range(len(self.setting.groups))]
         self.cuts = np.stack([_cheapest(self.sorted[rows], costs[rows]) for rows in groups])
         return Seen(self.rows.cells.sums(self.score[:, None] > self.cuts[self.group]))

@@ -66,8 +66,10 @@ def check_possible(constraints: Sequence[Constraint]) -> None:
 def _check_single(constraint: Constraint) -> None:
     """Raise an error for a constraint that the ranges of its parts rule out."""
     for part in (constraint, *constraint.split()):
-        rounding = _ROUNDING * max(1.0, _size(part.left), _size(part.right))
         small, large = (part.left, part.right) if part.symbol == "<=" else (part.right, part.left)
+        if small.interval.lo <= large.interval.hi and part.residual.interval.lo <= 0:
+            continue
+        rounding = _ROUNDING * max(1.0, _size(part.left), _size(part.right))
         disjoint = small.interval.lo > large.interval.hi + rounding
         if not disjoint and part.residual.interval.lo <= rounding:
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..language.expressions import Call, Constraint, Expression, Quotient, expre
 from ..language.nodes import BlackBox, Loss, Rate, has_black_box
 from ..language.parity import ConstraintFamily
 from ..language.refusals import check_constraint, check_objective
+from ..language.trees import fields_of
 from .possible import check_possible
 
 
@@ -261,10 +263,18 @@ class Problem:
         list of Rate
             In the order in which they appear.
         """
+        return list(self._rates)
+
+    @cached_property
+    def _rates(self) -> tuple[Rate, ...]:
         rates: dict[tuple[Any, ...], Rate] = {rate.key: rate for rate in self.objective.expr.rates()}
         for constraint in self._plain():
-            rates.update((rate.key, rate) for rate in constraint.rates() if rate.key not in rates)
-        return list(rates.values())
+            for rate in constraint.rates():
+                rates.setdefault(rate.key, rate)
+        return tuple(rates.values())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_of(self)
 
     def baselines(self) -> set[str]:
         """Attributes that hold another model's predictions.

@@ -12,7 +12,7 @@ many, and everything else is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -58,13 +58,13 @@ class Table:
     program: Program
     examples: Examples
     cells: Cells
-    rate_matrix: Matrix
+    rate_factors: tuple[sp.csr_array, ...]
+    """What ``rate_matrix`` is the product of, last factor first: one matrix, or two that are sparse where it is not."""
     rate_offset: Array
     """Rates are rate_offset + rate_matrix @ q."""
     rows_of_rates: Matrix
     rows_constant: Array
     """Signed rows are rows_constant + rows_of_rates @ R."""
-    matrix: Matrix
     offset: Array
     """Signed rows are offset + matrix @ q."""
     sense: Array
@@ -74,9 +74,6 @@ class Table:
     """The same, sparse where there are many."""
     groups: tuple[AtomGroup, ...]
     """Inner atoms first."""
-    lo: Array
-    hi: Array
-    """Box of reachable values of each slack."""
     loss: dict[str, Array]
     """Per-cell coefficient of each ordinary loss in the objective."""
     loss_factors: Array
@@ -85,6 +82,34 @@ class Table:
     """Share of each cell in the average that each distinct loss is."""
     scale: tuple[Matrix, Array]
     """(J, cells) matrix and (J,) offset: what a constraint's level is multiplied by."""
+
+    @cached_property
+    def _rates_of_sums(self) -> sp.csr_array:
+        return _product(self.rate_factors)
+
+    @cached_property
+    def rate_matrix(self) -> Matrix:
+        """(rates, counts): what cell sums contribute to rates."""
+        return _compact(self._rates_of_sums)
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """(rows, counts): what cell sums contribute to signed rows."""
+        return _compact(sp.csr_array(self.rows_of_rates) @ self._rates_of_sums)
+
+    @cached_property
+    def _boxes(self) -> tuple[Array, Array]:
+        return _boxes(self) if self.program.slacks else (np.zeros(0), np.zeros(0))
+
+    @property
+    def lo(self) -> Array:
+        """Smallest reachable value of each slack."""
+        return self._boxes[0]
+
+    @property
+    def hi(self) -> Array:
+        """Largest reachable value of each slack."""
+        return self._boxes[1]
 
     @cached_property
     def positive(self) -> Matrix:
@@ -99,7 +124,7 @@ class Table:
     @cached_property
     def n_slacks(self) -> int:
         """Number of slacks."""
-        return len(self.lo)
+        return len(self.program.slacks)
 
     @cached_property
     def couplings(self) -> slice:
@@ -154,8 +179,16 @@ class Table:
 
     def rates(self, sums: Array) -> Array:
         """Exact rates from cell sums."""
-        rates: Array = self.rate_offset[:, None] + self.rate_matrix @ sums
+        rates: Array = self.rate_offset[:, None] + self.moved_rates(sums)
         return rates
+
+    def moved_rates(self, sums: Array) -> Array:
+        """What cell sums contribute to rates: ``rate_matrix @ sums``."""
+        return _chained(self._rate_chain, sums)
+
+    @cached_property
+    def _rate_chain(self) -> tuple[Matrix, ...]:
+        return tuple(map(_compact, self.rate_factors)) if len(self.rate_factors) > 1 else (self.rate_matrix,)
 
     def rows(self, sums: Array, levels: Array | None = None) -> Array:
         """Signed row values from cell sums; ``levels`` (J, configurations) shift the constraints."""
@@ -171,8 +204,10 @@ class Table:
 
         A rate of everybody in many rows fills the product, but neither factor.
         """
-        through = (self.rate_matrix, self.rows_of_rates)
-        return through if sum(map(_work, through)) < _work(self.matrix) else (self.matrix,)
+        through = (*self._rate_chain, self.rows_of_rates)
+        if len(self.rate_factors) > 1 or sum(map(_work, through)) < _work(self.matrix):
+            return through
+        return (self.matrix,)
 
     @cached_property
     def _chain_back(self) -> tuple[Matrix, ...]:
@@ -260,7 +295,7 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
     """
     losses = program.rows[0].losses
     cells = make_cells(program, examples) if cells is None else cells
-    A, a = _rate_matrix(program.rates, cells, examples)
+    rate_factors, a = _rate_matrix(program.rates, cells, examples)
     known = _without_predictions(cells, examples)
 
     def number(expr: Expression) -> float:
@@ -273,13 +308,11 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
     for slack in program.slacks:
         sense[slack.row] = slack.sense
     L, c = _row_matrix(program.rows, sense, len(program.rates), number)
-    B, b = _compact(L @ A), c + L @ a
     weights = np.zeros((program.n_multipliers, len(program.atoms)))
     for r, row in enumerate(program.rows[: program.n_multipliers]):
         for atom, factor in row.atoms:
             weights[r, atom] += sense[r] * number(factor)
     groups = _groups(program.atoms, _depths(program, weights))
-    lo, hi = _boxes(program, B, b, cells, sense, weights)
     loss: dict[str, Array] = {}
     factors: dict[tuple[Any, ...], float] = {}
     shares: dict[tuple[Any, ...], Array] = {}
@@ -295,22 +328,19 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
         program=program,
         examples=examples,
         cells=cells,
-        rate_matrix=_compact(A),
+        rate_factors=rate_factors,
         rate_offset=a,
         rows_of_rates=_compact(L),
         rows_constant=c,
-        matrix=B,
-        offset=b,
+        offset=c + L @ a,
         sense=sense,
         atom_weights=weights,
         atom_matrix=_compact(weights),
         groups=groups,
-        lo=lo,
-        hi=hi,
         loss=loss,
         loss_shares=shares,
         loss_factors=np.array([factors.get(term.key, 0.0) for term in program.problem.losses()]),
-        scale=_scales(program, A, a, number),
+        scale=_scales(program, rate_factors, a, number),
     )
 
 
@@ -332,42 +362,70 @@ def _without_predictions(cells: Cells, examples: Examples) -> Measure:
     return measure
 
 
-def _rate_matrix(rates: Iterable[Rate], cells: Cells, examples: Examples) -> tuple[sp.csr_array, Array]:
-    rows, columns, values, offsets = [], [], [], []
+def _rate_matrix(rates: Sequence[Rate], cells: Cells, examples: Examples) -> tuple[tuple[sp.csr_array, ...], Array]:
+    """The factors of the matrix of rates, last factor first, and the offsets of the rates.
+
+    A rate of most cells, such as that of everybody but a group, is a sum over all cells, which it has in common with
+    other rates, less one over the few cells outside. Where that is less work, the sums are a factor of their own.
+    """
     labelled: dict[tuple[Any, ...], NDArray[np.bool_]] = {}
-    for k, rate in enumerate(rates):
+    inside, outside, totals = [], [], []
+    for rate in rates:
         which = (rate.kind.labels, rate.codes)
         if which not in labelled:
             labelled[which] = rate.among(cells.labels)
-        inside = cells.members[rate.slice] & labelled[which]
-        total = cells.totals[inside].sum()
+        chosen = cells.members[rate.slice] & labelled[which]
+        total = cells.totals[chosen].sum()
         if total <= 0:
             raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
-        chosen = np.flatnonzero(inside)
-        if cells.n_classes > 2:
-            slopes, offset = class_slopes(rate, cells, chosen)
-            answers, places = np.nonzero(slopes.T)
-            rows.append(np.full(len(places), k))
-            columns.append(answers * len(cells) + chosen[places])
-            values.append(slopes[places, answers] / total)
-            offsets.append(float(offset @ cells.totals[chosen] / total))
-            continue
-        b = (
-            cells.baselines[rate.baseline][chosen]
-            if rate.baseline is not None
-            else np.zeros(len(chosen), dtype=np.int8)
-        )
-        contribution = np.array(rate.kind.contributions)[cells.labels[chosen], b]
-        rows.append(np.full(len(chosen), k))
-        columns.append(chosen)
-        values.append(contribution[:, 0] / total)
-        offsets.append(float(contribution[:, 1] @ cells.totals[chosen] / total))
-    count = len(offsets)
-    if not count:
-        return sp.csr_array((0, cells.n_counts)), np.zeros(0)
+        inside.append(np.flatnonzero(chosen))
+        outside.append(np.flatnonzero(labelled[which] & ~chosen))
+        totals.append(total)
+    size, answers = cells.n_counts, cells.n_classes - 1
+    common = {(rate.kind.labels, rate.kind.contributions, rate.baseline, rate.codes): rate for rate in rates}
+    whole = answers * sum(map(len, inside))
+    apart = answers * sum(min(len(own), 1 + len(others)) for own, others in zip(inside, outside, strict=True))
+    sums = _cost(len(common) + size, size, size * (len(common) + 1))
+    factored = _cost(len(rates), size + len(common), apart) + sums < _cost(len(rates), size, whole)
+    places = {key: size + k for k, key in enumerate(common)}
+    rows, columns, values, offsets = [], [], [], []
+    for k, rate in enumerate(rates):
+        where, each, offset = _contributions(rate, cells, inside[k])
+        offsets.append(float(offset @ cells.totals[inside[k]] / totals[k]))
+        if factored and 1 + len(outside[k]) < len(inside[k]):
+            where, each, _ = _contributions(rate, cells, outside[k])
+            place = places[rate.kind.labels, rate.kind.contributions, rate.baseline, rate.codes]
+            where, each = np.append(where, place), np.append(-each, 1.0)
+        rows.append(np.full(len(where), k))
+        columns.append(where)
+        values.append(each / totals[k])
+    matrix = _sparse(rows, columns, values, (len(rates), size + factored * len(common)))
+    if not factored:
+        return (matrix,), np.array(offsets, dtype=float)
+    every = [
+        _contributions(rate, cells, np.flatnonzero(labelled[rate.kind.labels, rate.codes])) for rate in common.values()
+    ]
+    numbers = [np.full(len(where), k) for k, (where, _, _) in enumerate(every)]
+    added = _sparse(numbers, [each[0] for each in every], [each[1] for each in every], (len(common), size))
+    return (sp.csr_array(sp.vstack([sp.eye_array(size), added])), matrix), np.array(offsets, dtype=float)
+
+
+def _sparse(rows: Sequence[Any], columns: Sequence[Any], values: Sequence[Any], shape: tuple[int, int]) -> sp.csr_array:
+    if not rows:
+        return sp.csr_array(shape)
     entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    matrix = sp.csr_array(sp.coo_array(entries, shape=(count, cells.n_counts)))
-    return matrix, np.array(offsets)
+    return sp.csr_array(sp.coo_array(entries, shape=shape))
+
+
+def _contributions(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array]:
+    """The counts of some cells that move a rate, by how much each does, and what each cell adds without predictions."""
+    if cells.n_classes > 2:
+        slopes, offset = class_slopes(rate, cells, chosen)
+        answers, places = np.nonzero(slopes.T)
+        return answers * len(cells) + chosen[places], slopes[places, answers], offset
+    b = 0 if rate.baseline is None else cells.baselines[rate.baseline][chosen]
+    slope, offset = np.array(rate.kind.contributions)[cells.labels[chosen], b].T
+    return chosen, slope, offset
 
 
 def class_slopes(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -393,10 +451,10 @@ def _row_matrix(rows: Iterable[Row], sense: Array, n_rates: int, number: Any) ->
     return sp.csr_array(matrix), constants
 
 
-def _scales(program: Program, A: sp.csr_array, a: Array, number: Any) -> tuple[Matrix, Array]:
+def _scales(program: Program, factors: tuple[sp.csr_array, ...], a: Array, number: Any) -> tuple[Matrix, Array]:
     rows = [row if row is not None else Row(Role.DIRECT, "1", constant=[ONE]) for row in program.scales]
     L, c = _row_matrix(rows, np.ones(len(rows)), len(program.rates), number)
-    return _compact(L @ A), c + L @ a
+    return _compact(_product((*factors, L))), c + L @ a
 
 
 def _depths(program: Program, weights: Array) -> list[int]:
@@ -422,13 +480,14 @@ def _groups(atoms: tuple[CanonicalAtom, ...], depths: list[int]) -> tuple[AtomGr
     return tuple(groups)
 
 
-def _boxes(program: Program, B: Matrix, b: Array, cells: Cells, sense: Array, weights: Array) -> tuple[Array, Array]:
+def _boxes(table: Table) -> tuple[Array, Array]:
     """Reachable values of every coupling's argument: 0 <= q <= totals, and inner atoms over their own boxes."""
-    if cells.n_classes > 2:
-        least, most = _best_answers(B, cells.totals)
+    program, weights, B, b = table.program, table.atom_weights, table.matrix, table.offset
+    if table.cells.n_classes > 2:
+        least, most = _best_answers(B, table.cells.totals)
     else:
         positive, negative = _parts(B)
-        least, most = negative @ cells.totals, positive @ cells.totals
+        least, most = negative @ table.cells.totals, positive @ table.cells.totals
     low, high = b + least, b + most
     lo, hi = np.zeros(len(program.slacks)), np.zeros(len(program.slacks))
     for s, slack in enumerate(program.slacks):  # inner slacks come before outer ones
@@ -451,6 +510,14 @@ def _parts(matrix: Matrix) -> tuple[Matrix, Matrix]:
     return np.maximum(matrix, 0), np.minimum(matrix, 0)
 
 
+def _product(factors: tuple[sp.csr_array, ...]) -> sp.csr_array:
+    """The product of sparse matrices, last factor first; the last ones are multiplied first, which are the smaller."""
+    *first, found = factors
+    for factor in reversed(first):
+        found = sp.csr_array(found @ factor)
+    return found
+
+
 def _chained(factors: tuple[Matrix, ...], values: Array) -> Array:
     for factor in factors:
         values = factor @ values
@@ -462,10 +529,17 @@ def _work(matrix: Matrix) -> int:
     return int(matrix.size) if isinstance(matrix, np.ndarray) else 3 * int(matrix.nnz) + 5000
 
 
+def _cost(rows: int, columns: int, entries: int) -> int:
+    """The same for a matrix with so many entries, once it is compact."""
+    return rows * columns if _is_dense(rows, columns, entries) else 3 * entries + 5000
+
+
+def _is_dense(rows: int, columns: int, entries: int) -> bool:
+    return rows * columns <= 4096 or entries > 0.2 * rows * columns
+
+
 def _compact(matrix: Matrix) -> Matrix:
     """Keep a matrix sparse only where that saves work."""
     sparse: Any = sp.csr_array(matrix)
     rows, columns = sparse.shape
-    if rows * columns <= 4096 or sparse.nnz > 0.2 * rows * columns:
-        return np.ascontiguousarray(sparse.toarray())
-    return sparse
+    return np.ascontiguousarray(sparse.toarray()) if _is_dense(rows, columns, sparse.nnz) else sparse

@@ -111,8 +111,7 @@ def _rates_of_bins(
     )
     sums = cells.shared.total(sums)
     per_cell = sums.reshape(count, size, -1).transpose(1, 0, 2).reshape(size, -1)
-    matrix = judge.rate_matrix
-    return np.asarray(matrix @ per_cell).reshape(matrix.shape[0], count, -1)
+    return judge.moved_rates(per_cell).reshape(len(judge.rate_offset), count, -1)
 
 
 def _class_rates_of_bins(
@@ -133,8 +132,7 @@ def _class_rates_of_bins(
         axis=1,
     )
     by_count = cells.shared.total(sums).reshape(count, size, -1)[:, len(cells) :].transpose(1, 0, 2)
-    matrix = judge.rate_matrix
-    return np.asarray(matrix @ by_count.reshape(cells.n_counts, -1)).reshape(matrix.shape[0], count, -1)
+    return judge.moved_rates(by_count.reshape(cells.n_counts, -1)).reshape(len(judge.rate_offset), count, -1)
 
 
 def _basic_solution(rates: Array, weights: Array) -> Array:

@@ -70,7 +70,7 @@ def costly(asked: Problem, chooser: Solution) -> tuple[str, ...]:
     small: dict[str, int] = {}
     others = []
     for constraint in (part for part in problem.constraints if isinstance(part, Constraint)):
-        few = {repr(rate): rows(rate) for rate in constraint.rates() if rows(rate) < SMALLEST}
+        few = {repr(rate): number for rate in constraint.rates() if (number := rows(rate)) < SMALLEST}
         small |= few
         others += [] if few else [constraint]
     if not small:

@@ -106,10 +106,11 @@ def rows_repeat(
     if _equal_others(place, copies, float(copies.sum())) >= REPEATED:
         return True
     twice = np.flatnonzero(np.bincount(place, weights=copies)[place] > 1)
-    return any(
+    return len(twice) > 0 and any(
         _equal_others(place[rows], copies[rows], float(copies[inside].sum())) >= REPEATED
         for inside in groups
         for rows in [twice[inside[twice]]]
+        if len(rows)
     )
 
 
