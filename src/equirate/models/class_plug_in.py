@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, EquirateWarning
+from .._core.errors import AlgorithmError, EquirateWarning, FileError
 from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
 from ..data.labels import MOST
-from ..data.sample import Sample
+from ..data.sample import Sample, count_rows
 from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities
@@ -39,6 +39,7 @@ from .posterior import Posterior, Signatures, class_chances, takes_anything
 from .rows import Rows
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 ENOUGH = 50
 """Rows for each feature and class from which on a linear model is judged on the rows that it was fitted to."""
 _AT_ONCE = 1 << 22  # expected costs that are held at once
@@ -70,10 +71,6 @@ class ClassPlugIn(PlugIn):
 
         Rows that have no weight are not trained on.
         """
-        for estimator in (self.estimator, self.group_estimator):
-            if estimator is not None and not hasattr(estimator, "predict_proba"):
-                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
-        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
         signatures = Signatures.of(cells, None if self.group_aware else self.groups)
         _, of = signatures.of_cells(cells)
         if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
@@ -90,7 +87,7 @@ class ClassPlugIn(PlugIn):
         labels = cells.labels[cells.index].astype(np.intp)
         count = fold_count(len(rows), self.folds)
         _warn_of_rare(np.bincount(labels[rows], minlength=K), cells, count)
-        trainer = Trainer.of(self.estimator, X, make_folds(cells, rows, count, seed), rest)
+        trainer = self._trainer(sample, cells, make_folds(cells, rows, count, seed), rest, seed)
         handed = np.zeros((len(sample), K + len(signatures)))
         crossed = trainer.cross_fit(labels, weights, K)
         handed[:, :K], label = crossed.chances, crossed.models[0]
@@ -107,7 +104,19 @@ class ClassPlugIn(PlugIn):
                 groups, said = trainer.fit(of[cells.index], weights, len(signatures))
                 handed[rest, K:] = said
         handed[:, K:] = signatures.among(handed[:, K:], sample.examples)
-        return ClassPosterior(label, groups, signatures, int(X.shape[1]), K), handed
+        return self._posterior(label, groups, signatures, trainer.X, K), handed
+
+    def _trainer(self, sample: Sample, cells: Cells, folds: Sequence[Index], rest: Index, seed: int) -> Trainer:
+        """What trains the classifiers."""
+        for estimator in (self.estimator, self.group_estimator):
+            if estimator is not None and not hasattr(estimator, "predict_proba"):
+                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
+        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
+        return Trainer.of(self.estimator, X, folds, rest)
+
+    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
+        """The classifiers together."""
+        return ClassPosterior(label, groups, signatures, int(X.shape[1]), n_classes)
 
 
 def of_linear(model: Linear, n_classes: int) -> ClassPlugIn:
@@ -176,7 +185,7 @@ class ClassServing:
 
     def __call__(self, members: Any) -> Members:
         """The same rules on features."""
-        return ClassPlugInMembers(self.posterior, members.rules)
+        return self.posterior.members(members.rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +205,10 @@ class GivenClasses:
         """As they are."""
         return np.asarray(X, dtype=float)
 
+    def members(self, rules: Array) -> ClassPlugInMembers:
+        """Rules on these probabilities."""
+        return ClassPlugInMembers(self, rules)
+
 
 @dataclass(frozen=True, eq=False)
 class ClassPosterior(Posterior):
@@ -214,6 +227,10 @@ class ClassPosterior(Posterior):
             result[:, K:] = class_chances(self.groups, X, len(self.signatures))
         result[:, K:] = self.signatures.among(result[:, K:], examples)
         return result
+
+    def members(self, rules: Array) -> ClassPlugInMembers:
+        """Rules on these probabilities."""
+        return ClassPlugInMembers(self, rules)
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The classifiers as numbers, what their signatures stand for, and how many classes there are."""
@@ -281,7 +298,7 @@ class ClassPlugInLearner(Learner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen rules side by side."""
-        return ClassPlugInMembers(self.posterior, np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
+        return self.posterior.members(np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """On the rows of this learner, by their out-of-fold probabilities."""
@@ -373,7 +390,7 @@ class ClassPlugInMembers(Members):
     def _joint(self, X: Any, attributes: Any) -> Array:
         examples = None
         if self.needs_attributes and attributes is not None:
-            examples = Examples.of(np.zeros(X.shape[0]), attributes)
+            examples = Examples.of(np.zeros(count_rows(X)), attributes)
         return joint(self.posterior(X, examples), self.n_classes)
 
     def take(self, indices: Sequence[int]) -> Members:
@@ -396,4 +413,11 @@ class ClassPlugInMembers(Members):
         """Read them back."""
         posterior = ClassPosterior.read(settings, arrays)
         assert isinstance(posterior, ClassPosterior)
+        check_costs(arrays["costs"], posterior.n_classes)
         return cls(posterior, arrays["costs"])
+
+
+def check_costs(costs: Array, n_classes: int) -> None:
+    """Refuse costs from a file that are not those of each class as an answer."""
+    if costs.shape[1] != n_classes:
+        raise FileError(f"a plug-in has costs of {costs.shape[1]} answers, and there are {n_classes} classes")
