@@ -201,7 +201,6 @@ def test_scikit_learns_checks() -> None:
         ({"pos_label": "cat"}, "pos_label is for two classes"),
         ({"two_sets": True}, "two_sets is for two classes"),
         ({"algorithm": "surrogate"}, "a game of two classes"),
-        ({"model": LinearSVC()}, "no predict_proba"),
         ({"objective": eq.minimize(eq.log_loss()), "constraints": []}, "log_loss"),
     ],
 )

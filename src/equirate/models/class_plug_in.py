@@ -27,6 +27,7 @@ from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_offsets import cheapest_offsets, offset_grid
+from .class_oracle import ClassOracle
 from .contract import Choice, Learner, Model, Prepared
 from .cross_fitting import Trainer, fold_count, make_folds
 from .linear import Linear
@@ -133,13 +134,13 @@ def of_plug_in(model: PlugIn, n_classes: int) -> ClassPlugIn:
     return ClassPlugIn(**{part.name: getattr(model, part.name) for part in fields(model)})
 
 
-def of_oracle(model: Oracle, n_classes: int) -> ClassPlugIn:
-    """Plug-in rules on the classifier's probabilities: it is fitted once, and not again for every cost."""
+def of_oracle(model: Oracle, n_classes: int) -> Model:
+    """Plug-in rules on the classifier's probabilities: it is fitted once, and not again for every cost.
+
+    A classifier without probabilities is fitted to costs.
+    """
     if not hasattr(model.estimator, "predict_proba"):
-        raise AlgorithmError(
-            f"y has {n_classes} classes, and {model.estimator!r} has no predict_proba: choose a classifier that has "
-            "one, or calibrate it with sklearn.calibration.CalibratedClassifierCV"
-        )
+        return ClassOracle(model.estimator, model.fits, model.folds)
     return ClassPlugIn(model.estimator, folds=model.folds)
 
 

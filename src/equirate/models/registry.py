@@ -31,6 +31,8 @@ CLASS_MODELS = {
     "equirate.models.plug_in:PlugIn": "equirate.models.class_plug_in:of_plug_in",
     "equirate.models.class_plug_in:ClassPlugIn": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_plug_in:ClassHanding": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_oracle:ClassOracle": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_oracle:ClassRowOracle": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_scores:ClassScores": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.finite:Finite": "equirate.models.class_plug_in:as_it_is",
     "equirate.torch.model:TorchModel": "equirate.torch.classes:of_torch",
@@ -43,6 +45,7 @@ MEMBERS = {
     "linear": "equirate.models.linear_members:LinearMembers",
     "thresholds": "equirate.models.thresholds:ThresholdMembers",
     "posterior": "equirate.models.plug_in:PlugInMembers",
+    "class_linear": "equirate.models.class_oracle:ClassScoredMembers",
     "class_posterior": "equirate.models.class_plug_in:ClassPlugInMembers",
     "forests": "equirate.models.forest_members:ForestMembers",
     "side_by_side": "equirate.models.side_by_side:SideBySide",
@@ -133,7 +136,7 @@ def for_classes(model: Model, n_classes: int) -> Model:
     if path is None:
         raise AlgorithmError(
             f'{kind.__name__} tells two classes apart, and y has {n_classes}: take model="linear" or "trees", a '
-            "classifier with predict_proba, a list of classifiers, or a torch.nn.Module"
+            "classifier that takes sample_weight, a list of classifiers, or a torch.nn.Module"
         )
     found: Model = load(path)(model, n_classes)
     return found

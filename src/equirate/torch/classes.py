@@ -272,7 +272,8 @@ class NetworkPlugInMembers(ClassPlugInMembers):
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
         """Read the parameters; the module is still to be handed over (`completed`)."""
-        classes, found, left = settings["classes"], [], {k for k in arrays if k.startswith(cls.nested)}
+        found: list[Any] = []
+        classes, left = settings["classes"], {k for k in arrays if k.startswith(cls.nested)}
         signatures = read_signatures({**settings, "groups": settings["groups_names"]}, arrays)
         check_costs(arrays["costs"], classes)
         for name, count in (("label", classes), ("groups", len(signatures))):
