@@ -142,7 +142,7 @@ class ClassPool:
 
         present = np.unique(targets)
         if len(present) < 2:
-            return Constant(int(present[0]) if len(present) else 0, self.n_classes)
+            return SameAnswer(int(present[0]) if len(present) else 0, self.n_classes)
         before_fit(self.setting.estimator)
         weights = gains * (len(gains) / gains.sum())
         fitted = fit_weighted(clone(self.setting.estimator), taken(self.X, rows), targets, weights)
@@ -169,7 +169,7 @@ def reduced(price: Array) -> tuple[Index, Index, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class SameAnswer:
     """The same answer for everybody."""
 
     answer: int
@@ -239,7 +239,7 @@ class LinearScores:
         """The coefficients of a fitted linear classifier of scikit-learn; refuses any other."""
         if isinstance(scorer, cls):
             return scorer
-        if isinstance(scorer, Constant):
+        if isinstance(scorer, SameAnswer):
             return cls(np.zeros((n_classes, width)), np.eye(n_classes)[scorer.answer])
         if isinstance(scorer, MeanScores):
             parts = [cls.of(part, width, n_classes) for part in scorer.scorers]
@@ -275,7 +275,7 @@ class ClassOracleLearner(Learner):
         """Every class for everybody, and the fit to the labels with each class made more and less frequent."""
         K = self.pool.n_classes
         table, none = len(self.pool.trained.index), np.zeros(K)
-        constant = [Constant(k, K) for k in range(K)]
+        constant = [SameAnswer(k, K) for k in range(K)]
         rules: list[Rule] = [(ClassFit(each, np.tile(np.eye(K)[each.answer], (table, 1))), none) for each in constant]
         labels = self.rows.cells.label_costs()[:, None]
         if not self.pool.fitted and self.pool.new(labels[:, 0]):
@@ -325,7 +325,8 @@ def _table(X: Any) -> Any:
 
 def _served(members: Any) -> Members:
     """The classifiers of a game on numbers of rows, which score features again."""
-    return replace(members, remembered=False)
+    found: Members = replace(members, remembered=False)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

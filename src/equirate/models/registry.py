@@ -46,6 +46,7 @@ MEMBERS = {
     "thresholds": "equirate.models.thresholds:ThresholdMembers",
     "posterior": "equirate.models.plug_in:PlugInMembers",
     "class_linear": "equirate.models.class_oracle:ClassScoredMembers",
+    "class_scores": "equirate.models.class_scores:ClassScoreMembers",
     "class_posterior": "equirate.models.class_plug_in:ClassPlugInMembers",
     "forests": "equirate.models.forest_members:ForestMembers",
     "side_by_side": "equirate.models.side_by_side:SideBySide",
