@@ -72,7 +72,27 @@ def test_one_class_against_the_rest_is_still_to_be_had(table: Path, tmp_path: Pa
     }
 
 
-def test_audit_needs_one_class(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["audit", str(table), "--label", "animal", "--prediction", "animal", "--attributes", "sex"])
-    assert code == 2
-    assert "say which with --positive" in capsys.readouterr().err
+def test_audit_compares_each_class_with_the_rest(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    for k, row in enumerate(rows):
+        row["said"] = "bird" if row["sex"] == "f" and k % 3 else row["animal"]
+    decided = tmp_path / "decided.csv"
+    with decided.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    base = ["audit", str(decided), "--label", "animal", "--prediction", "said", "--attributes", "sex", "--quiet"]
+    assert main([*base, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    worst = said["findings"][0]
+    assert worst["rate"] == "fpr(label='bird')"
+    assert worst["clear"]
+    assert set(said["overall"]) >= {"error_rate", "precision(label='dog')"}
+    errors = [row["said"] != row["animal"] for row in rows]
+    assert said["overall"]["error_rate"]["value"] == pytest.approx(np.mean(errors))
+    assert main(base) == 0
+    assert "tpr(label='cat')" in capsys.readouterr().out
+    assert main([*base, "--threshold", "0.5"]) == 2
+    assert "--threshold is for two labels" in capsys.readouterr().err
+    assert main(["audit", str(decided), "--label", "animal", "--prediction", "sex", "--attributes", "sex", "-q"]) == 2
+    assert "which is none of the values of 'animal'" in capsys.readouterr().err

@@ -391,12 +391,6 @@ def test_post_processing_needs_probabilities() -> None:
         eq.RatePostprocessor(LogisticRegression(), eq.maximize(eq.f1())).fit(X, y)
 
 
-def test_an_audit_is_of_one_class_against_the_rest() -> None:
-    _, y, sex = animals()
-    with pytest.raises(eq.DataError, match="one class against the rest"):
-        eq.audit(y, y, attributes={"sex": sex})
-
-
 def test_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
     clf, X, _, _ = fitted()
     with pytest.raises(eq.EquirateError, match="explain tells what speaks for one of two labels"):

@@ -1,6 +1,7 @@
 r"""Auditing predictions that anybody made: every rate in every group and pair of groups, beside everybody else.
 
-In: labels, 0/1 predictions and attributes. Out: an `Audit`, whose findings are sorted by how far the difference between
+In: labels, predictions and attributes, 0/1 or codes of several classes, each of which is then compared with the rest.
+Out: an `Audit`, whose findings are sorted by how far the difference between
 a group and everybody else is from chance. Nothing is trained.
 
 All rates here are proportions :math:`a/b` of counts (F1 is one through the Jaccard index J: :math:`2J/(1+J)` rises
@@ -13,9 +14,9 @@ confidence asked for.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def _f1(jaccard: float) -> float:
 
 RATES = {
     "positive_rate": AuditedRate(lambda y, p: np.ones_like(y), lambda y, p: p),
-    "error_rate": AuditedRate(lambda y, p: np.ones_like(y), lambda y, p: y != p),
+    "error_rate": AuditedRate(lambda y, p: np.ones(len(y), dtype=bool), lambda y, p: y != p),
     "tpr": AuditedRate(lambda y, p: y, lambda y, p: p),
     "fpr": AuditedRate(lambda y, p: ~y, lambda y, p: p),
     "precision": AuditedRate(lambda y, p: p, lambda y, p: y),
@@ -58,6 +59,29 @@ RATES = {
     "f1": AuditedRate(lambda y, p: y | p, lambda y, p: y & p, _f1),
 }
 """The rates that are looked at; negative_rate, accuracy, fnr and tnr are one minus one of them."""
+
+
+class Look(NamedTuple):
+    """A rate to look at, with the labels and predictions that it is of: codes, or one class against the rest."""
+
+    rate: AuditedRate
+    y: NDArray[Any]
+    p: NDArray[Any]
+
+
+def looks(
+    y: NDArray[Any], p: NDArray[Any], classes: Sequence[Any] | None = None, labels: Sequence[Any] | None = None
+) -> dict[str, Look]:
+    """The rates to look at, by their text: of several classes the error rate, and those of each one of ``labels``."""
+    if classes is None:
+        return {name: Look(rate, y, p) for name, rate in RATES.items()}
+    found = {"error_rate": Look(RATES["error_rate"], y, p)}
+    for value in classes if labels is None else labels:
+        code = list(classes).index(value)
+        here, there = y == code, p == code
+        by_class = {name: rate for name, rate in RATES.items() if name not in found}
+        found |= {f"{name}(label={value!r})": Look(rate, here, there) for name, rate in by_class.items()}
+    return found
 
 
 @dataclass(frozen=True)
@@ -128,13 +152,15 @@ def audit(
     sample_weight: NDArray[Any] | None = None,
     confidence: float = 0.95,
     smallest: int = SMALLEST,
+    classes: Sequence[Any] | None = None,
+    among: Sequence[Any] | None = None,
 ) -> Audit:
     """Compare every rate in every group, and in every pair of groups, with everybody else's.
 
     Parameters
     ----------
     labels, predictions
-        0/1 or False/True.
+        0/1 or False/True; codes where there are ``classes``.
     attributes
         Columns whose values make the groups; numbers with many values are cut into quarters.
     sample_weight
@@ -143,6 +169,10 @@ def audit(
         With which all intervals hold at once.
     smallest
         Fewest examples behind a rate; groups with less are left out, and named.
+    classes
+        The classes that codes stand for, where there are more than two.
+    among
+        The classes to look at; all by default.
 
     Examples
     --------
@@ -155,19 +185,22 @@ def audit(
     ('tpr', True, 7)
     """
     check_confidence(confidence)
-    y, p = np.asarray(labels, dtype=bool), np.asarray(predictions, dtype=bool)
+    y, p = np.asarray(labels), np.asarray(predictions)
+    if classes is None:
+        y, p = y.astype(bool), p.astype(bool)
+    looked = looks(y, p, classes, among)
     weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    kept, left_out = _cells(_groups(attributes), y, p, weights, smallest)
+    kept, left_out = _cells(_groups(attributes), looked, weights, smallest)
     z = float(ndtri(1 - (1 - confidence) / (2 * max(len(kept), 1))))
     findings = []
     for rate, group, inside in kept:
-        here, there = (_measured(rate, y, p, weights, who, z) for who in (inside, ~inside))
+        here, there = (_measured(looked[rate], weights, who, z) for who in (inside, ~inside))
         low, high = newcombe(here, there)
         size = int(np.count_nonzero(inside))
         findings.append(Finding(rate, group, size, here[0], there[0], here[0] - there[0], low, high))
     findings.sort(key=lambda found: (-found.sure, -abs(found.difference), found.rate, found.group))
     plain, everybody = float(ndtri(0.5 + confidence / 2)), np.ones(len(y), dtype=bool)
-    overall = {rate: _measured(rate, y, p, weights, everybody, plain) for rate in RATES}
+    overall = {rate: _measured(look, weights, everybody, plain) for rate, look in looked.items()}
     return Audit(tuple(findings), overall, tuple(left_out), len(y), confidence, smallest)
 
 
@@ -201,7 +234,7 @@ def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
 
 
 def _cells(
-    groups: Iterator[tuple[Slice, Mask]], y: Mask, p: Mask, weights: Array, smallest: int
+    groups: Iterator[tuple[Slice, Mask]], looked: Mapping[str, Look], weights: Array, smallest: int
 ) -> tuple[list[tuple[str, str, Mask]], list[tuple[str, int]]]:
     """The rates to look at, each with enough examples inside and outside; and what was left out, with its size."""
     kept: list[tuple[str, str, Mask]] = []
@@ -213,19 +246,25 @@ def _cells(
             if size:
                 left_out.append((repr(slice_), size))
             continue
-        for rate, share in RATES.items():
+        for rate, (share, y, p) in looked.items():
             among = share.among(y, p) & counts
             here, there = (int(np.count_nonzero(among & who)) for who in (inside, ~inside))
             if min(here, there) >= smallest:
                 kept.append((rate, repr(slice_), inside))
             else:
-                left_out.append((f"{rate}({slice_!r})", min(here, there)))
+                left_out.append((_within(rate, slice_), min(here, there)))
     return kept, left_out
 
 
-def _measured(rate: str, y: Mask, p: Mask, weights: Array, who: Mask, z: float) -> tuple[float, float, float]:
+def _within(rate: str, slice_: Slice) -> str:
+    """A rate on a slice, as the language writes it."""
+    name, bracket, label = rate.partition("(")
+    return f"{name}({slice_!r}, {label}" if bracket else f"{name}({slice_!r})"
+
+
+def _measured(look: Look, weights: Array, who: Mask, z: float) -> tuple[float, float, float]:
     """A rate among some, and its interval."""
-    share = RATES[rate]
+    share, y, p = look
     among = share.among(y, p) & who
     inside = weights[among]
     total = inside.sum()

@@ -29,7 +29,7 @@ from . import reasons
 from .fitting import GIVEN, Exit, RunOutcome, sentence, told, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
-from .labels import Labels, some
+from .labels import Labels, same, some
 from .models import needs_dense
 from .names import attributes_of
 from .preparing import Teller, people_of, read_part, weights_of
@@ -182,24 +182,33 @@ def audited(data: Path, how: Auditing, tell: Teller, most: int = 20) -> RunOutco
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
     labels = Labels.of(how.label, how.positive, table[how.label])
-    if labels.classes:
-        raise DataError(
-            f"the label {how.label!r} has {len(labels.classes)} values, {some(labels.classes)}: audit compares one of "
-            "them with the rest, so say which with --positive"
-        )
-    positive = labels.positives(table[how.label])
+    truth = labels.codes(table[how.label])
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     tell.stage("Comparing")
     weights = weights_of(how.weight, table)
     found = audit(
-        positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
+        truth,
+        decided,
+        attributes=people,
+        sample_weight=weights,
+        confidence=how.confidence,
+        smallest=how.smallest,
+        classes=labels.classes or None,
     )
     return RunOutcome(_told(found, most), {"equirate": eq.__version__, **found.to_dict()}, Exit.DONE)
 
 
-def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
-    """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold."""
+def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[Any]:
+    """Decisions as truth values: labels as they stand in the label's column, 0 and 1, or scores above a threshold.
+
+    Of more than two classes, their codes.
+    """
+    if threshold is not None and labels.classes:
+        raise DataError(
+            f"--threshold is for two labels, and {labels.column!r} has {len(labels.classes)} values, "
+            f"{some(labels.classes)}: say which one the scores are for with --positive"
+        )
     if threshold is not None:
         kind = kind_of(name, column)
         if kind is not Kind.NUMBER:
@@ -211,6 +220,14 @@ def decisions(name: str, column: Any, labels: Labels, threshold: float | None = 
     found, values = text_of(column)
     if (found < 0).any():
         raise DataError(f"the prediction {name!r} is missing in {int((found < 0).sum()):,} rows")
+    if labels.classes:
+        strange = [value for value in values if not any(same(value, each) for each in labels.classes)]
+        if strange:
+            raise DataError(
+                f"the prediction {name!r} holds {strange[0]!r}, which is none of the values of {labels.column!r}: "
+                f"{some(labels.classes)}"
+            )
+        return labels.codes(column)
     for yes, no in ((labels.positive, labels.negative), ("1", "0"), ("true", "false")):
         if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
             return np.array([value.casefold() == yes.casefold() for value in values])[found]
