@@ -72,6 +72,29 @@ def test_one_class_against_the_rest_is_still_to_be_had(table: Path, tmp_path: Pa
     }
 
 
+def test_monitor_follows_classes(model: Path, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    state = tmp_path / "state.json"
+    assert main(["monitor", str(model), str(table), "--state", str(state), "--json", "--quiet"]) in (0, 3)
+    (line,) = json.loads(capsys.readouterr().out)["constraints"]
+    assert line["constraint"] == "recall(label='dog') >= 0.5"
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    out = tmp_path / "decided.csv"
+    main(["predict", str(model), str(table), "--out", str(out), "--quiet"])
+    said = [row["prediction"] for row in csv.DictReader(out.read_text("utf-8").splitlines())]
+    dogs = [p == "dog" for p, row in zip(said, rows, strict=True) if row["animal"] == "dog"]
+    assert line["estimate"] == pytest.approx(0.5 - np.mean(dogs))
+    assert line["rows"] == 400
+    capsys.readouterr()
+    given = tmp_path / "given.csv"
+    with given.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["animal", "said"])
+        writer.writerows([row["animal"] if k % 2 else "", p] for k, (row, p) in enumerate(zip(rows, said, strict=True)))
+    main(["monitor", str(model), str(given), "--prediction", "said", "--state", str(state), "--json", "--quiet"])
+    (line,) = json.loads(capsys.readouterr().out)["constraints"]
+    assert line["rows"] == 600  # half of the labels are missing
+
+
 def test_audit_compares_each_class_with_the_rest(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
     for k, row in enumerate(rows):

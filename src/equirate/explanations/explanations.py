@@ -313,7 +313,7 @@ class ClassExplanations(Explanations):
     @property
     def probability(self) -> Array:
         """Probability of predicting the label."""
-        return self.pmf[np.arange(len(self)), self.predicted]
+        return np.asarray(self.pmf[np.arange(len(self)), self.predicted])
 
     @property
     def label(self) -> NDArray[Any]:
@@ -350,7 +350,7 @@ class ClassExplanations(Explanations):
         )
 
     def _one(self, row: int) -> Explanation:
-        only = self._some(slice(row, row + 1))
+        only: Any = self._some(slice(row, row + 1))
         code, free, changed = int(only.predicted[0]), only.unconstrained, only.changed
         names = [_scalar(each) for each in self.classes]
         drawn = None if only.drawn is None else int(only.drawn[0])

@@ -99,10 +99,10 @@ def _opened(model: FolderModel, digest: str, how: MonitoringOptions) -> Monitor:
                 "--state, or leave them out"
             )
         return found
-    if model.labels.classes:
-        raise EquirateError(f"monitor takes models of two classes; this one has {len(model.labels.classes)}")
-    made = Monitor(model.trained.problem, 0.95 if how.confidence is None else how.confidence, floor=how.floor)
-    made.labels = (model.labels.negative, model.labels.positive)
+    confidence = 0.95 if how.confidence is None else how.confidence
+    made = Monitor(model.trained.problem, confidence, floor=how.floor, classes=model.labels.classes or None)
+    if not model.labels.classes:
+        made.labels = (model.labels.negative, model.labels.positive)
     made.model = digest
     return made
 
@@ -173,7 +173,7 @@ def _labels(labels: Labels, column: Any) -> NDArray[Any]:
     """Labels as text, and None where they are missing."""
     there = text_of(column)[0] >= 0
     named = np.full(len(there), None, dtype=object)
-    named[there] = labels.named(labels.positives(column.filter(there)))
+    named[there] = labels.named(labels.codes(column.filter(there)))
     return named
 
 
