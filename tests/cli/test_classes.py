@@ -72,17 +72,50 @@ def test_one_class_against_the_rest_is_still_to_be_had(table: Path, tmp_path: Pa
     }
 
 
-def test_audit_needs_one_class(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["audit", str(table), "--label", "animal", "--prediction", "animal", "--attributes", "sex"])
-    assert code == 2
-    assert "say which with --positive" in capsys.readouterr().err
+def test_monitor_follows_classes(model: Path, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    state = tmp_path / "state.json"
+    assert main(["monitor", str(model), str(table), "--state", str(state), "--json", "--quiet"]) in (0, 3)
+    (line,) = json.loads(capsys.readouterr().out)["constraints"]
+    assert line["constraint"] == "recall(label='dog') >= 0.5"
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    out = tmp_path / "decided.csv"
+    main(["predict", str(model), str(table), "--out", str(out), "--quiet"])
+    said = [row["prediction"] for row in csv.DictReader(out.read_text("utf-8").splitlines())]
+    dogs = [p == "dog" for p, row in zip(said, rows, strict=True) if row["animal"] == "dog"]
+    assert line["estimate"] == pytest.approx(0.5 - np.mean(dogs))
+    assert line["rows"] == 400
+    capsys.readouterr()
+    given = tmp_path / "given.csv"
+    with given.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["animal", "said"])
+        writer.writerows([row["animal"] if k % 2 else "", p] for k, (row, p) in enumerate(zip(rows, said, strict=True)))
+    main(["monitor", str(model), str(given), "--prediction", "said", "--state", str(state), "--json", "--quiet"])
+    (line,) = json.loads(capsys.readouterr().out)["constraints"]
+    assert line["rows"] == 600  # half of the labels are missing
 
 
-def test_reasons_are_refused_with_the_option_to_take(
-    model: Path, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = str(tmp_path / "decided.csv")
-    assert main(["predict", str(model), str(table), "--reasons", "--out", out]) == 2
-    assert "--reasons is for two classes, and this model has 3: --probability" in capsys.readouterr().err
-    assert main(["predict", str(model), str(table), "--out", out]) == 0
-    assert capsys.readouterr().err.splitlines()[0] == "Predicting"  # no number of rows that is not the last
+def test_audit_compares_each_class_with_the_rest(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
+    for k, row in enumerate(rows):
+        row["said"] = "bird" if row["sex"] == "f" and k % 3 else row["animal"]
+    decided = tmp_path / "decided.csv"
+    with decided.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    base = ["audit", str(decided), "--label", "animal", "--prediction", "said", "--attributes", "sex", "--quiet"]
+    assert main([*base, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    worst = said["findings"][0]
+    assert worst["rate"] == "fpr(label='bird')"
+    assert worst["clear"]
+    assert set(said["overall"]) >= {"error_rate", "precision(label='dog')"}
+    errors = [row["said"] != row["animal"] for row in rows]
+    assert said["overall"]["error_rate"]["value"] == pytest.approx(np.mean(errors))
+    assert main(base) == 0
+    assert "tpr(label='cat')" in capsys.readouterr().out
+    assert main([*base, "--threshold", "0.5"]) == 2
+    assert "--threshold is for two labels" in capsys.readouterr().err
+    assert main(["audit", str(decided), "--label", "animal", "--prediction", "sex", "--attributes", "sex", "-q"]) == 2
+    assert "which is none of the values of 'animal'" in capsys.readouterr().err

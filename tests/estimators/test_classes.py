@@ -13,9 +13,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import equirate as eq
+from equirate.storage.saving import plain_postprocessor, read_postprocessor
 
 WEIGHTS = dict.fromkeys(
     ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
@@ -201,7 +203,6 @@ def test_scikit_learns_checks() -> None:
         ({"pos_label": "cat"}, "pos_label is for two classes"),
         ({"two_sets": True}, "two_sets is for two classes"),
         ({"algorithm": "surrogate"}, "a game of two classes"),
-        ({"model": LinearSVC()}, "no predict_proba"),
         ({"objective": eq.minimize(eq.log_loss()), "constraints": []}, "log_loss"),
     ],
 )
@@ -288,8 +289,85 @@ def test_probabilities_of_any_classifier_are_post_processed(kind: str) -> None:
     if kind != "trained":
         assert eq.recall(label="owl").evaluate(y, pmf) >= 0.8 - 1e-6
         assert eq.error_rate().evaluate(y, pmf) == pytest.approx(post.status_.objective, abs=1e-6)
-    with pytest.raises(eq.FileError, match="more than two classes"):
-        post.save("unused.equirate")
+
+
+@pytest.mark.parametrize("groups", [None, "sex"])
+@pytest.mark.parametrize("kind", ["trained", "frozen", "prefit", "given"])
+def test_files_of_post_processors(tmp_path: Path, kind: str, groups: str | None) -> None:
+    X, y, sex = animals(4, 800)
+    frame = pd.DataFrame(X, columns=["u", "v"])
+    model = LogisticRegression().fit(frame, y)
+    estimator = {"trained": LogisticRegression(C=2.0), "frozen": FrozenEstimator(model), "prefit": model, "given": None}
+    Z = model.predict_proba(frame) if kind == "given" else frame
+    constraints = [eq.recall(label="owl") >= 0.8, *eq.demographic_parity("sex", tolerance=0.05)]
+    post = eq.RatePostprocessor(
+        estimator[kind], eq.minimize(eq.error_rate()), constraints, groups=groups, random_state=0,
+        **({"cv": "prefit"} if kind == "prefit" else {}),
+    ).fit(Z, y, sensitive_features={"sex": sex})  # fmt: skip
+    post.save(tmp_path / "post.equirate")
+    again = eq.load(tmp_path / "post.equirate")
+    told = {"sensitive_features": {"sex": sex}} if groups else {}
+    assert again.classes_.tolist() == list(NAMES)
+    assert again.classes_.dtype == post.classes_.dtype
+    assert (again.predict_pmf(Z, **told) == post.predict_pmf(Z, **told)).all()
+    assert (again.predict(Z, **told) == post.predict(Z, **told)).all()
+    one, two = (each.evaluate(Z, y, sensitive_features={"sex": sex}) for each in (post, again))
+    assert (one.constraints, one.classes) == (two.constraints, two.classes)
+    assert repr(again.train_) == repr(post.train_)  # rates of one positive label are NaN
+    assert str(again.report()) == str(post.report())
+    assert again.notes_ == post.notes_
+    again.save(tmp_path / "again.equirate")
+    third = eq.load(tmp_path / "again.equirate")
+    assert (third.predict_pmf(Z, **told) == post.predict_pmf(Z, **told)).all()
+    if kind != "given":
+        assert (again.predict_proba(Z) == post.predict_proba(Z)).all()
+        with pytest.raises(eq.DataError, match="must be those of the training data"):
+            again.predict(frame[["v", "u"]], **told)
+    again.fit(Z, y, sensitive_features={"sex": sex})  # as the settings say
+
+
+def test_post_processors_of_other_classifiers_are_refused_by_name(tmp_path: Path) -> None:
+    X, y, _ = animals()
+    post = eq.RatePostprocessor(DecisionTreeClassifier(), eq.minimize(eq.error_rate())).fit(X, y)
+    with pytest.raises(eq.FileError, match="the scores come from DecisionTreeClassifier"):
+        post.save(tmp_path / "post.equirate")
+
+
+def test_forged_files_of_post_processors_are_refused() -> None:
+    X, y, sex = animals()
+    post = eq.RatePostprocessor(
+        LogisticRegression(), eq.minimize(eq.error_rate()), eq.demographic_parity("sex", tolerance=0.1), groups="sex"
+    ).fit(X, y, sensitive_features={"sex": sex})
+    manifest, arrays = plain_postprocessor(post)
+    again = read_postprocessor(eq.RatePostprocessor, manifest, arrays)
+    assert (again.predict(X, sensitive_features={"sex": sex}) == post.predict(X, sensitive_features={"sex": sex})).all()
+    costs = "stochastic.members.costs"
+    output = manifest["outputs"]["stochastic"]
+
+    def told(**changed: object) -> dict:
+        return {**manifest, "outputs": {**manifest["outputs"], "stochastic": {**output, **changed}}}
+
+    forged = [
+        (manifest, {**arrays, costs: arrays[costs][1:]}),
+        (manifest, {**arrays, costs: arrays[costs][:, :2]}),
+        (manifest, {**arrays, costs: arrays[costs][:, :, :0]}),
+        (manifest, {**arrays, costs: arrays[costs] * np.nan}),
+        (manifest, {**arrays, "estimator.coef": arrays["estimator.coef"][:2]}),
+        (manifest, {**arrays, "estimator.coef": arrays["estimator.coef"][:, :1]}),
+        (manifest, {**arrays, "estimator.intercept": arrays["estimator.intercept"][:1]}),
+        (manifest, {name: array for name, array in arrays.items() if name != "estimator.coef"}),
+        (manifest, {**arrays, "more": arrays[costs]}),
+        (told(kind="thresholds"), arrays),
+        (told(settings={**output["settings"], "groups": None}), arrays),
+        (told(settings={**output["settings"], "classes": 4}), arrays),
+        (told(settings={**output["settings"], "classes": 10**9}), arrays),
+        ({**manifest, "settings": {**manifest["settings"], "estimator": {"LinearSVC": {}}}}, arrays),
+        ({**manifest, "classes": {"values": ["a", "b", "c", "d"], "dtype": "<U1"}}, arrays),
+        ({**manifest, "classes": {"values": ["cat", "dog"], "dtype": "<U3"}}, arrays),
+    ]
+    for changed, data in forged:
+        with pytest.raises(eq.EquirateError):
+            read_postprocessor(eq.RatePostprocessor, changed, data)
 
 
 def test_post_processing_by_group_keeps_parity() -> None:
@@ -313,16 +391,8 @@ def test_post_processing_needs_probabilities() -> None:
         eq.RatePostprocessor(LogisticRegression(), eq.maximize(eq.f1())).fit(X, y)
 
 
-def test_an_audit_is_of_one_class_against_the_rest() -> None:
-    _, y, sex = animals()
-    with pytest.raises(eq.DataError, match="one class against the rest"):
-        eq.audit(y, y, attributes={"sex": sex})
-
-
 def test_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
-    clf, X, _, _ = fitted()
-    with pytest.raises(eq.EquirateError, match="explain tells what speaks for one of two labels"):
-        clf.explain(X[:1])
+    clf, _, _, _ = fitted()
     with pytest.raises(eq.EquirateError, match="they tell 3 classes apart"):
         clf.to_onnx(tmp_path / "model.onnx")
 

@@ -206,3 +206,67 @@ def test_features_that_belong_together() -> None:
     )
     merged = found.merged(["a", "b"], [slice(0, 2), slice(2, 3)], [["two"], [3]])
     assert [(r.feature, r.value, r.contribution) for r in merged[0].reasons] == [("b", 3, -1.0), ("a", "two", 0.75)]
+
+
+# -- more than two classes ---------------------------------------------------------------------------
+
+
+def animals(n: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.choice(["cat", "dog", "owl"], n, p=[0.6, 0.25, 0.15])
+    centre = {"cat": (0.0, 0.0), "dog": (1.5, 0.0), "owl": (0.0, 1.5)}
+    return np.array([centre[k] for k in y]) + rng.normal(size=(n, 2)), y
+
+
+@pytest.mark.parametrize("output", ["hashed", "stochastic", "deterministic"])
+def test_classes_have_probabilities_by_member_and_chance(output: str) -> None:
+    Z, z = animals()
+    asked = [eq.recall(label="owl") >= 0.7, eq.coverage("cat") <= 0.5]
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), asked, output=output, random_state=0).fit(Z, z)
+    found, pmf, names = clf.explain(Z), clf.predict_pmf(Z), clf.classes_.tolist()
+    np.testing.assert_allclose(found.pmf, pmf, atol=1e-12)
+    if output != "stochastic":
+        assert (found.label == clf.predict(Z)).all()
+    else:
+        assert (found.label == clf.classes_[pmf.argmax(axis=1)]).all()
+    codes = np.searchsorted(names, found.label)
+    np.testing.assert_allclose(found.chance, 1 - pmf[np.arange(500), codes], atol=1e-12)
+    free = clf.outputs_["unconstrained"].classifier.expected(Z).argmax(axis=1)
+    assert (found.changed == (free != codes)).all()
+    assert found.changed.any()
+    frame = found.to_frame()
+    assert frame["label"].tolist() == found.label.tolist()
+    assert frame["unconstrained"].tolist() == clf.classes_[free].tolist()
+    np.testing.assert_allclose(frame["probability of owl"], pmf[:, 2], atol=1e-12)
+    row = int(np.flatnonzero(found.changed)[0])
+    one = found[row]
+    assert one.label == found.label[row]
+    assert one.pmf == pytest.approx(dict(zip(names, pmf[row], strict=True)))
+    together = {name: sum(m.weight for m in one.members if m.label == name) for name in names}
+    assert together == pytest.approx(one.pmf)
+    assert [m.label for m in one.members if m.drawn] == ([] if output == "stochastic" else [one.label])
+    assert (one.score, one.reasons) == (None, ())
+    assert one.free == names[free[row]]
+    assert one.without == one.free
+    assert f"Without the constraints the decision would be {one.free!r}." in str(one)
+    assert "have no contributions of features" in str(one)
+    assert one.to_dict()["free"] == one.free
+    same = found[int(np.flatnonzero(~found.changed)[0])]
+    assert same.without == same.label
+    assert len(found[2:5]) == 3
+    assert found[2:5][0] == found[2]
+
+
+def test_the_chance_of_several_other_classes_is_told_one_by_one() -> None:
+    Z, z = animals()
+    clf = eq.RateClassifier(eq.maximize(eq.worst_recall()), random_state=0).fit(Z, z)
+    found = clf.explain(Z)
+    many = np.flatnonzero((found.pmf > 0).sum(axis=1) == 3)
+    for row in many[:3]:
+        one = found[int(row)]
+        assert f"otherwise with probability {one.chance:.3g}: " in str(one)
+    post = eq.RatePostprocessor(LogisticRegression(), eq.minimize(eq.error_rate()), [eq.recall(label="owl") >= 0.8])
+    told = post.fit(Z, z).explain(Z)
+    np.testing.assert_allclose(told.pmf, post.predict_pmf(Z), atol=1e-12)
+    plain = LogisticRegression().fit(Z, z).predict(Z)
+    assert (told.changed == (told.label != plain)).all()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import equirate as eq
@@ -135,7 +134,6 @@ def test_unconstrained_error_is_that_of_the_most_probable_class_or_less() -> Non
     [
         ({"algorithm": "spade"}, "'spade' is a game of two classes, and y has 3"),
         ({"algorithm": "surrogate"}, "'surrogate' is a game of two classes"),
-        ({"model": LinearSVC()}, "has no predict_proba"),
         ({"model": eq.models.Linear(radius=1.0)}, "radius and the spread of Linear"),
         ({"model": eq.models.Thresholds(lambda X: X[:, 0])}, "Thresholds tells two classes apart, and y has 3"),
     ],

@@ -144,3 +144,71 @@ def test_it_prints_as_a_table() -> None:
     first = next(k for k, line in enumerate(lines) if line.startswith("rate")) + 1
     assert [line.split()[0] for line in lines[first : first + 3]] == [each.rate for each in found.findings[:3]]
     assert len(found.text(most=2).splitlines()) < len(lines)
+
+
+# -- more than two classes ---------------------------------------------------------------------------
+
+
+def of_classes(n: int, seed: int, gap: float = 0.0) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    people = {"sex": rng.choice(["F", "M"], n), "region": rng.choice(["n", "s", "w"], n)}
+    names = np.array(["cat", "cow", "dog"])
+    y = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    wrong = rng.random(n) < 0.2 + gap * ((people["sex"] == "F") & (y == 1))
+    return names[y], names[np.where(wrong, (y + 1) % 3, y)], people
+
+
+def test_rates_of_classes_are_those_of_the_language() -> None:
+    y, p, people = of_classes(3000, 0, 0.3)
+    weights = np.random.default_rng(1).random(3000) + 0.5
+    found = eq.audit(y, p, attributes=people, sample_weight=weights)
+    assert len({each.rate for each in found.findings}) == 1 + 3 * 6
+    for each in found.findings:
+        inside = eq.parse(each.group)
+        for slice_, value in ((inside, each.value), (~inside, each.others)):
+            written = (
+                each.rate.replace("(label", f"({slice_!r}, label") if "(" in each.rate else f"error_rate({slice_!r})"
+            )
+            rate = eq.parse(written)
+            assert rate.evaluate(y, p, attributes=people, sample_weight=weights) == pytest.approx(value, abs=1e-12)
+    for name, (value, low, high) in found.overall.items():
+        rate = eq.parse(name if "(" in name else f"{name}()")
+        assert rate.evaluate(y, p, sample_weight=weights) == pytest.approx(value, abs=1e-12)
+        assert low <= value <= high
+    assert found.findings[0].rate == "tpr(label='cow')"
+    assert found.findings[0].clear
+
+
+def test_one_class_against_the_rest_is_the_audit_of_two_labels() -> None:
+    y, p, people = of_classes(2000, 2)
+    some = eq.audit(y, p, attributes=people, labels=["cow"])
+    two = eq.audit(y == "cow", p == "cow", attributes=people)
+    assert some.looked_at == two.looked_at  # the error rate is that of all classes
+    theirs = {(each.rate, each.group): each for each in two.findings}
+    for each in some.findings:
+        if each.rate != "error_rate":
+            other = theirs[each.rate.removesuffix("(label='cow')"), each.group]
+            assert (each.value, each.others, each.low, each.high) == (other.value, other.others, other.low, other.high)
+
+
+def test_where_classes_do_not_differ_hardly_any_audit_says_so() -> None:
+    wrong = sum(
+        any(each.clear for each in eq.audit(*made[:2], attributes=made[2]).findings)
+        for made in (of_classes(1500, seed) for seed in range(40))
+    )
+    assert wrong <= 7  # 2 are expected
+
+
+def test_classes_that_only_predictions_have_and_refusals() -> None:
+    y, p, people = of_classes(1000, 3)
+    p = p.astype(object)
+    p[:50] = "yak"
+    found = eq.audit(y, p, attributes=people)
+    assert found.overall["positive_rate(label='yak')"][0] == pytest.approx(0.05)
+    assert np.isnan(found.overall["tpr(label='yak')"][0])
+    assert any(name.startswith("tpr(") and name.endswith(", label='yak')") for name, _ in found.left_out)
+    for labels in (["fish"], "cow", []):
+        with pytest.raises(eq.DataError, match="labels must be a list of classes of y"):
+            eq.audit(y, p, attributes=people, labels=labels)
+    with pytest.raises(eq.DataError, match="labels= is for more than two classes"):
+        eq.audit(y == "cow", p == "cow", attributes=people, labels=[True])

@@ -289,7 +289,8 @@ class RateEstimator(FittedEstimator):
         what each feature adds to the score that decides, and whether the constraints changed the decision.
         Contributions are exact: they add up to the score, which is above 0 where the positive label is predicted. For
         linear members they are features times weights, in the units given; for trees they are path contributions; for
-        plug-in rules they are about the log-odds of the label. Other members tell none.
+        plug-in rules they are about the log-odds of the label. Other members tell none, and neither do rules for more
+        than two classes, which compare the costs of all.
 
         Parameters
         ----------

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core.errors import EquirateError
-from ..explanations import Explanations
+from ..explanations import ClassExplanations, Explanations
 from .keys import columns_of_features
 
 if TYPE_CHECKING:
@@ -32,23 +31,19 @@ def explained(
 
     ``unconstrained`` is the classifier without constraints to compare with: a name, a note, and its predictions.
     """
-    if len(estimator.classes_) > 2:
-        raise EquirateError(
-            f"explain tells what speaks for one of two labels, and there are {len(estimator.classes_)} classes: "
-            "predict_pmf has the probability of each"
-        )
+    many = len(estimator.classes_) > 2
     decided = classifier.members.decide(X, attributes=attributes)
     drawn = None if draws is None else classifier.drawn(draws)
     if classifier.is_deterministic:
         drawn = np.zeros(len(decided), dtype=np.intp)
     columns = columns_of_features(given)
-    return Explanations(
+    return (ClassExplanations if many else Explanations)(
         classes=estimator.classes_,
-        positive=estimator.pos_label_,
+        positive=None if many else estimator.pos_label_,
         weights=classifier.weights,
         decided=decided,
         drawn=drawn,
-        contributions=classifier.members.contributions(X, attributes=attributes),
+        contributions=None if many else classifier.members.contributions(X, attributes=attributes),
         names=_names(estimator, len(columns)),
         values=tuple(columns),
         unconstrained=None if unconstrained is None else unconstrained[2],

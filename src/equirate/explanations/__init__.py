@@ -4,9 +4,16 @@
 estimators' ``explain`` makes them.
 """
 
-from .explanations import Explanation, Explanations, MemberDecision, Reason
+from .explanations import (
+    ClassExplanation,
+    ClassExplanations,
+    Explanation,
+    Explanations,
+    MemberDecision,
+    Reason,
+)
 
-__all__ = ["Explanation", "Explanations", "MemberDecision", "Reason"]
+__all__ = ["ClassExplanation", "ClassExplanations", "Explanation", "Explanations", "MemberDecision", "Reason"]
 
 
 def __dir__() -> list[str]:

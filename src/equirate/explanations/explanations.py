@@ -81,6 +81,13 @@ class Explanation:
     changed: bool | None
     positive: Any
 
+    @property
+    def without(self) -> Any:
+        """The label that is predicted without the constraints; None where that is not known."""
+        if self.changed is None:
+            return None
+        return next(label for label in self.pmf if (label != self.label) == self.changed)
+
     def sentence(self, most: int = 3) -> str:
         """The decision in words, with so many reasons for it and against it at most."""
         return sentences.sentence(self, most)
@@ -91,6 +98,22 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """As plain data; labels are the keys of ``pmf`` as text."""
         return {**asdict(self), "pmf": {str(label): chance for label, chance in self.pmf.items()}}
+
+
+@dataclass(frozen=True)
+class ClassExplanation(Explanation):
+    """Why one row was decided as it was, among more than two classes.
+
+    There is no positive label, and features have no contributions: costs of all classes are compared. ``unconstrained``
+    is the probability of predicting ``label`` without the constraints, ``free`` the label that is then predicted.
+    """
+
+    free: Any = None
+
+    @property
+    def without(self) -> Any:
+        """The label that is predicted without the constraints; None where that is not known."""
+        return self.free
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +292,87 @@ class Explanations(Sequence[Explanation]):
         if deciding.groups[0, 0]:
             reasons.append(Reason(GROUPS, None, float(deciding.groups[0, 0])))
         return tuple(sorted(reasons, key=lambda reason: -abs(reason.contribution)))
+
+
+class ClassExplanations(Explanations):
+    """The same for more than two classes: ``decided`` are codes, and ``unconstrained`` is (rows, classes).
+
+    ``probability`` is that of the label which is predicted.
+    """
+
+    @property
+    def pmf(self) -> Array:
+        """Probability of predicting each class (rows, classes)."""
+        each = [(self.decided == k) @ self.weights for k in range(len(self.classes))]
+        return snapped(np.stack(each, axis=1))
+
+    @property
+    def predicted(self) -> NDArray[Any]:
+        """Code of the class that is predicted; for a stochastic output, the most probable one."""
+        if self.drawn is None:
+            return np.asarray(self.pmf.argmax(axis=1))
+        return np.asarray(self.decided[np.arange(len(self)), self.drawn])
+
+    @property
+    def probability(self) -> Array:
+        """Probability of predicting the label."""
+        return np.asarray(self.pmf[np.arange(len(self)), self.predicted])
+
+    @property
+    def label(self) -> NDArray[Any]:
+        """The labels that are predicted."""
+        return np.asarray(self.classes[self.predicted])
+
+    @property
+    def chance(self) -> Array:
+        """Probability that another draw would have given another label."""
+        return np.asarray(1 - self.probability)
+
+    @property
+    def changed(self) -> NDArray[np.bool_] | None:
+        """Whether the classifier without constraints predicts another label."""
+        return None if self.unconstrained is None else np.asarray(self.unconstrained.argmax(axis=1) != self.predicted)
+
+    def to_frame(self) -> Any:
+        """A row for each explanation: pandas, or polars or pyarrow without it.
+
+        The columns are ``label``, ``probability`` (of that label), ``chance``, ``probability of NAME`` for each class,
+        ``unconstrained`` (the label without the constraints) and ``changed``.
+        """
+        changed, free, pmf = self.changed, self.unconstrained, self.pmf
+        empty = [None] * len(self)
+        return make_frame(
+            {
+                "label": self.label.tolist(),
+                "probability": self.probability.tolist(),
+                "chance": self.chance.tolist(),
+                **{f"probability of {_scalar(each)}": pmf[:, k].tolist() for k, each in enumerate(self.classes)},
+                "unconstrained": empty if free is None else self.classes[free.argmax(axis=1)].tolist(),
+                "changed": empty if changed is None else changed.tolist(),
+            }
+        )
+
+    def _row(self, row: int) -> Explanation:
+        only: Any = self._rows(slice(row, row + 1))
+        code, free, changed = int(only.predicted[0]), only.unconstrained, only.changed
+        names = [_scalar(each) for each in self.classes]
+        drawn = None if only.drawn is None else int(only.drawn[0])
+        return ClassExplanation(
+            label=names[code],
+            pmf=dict(zip(names, only.pmf[0].tolist(), strict=True)),
+            chance=float(only.chance[0]),
+            members=tuple(
+                MemberDecision(float(weight), names[int(only.decided[0, k])], None, drawn == k)
+                for k, weight in enumerate(self.weights)
+            ),
+            score=None,
+            base=None,
+            reasons=(),
+            unconstrained=None if free is None else float(free[0, code]),
+            changed=None if changed is None else bool(changed[0]),
+            positive=None,
+            free=None if free is None else names[int(free[0].argmax())],
+        )
 
 
 def _scalar(value: Any) -> Any:

@@ -35,18 +35,17 @@ def sentence(explanation: Explanation, most: int = 3) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _other(explanation: Explanation) -> Any:
-    return next(label for label in explanation.pmf if label != explanation.label)
-
-
 def _chance(explanation: Explanation) -> str:
     if len(explanation.members) == 1:
         return ""
     if not explanation.chance:
         every = "Both" if len(explanation.members) == 2 else f"All {len(explanation.members)}"
         return f"{every} members agree: nothing was left to chance."
-    other = _other(explanation)
-    return f"Another draw would have decided {other!r} with probability {explanation.chance:.3g}."
+    others = {label: p for label, p in explanation.pmf.items() if p and label != explanation.label}
+    if len(others) > 1:
+        each = ", ".join(f"{label!r} {p:.3g}" for label, p in others.items())
+        return f"Another draw would have decided otherwise with probability {explanation.chance:.3g}: {each}."
+    return f"Another draw would have decided {next(iter(others))!r} with probability {explanation.chance:.3g}."
 
 
 def _reasons(explanation: Explanation, most: int) -> list[str]:
@@ -83,4 +82,4 @@ def _changed(explanation: Explanation) -> str:
         return ""
     if not explanation.changed:
         return "The decision would be the same without the constraints."
-    return f"Without the constraints the decision would be {_other(explanation)!r}."
+    return f"Without the constraints the decision would be {explanation.without!r}."

@@ -1,6 +1,7 @@
 r"""Audit predictions of any classifier: every rate in every group and pair of groups, compared with everybody else.
 
-In: labels, 0/1 predictions and attributes. Out: an `Audit`, whose findings are sorted by how far the difference between
+In: labels, predictions and attributes, 0/1 or codes of several classes, each of which is then compared with the rest.
+Out: an `Audit`, whose findings are sorted by how far the difference between
 a group and everybody else is from chance. Nothing is trained.
 
 All rates here are proportions :math:`a/b` of counts (F1 is one through the Jaccard index J: :math:`2J/(1+J)` rises
@@ -13,9 +14,9 @@ given confidence.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ def _f1(jaccard: float) -> float:
 
 RATES = {
     "positive_rate": AuditedRate(lambda y, p: np.ones_like(y), lambda y, p: p),
-    "error_rate": AuditedRate(lambda y, p: np.ones_like(y), lambda y, p: y != p),
+    "error_rate": AuditedRate(lambda y, p: np.ones(len(y), dtype=bool), lambda y, p: y != p),
     "tpr": AuditedRate(lambda y, p: y, lambda y, p: p),
     "fpr": AuditedRate(lambda y, p: ~y, lambda y, p: p),
     "precision": AuditedRate(lambda y, p: p, lambda y, p: y),
@@ -59,6 +60,29 @@ RATES = {
     "f1": AuditedRate(lambda y, p: y | p, lambda y, p: y & p, _f1),
 }
 """The rates that are audited; negative_rate, accuracy, fnr and tnr are one minus one of them."""
+
+
+class Look(NamedTuple):
+    """A rate to look at, with the labels and predictions that it is of: codes, or one class against the rest."""
+
+    rate: AuditedRate
+    y: NDArray[Any]
+    p: NDArray[Any]
+
+
+def looks(
+    y: NDArray[Any], p: NDArray[Any], classes: Sequence[Any] | None = None, labels: Sequence[Any] | None = None
+) -> dict[str, Look]:
+    """The rates to look at, by their text: of several classes the error rate, and those of each one of ``labels``."""
+    if classes is None:
+        return {name: Look(rate, y, p) for name, rate in RATES.items()}
+    found = {"error_rate": Look(RATES["error_rate"], y, p)}
+    for value in classes if labels is None else labels:
+        code = list(classes).index(value)
+        here, there = y == code, p == code
+        by_class = {name: rate for name, rate in RATES.items() if name not in found}
+        found |= {f"{name}(label={value!r})": Look(rate, here, there) for name, rate in by_class.items()}
+    return found
 
 
 @dataclass(frozen=True)
@@ -173,13 +197,15 @@ def audit(
     sample_weight: NDArray[Any] | None = None,
     confidence: float = 0.95,
     smallest: int = SMALLEST,
+    classes: Sequence[Any] | None = None,
+    among: Sequence[Any] | None = None,
 ) -> Audit:
     """Compare every rate in every group, and in every pair of groups, with everybody else's.
 
     Parameters
     ----------
     labels, predictions
-        0/1 or False/True.
+        0/1 or False/True; codes where there are ``classes``.
     attributes
         Columns whose values make the groups; numbers with many values are cut into quarters.
     sample_weight
@@ -188,6 +214,10 @@ def audit(
         With which all intervals hold at once.
     smallest
         Fewest examples behind a rate; groups with less are left out, and named.
+    classes
+        The classes that codes stand for, where there are more than two.
+    among
+        The classes to look at; all by default.
 
     Examples
     --------
@@ -200,19 +230,22 @@ def audit(
     ('tpr', True, 7)
     """
     check_confidence(confidence)
-    y, p = np.asarray(labels, dtype=bool), np.asarray(predictions, dtype=bool)
+    y, p = np.asarray(labels), np.asarray(predictions)
+    if classes is None:
+        y, p = y.astype(bool), p.astype(bool)
+    looked = looks(y, p, classes, among)
     weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    kept, left_out = _cells(_groups(attributes), y, p, weights, smallest)
+    kept, left_out = _cells(_groups(attributes), looked, weights, smallest)
     z = float(ndtri(1 - (1 - confidence) / (2 * max(len(kept), 1))))
     findings = []
     for rate, group, inside in kept:
-        own, others = (_measured(rate, y, p, weights, rows, z) for rows in (inside, ~inside))
+        own, others = (_measured(looked[rate], weights, rows, z) for rows in (inside, ~inside))
         low, high = newcombe(own, others)
         size = int(np.count_nonzero(inside))
         findings.append(Finding(rate, group, size, own[0], others[0], own[0] - others[0], low, high))
     findings.sort(key=lambda finding: (-finding.sure, -abs(finding.difference), finding.rate, finding.group))
     plain, everybody = float(ndtri(0.5 + confidence / 2)), np.ones(len(y), dtype=bool)
-    overall = {rate: _measured(rate, y, p, weights, everybody, plain) for rate in RATES}
+    overall = {rate: _measured(look, weights, everybody, plain) for rate, look in looked.items()}
     return Audit(tuple(findings), overall, tuple(left_out), len(y), confidence, smallest)
 
 
@@ -246,7 +279,7 @@ def _values(name: str, column: NDArray[Any]) -> Iterator[tuple[Slice, Mask]]:
 
 
 def _cells(
-    groups: Iterator[tuple[Slice, Mask]], y: Mask, p: Mask, weights: Array, smallest: int
+    groups: Iterator[tuple[Slice, Mask]], looked: Mapping[str, Look], weights: Array, smallest: int
 ) -> tuple[list[tuple[str, str, Mask]], list[tuple[str, int]]]:
     """The rates with enough examples inside and outside the group; and what was left out, with its size."""
     kept: list[tuple[str, str, Mask]] = []
@@ -258,19 +291,25 @@ def _cells(
             if size:
                 left_out.append((repr(slice_), size))
             continue
-        for rate, share in RATES.items():
+        for rate, (share, y, p) in looked.items():
             among = share.among(y, p) & counts
             n_inside, n_outside = (int(np.count_nonzero(among & rows)) for rows in (inside, ~inside))
             if min(n_inside, n_outside) >= smallest:
                 kept.append((rate, repr(slice_), inside))
             else:
-                left_out.append((f"{rate}({slice_!r})", min(n_inside, n_outside)))
+                left_out.append((_within(rate, slice_), min(n_inside, n_outside)))
     return kept, left_out
 
 
-def _measured(rate: str, y: Mask, p: Mask, weights: Array, rows: Mask, z: float) -> tuple[float, float, float]:
+def _within(rate: str, slice_: Slice) -> str:
+    """A rate on a slice, as the language writes it."""
+    name, bracket, label = rate.partition("(")
+    return f"{name}({slice_!r}, {label}" if bracket else f"{name}({slice_!r})"
+
+
+def _measured(look: Look, weights: Array, rows: Mask, z: float) -> tuple[float, float, float]:
     """A rate among the examples of a mask, and its interval."""
-    share = RATES[rate]
+    share, y, p = look
     among = share.among(y, p) & rows
     inside = weights[among]
     total = inside.sum()

@@ -17,7 +17,9 @@ from ..data.examples import (
     Examples,
     binary,
     by_label,
+    coded,
     examples_and_predictions,
+    label_classes,
     many_classes,
     same_length,
 )
@@ -107,6 +109,7 @@ def audit(
     attributes: Any,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
     confidence: float = 0.95,
     smallest: int = SMALLEST,
 ) -> Audit:
@@ -118,7 +121,8 @@ def audit(
     Parameters
     ----------
     y_true, y_pred
-        Labels and predicted labels: 0/1, or any two values with ``pos_label``.
+        Labels and predicted labels: 0/1, any two values with ``pos_label``, or more than two classes, each of which is
+        compared with the rest.
     attributes
         What groups are made of: a data frame, a dict of arrays, a series or an array. Numbers with many values are cut
         into quarters.
@@ -126,6 +130,8 @@ def audit(
         Non-negative weights.
     pos_label
         The label to call positive, where labels are not 0 and 1.
+    labels
+        Of more than two classes, those to look at; all by default. Fewer are looked at more closely.
     confidence
         With which all intervals hold at once.
     smallest
@@ -149,14 +155,12 @@ def audit(
     """
     if pos_label is not None:
         y_true, y_pred = by_label(y_true, y_pred, pos_label)
-    many = many_classes(y_true)
-    if many is not None:
-        raise DataError(
-            f"audit compares two labels, and y has {len(many)} classes: ask about one class against the rest, as in "
-            f"audit(y == {many[0]!r}, y_pred == {many[0]!r}, attributes=...)"
-        )
-    examples = Examples.of(y_true, attributes, sample_weight)
-    decided = binary(y_pred, "y_pred")
+    classes = many_classes(y_true)
+    if classes is not None:  # predictions may hold a class that these rows do not have
+        classes = label_classes(y_true, "y", label_classes(y_pred, "y_pred"))
+    _check_labels(labels, classes)
+    examples = Examples.of(y_true, attributes, sample_weight, classes=classes)
+    decided = binary(y_pred, "y_pred") if classes is None else coded(y_pred, classes, "y_pred")
     same_length(decided, len(examples), "y_pred")
     columns = {name: examples.column(name) for name in examples.columns}
     return _audit.audit(
@@ -166,7 +170,23 @@ def audit(
         sample_weight=examples.weights,
         confidence=confidence,
         smallest=smallest,
+        classes=classes,
+        among=labels,
     )
+
+
+def _check_labels(labels: Sequence[Any] | None, classes: Sequence[Any] | None) -> None:
+    """Refuse classes to look at that are not there."""
+    if labels is None:
+        return
+    if classes is None:
+        raise DataError("labels= is for more than two classes: leave it out, or name one of two with pos_label=")
+    strange = [value for value in labels if value not in classes]
+    if strange or isinstance(labels, str) or not len(labels):
+        raise DataError(
+            f"labels must be a list of classes of y, {', '.join(map(repr, classes[:5]))}"
+            f"{' ...' if len(classes) > 5 else ''}; got {labels!r}"
+        )
 
 
 def power(

@@ -18,19 +18,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._core.errors import AlgorithmError, EquirateWarning
+from .._core.errors import AlgorithmError, EquirateWarning, FileError
 from .._core.rules import FLAG, TEXT, ArrayOf, Fields, ListOf, Whole, maybe
 from ..data.cells import Cells
 from ..data.examples import Examples
 from ..data.features import features
 from ..data.labels import MOST
 from ..data.mapped import is_mapped, scratch
-from ..data.sample import Sample
+from ..data.sample import Sample, count_rows
 from ..data.splits import split_by_cell
 from ..mixtures import Source
 from ..players.steps import StepRule
 from .capabilities import Capabilities
 from .class_offsets import ROWS, cheapest_offsets, offset_grid
+from .class_oracle import ClassOracle
 from .contract import Choice, Learner, Model, Prepared
 from .cross_fitting import Trainer, fold_count
 from .linear import Linear
@@ -43,6 +44,7 @@ from .posterior import Posterior, Signatures, class_chances, takes_anything
 from .rows import Rows
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 Fill = Callable[[NDArray[Any], Array], Any]
 """Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 ENOUGH = 50
@@ -84,11 +86,7 @@ class ClassPlugIn(PlugIn):
 
         Rows that have no weight are not trained on.
         """
-        for estimator in (self.estimator, self.group_estimator):
-            if estimator is not None and not hasattr(estimator, "predict_proba"):
-                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
-        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
-        cells.shared.agree("the features", f"{X.shape[1]} columns")
+        X = self._features(sample, cells)
         signatures = Signatures.of(cells, None if self.group_aware else self.groups)
         _, of = signatures.of_cells(cells)
         if not signatures.all_known and len(signatures) > MOST_SIGNATURES:
@@ -103,30 +101,54 @@ class ClassPlugIn(PlugIn):
         fold = _folds(cells, count, seed)
         shape = len(sample), K + len(signatures)
         handed: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
-        fill = groups_fill = self._filling(self.estimator, X, cells, fold)
+        fill = groups_fill = self._filling(self.estimator, X, cells, fold, seed)
         label = fill(labels, handed[:, :K])
         groups = None
         if not signatures.all_known:
             if self.group_estimator is not None:
-                groups_fill = self._filling(self.group_estimator, X, cells, fold)
+                groups_fill = self._filling(self.group_estimator, X, cells, fold, seed, of_groups=True)
             groups = groups_fill(of.astype(np.int16)[cells.index], handed[:, K:])
         if signatures.all_known or len(signatures.looked_up):
             handed[:, K:] = signatures.among(handed[:, K:], sample.examples)
-        return ClassPosterior(label, groups, signatures, int(X.shape[1]), K), handed
+        return self._posterior(label, groups, signatures, X, K), handed
 
-    def _filling(self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8]) -> Fill:
+    def _features(self, sample: Sample, cells: Cells) -> Any:
+        """The features that the classifiers are trained on, checked."""
+        for estimator in (self.estimator, self.group_estimator):
+            if estimator is not None and not hasattr(estimator, "predict_proba"):
+                raise AlgorithmError(f"a plug-in needs predict_proba, which {estimator!r} does not have")
+        X = sample.X if self.capabilities.missing_values else features(sample.X, len(sample))
+        cells.shared.agree("the features", f"{X.shape[1]} columns")
+        return X
+
+    def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
+        """The classifiers together."""
+        return ClassPosterior(label, groups, signatures, int(X.shape[1]), n_classes)
+
+    def _filling(
+        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, of_groups: bool = False
+    ) -> Fill:
         """What fills in the probabilities of a classifier."""
         if isinstance(estimator, Multinomial):
             return partial(_regressed, estimator, X, cells, fold)
-        rest, rows = np.flatnonzero(fold < 0), np.flatnonzero(fold >= 0)
-        equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
-        if not equal:
+        weights = unequal_weights(cells, fold)
+        if weights is not None:
             self._refuse_unweighted()
-        folds = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
-        return partial(_trained, Trainer.of(estimator, X, folds, rest), None if equal else cells.weights)
+        return partial(cross_fitted, Trainer.of(estimator, X, *parts_of(fold)), weights)
 
 
-def _trained(trainer: Trainer, weights: Array | None, target: NDArray[Any], out: Array) -> Any:
+def parts_of(fold: NDArray[np.int8]) -> tuple[list[Index], Index]:
+    """The rows of each fold, and those of none."""
+    return [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)], np.flatnonzero(fold < 0)
+
+
+def unequal_weights(cells: Cells, fold: NDArray[np.int8]) -> Array | None:
+    """The weights of the rows; None where those that are in a fold have equal ones."""
+    own = cells.weights[fold >= 0]
+    return None if not len(own) or bool((own == own[0]).all()) else cells.weights
+
+
+def cross_fitted(trainer: Trainer, weights: Array | None, target: NDArray[Any], out: Array) -> Any:
     """Out-of-fold probabilities of the classes of ``target`` into ``out``; returns the classifier that serves."""
     classes, target = out.shape[1], target.astype(np.intp)
     crossed = trainer.cross_fit(target, weights, classes)
@@ -186,13 +208,13 @@ def of_plug_in(model: PlugIn, n_classes: int) -> ClassPlugIn:
     return ClassPlugIn(**{part.name: getattr(model, part.name) for part in fields(model)})
 
 
-def of_oracle(model: Oracle, n_classes: int) -> ClassPlugIn:
-    """Plug-in rules on the classifier's probabilities: it is fitted once, and not again for every cost."""
+def of_oracle(model: Oracle, n_classes: int) -> Model:
+    """Plug-in rules on the classifier's probabilities: it is fitted once, and not again for every cost.
+
+    A classifier without probabilities is fitted to costs.
+    """
     if not hasattr(model.estimator, "predict_proba"):
-        raise AlgorithmError(
-            f"y has {n_classes} classes, and {model.estimator!r} has no predict_proba: choose a classifier that has "
-            "one, or calibrate it with sklearn.calibration.CalibratedClassifierCV"
-        )
+        return ClassOracle(model.estimator, model.fits, model.folds)
     return ClassPlugIn(model.estimator, folds=model.folds)
 
 
@@ -238,7 +260,7 @@ class ClassServing:
 
     def __call__(self, members: Any) -> Members:
         """The same rules on features."""
-        return ClassPlugInMembers(self.posterior, members.rules)
+        return self.posterior.members(members.rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +280,10 @@ class GivenClasses:
         """As they are."""
         return np.asarray(X, dtype=float)
 
+    def members(self, rules: Array) -> ClassPlugInMembers:
+        """Rules on these probabilities."""
+        return ClassPlugInMembers(self, rules)
+
 
 @dataclass(frozen=True, eq=False)
 class ClassPosterior(Posterior):
@@ -276,6 +302,10 @@ class ClassPosterior(Posterior):
             result[:, K:] = class_chances(self.groups, X, len(self.signatures))
         result[:, K:] = self.signatures.among(result[:, K:], examples)
         return result
+
+    def members(self, rules: Array) -> ClassPlugInMembers:
+        """Rules on these probabilities."""
+        return ClassPlugInMembers(self, rules)
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The classifiers as numbers, what their signatures stand for, and how many classes there are."""
@@ -341,7 +371,7 @@ class ClassPlugInLearner(Learner):
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen rules side by side."""
-        return ClassPlugInMembers(self.posterior, np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
+        return self.posterior.members(np.stack([snapshots[t][:, :, c] for t, c in chosen], axis=2))
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """By probabilities, where they are known: those of this learner's rows, and given ones."""
@@ -471,7 +501,7 @@ class ClassPlugInMembers(Members):
             return np.concatenate([self._by_block(X[rows], None, function) for rows in _blocks(X.shape[0])])
         examples = None
         if self.needs_attributes and attributes is not None:
-            examples = Examples.of(np.zeros(X.shape[0]), attributes)
+            examples = Examples.of(np.zeros(count_rows(X)), attributes)
         return function(joint(self.posterior(X, examples), self.n_classes))
 
     def take(self, indices: Sequence[int]) -> Members:
@@ -494,4 +524,11 @@ class ClassPlugInMembers(Members):
         """Read them back."""
         posterior = ClassPosterior.read(settings, arrays)
         assert isinstance(posterior, ClassPosterior)
+        check_costs(arrays["costs"], posterior.n_classes)
         return cls(posterior, arrays["costs"])
+
+
+def check_costs(costs: Array, n_classes: int) -> None:
+    """Refuse costs from a file that are not those of each class as an answer."""
+    if costs.shape[1] != n_classes:
+        raise FileError(f"a plug-in has costs of {costs.shape[1]} answers, and there are {n_classes} classes")

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core.errors import DataError
+from .._core.errors import DataError, FileError
+from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Whole, maybe
 from ..data.examples import Examples
+from ..data.labels import MOST
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
+from ..problem.written import as_text, read_slice
 from .capabilities import Capabilities
-from .class_plug_in import ClassPlugInLearner, Searched, decide, expected_costs, joint, lead
+from .class_plug_in import ClassPlugInLearner, Searched, check_costs, decide, expected_costs, joint, lead
 from .contract import Choice, Learner, Model
-from .members import Members
+from .members import Members, Written
 from .rows import Rows
 from .thresholds import membership
 
@@ -103,6 +106,8 @@ class ClassScoreMembers(Members):
     probabilities: Probabilities
     groups: tuple[Slice, ...]
     rules: Array
+    settings_rule = Fields({"groups": maybe(ListOf(TEXT, 1000)), "classes": Whole(3, MOST)})
+    array_rules = {"costs": ArrayOf("f", 3)}  # noqa: RUF012  # frozen like the class
 
     @property
     def n_classes(self) -> int:  # type: ignore[override]  # depends on the rules
@@ -113,6 +118,11 @@ class ClassScoreMembers(Members):
     def needs_attributes(self) -> bool:  # type: ignore[override]  # depends on the groups
         """Whether predicting needs attributes."""
         return self.groups != (EVERYBODY,)
+
+    @property
+    def scorer(self) -> Probabilities:
+        """What gives the probabilities."""
+        return self.probabilities
 
     def with_scorer(self, scorer: Probabilities) -> ClassScoreMembers:
         """The same rules on other probabilities."""
@@ -157,3 +167,21 @@ class ClassScoreMembers(Members):
         if not all(part.probabilities is self.probabilities and part.groups == self.groups for part in parts):
             return None
         return replace(self, rules=np.concatenate([part.rules for part in parts], axis=2))
+
+    def plain(self, width: int) -> Written:
+        """Write the groups and the costs; the probabilities must be given ones."""
+        if self.probabilities is not given_probabilities:
+            raise FileError(
+                f"rules on the probabilities of {self.probabilities!r} cannot be saved: only those on given ones can"
+            )
+        groups = list(map(as_text, self.groups)) if self.needs_attributes else None
+        return Written("class_scores", {"groups": groups, "classes": self.n_classes}, {"costs": self.rules})
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read the groups and the costs."""
+        groups = (EVERYBODY,) if settings["groups"] is None else tuple(map(read_slice, settings["groups"]))
+        check_costs(arrays["costs"], settings["classes"])
+        if not groups or len(arrays["costs"]) != settings["classes"] * len(groups):
+            raise FileError("the groups and the costs of the classes do not fit together")
+        return cls(given_probabilities, groups, arrays["costs"])

@@ -94,6 +94,21 @@ class Oracle(Model):
             max_categories=most_categories(self.estimator),
         )
 
+    def crossed_folds(self, rows: int) -> int:
+        """Folds of the cross-fitting.
+
+        Parameters
+        ----------
+        rows
+            Rows to train on.
+
+        Returns
+        -------
+        int
+            Number of folds.
+        """
+        return (2 if rows >= 20_000 else 3) if self.folds is None else self.folds
+
     @property
     def title(self) -> str:
         """With the class of the classifier."""
@@ -162,7 +177,7 @@ class Oracle(Model):
         if not self.capabilities.fitted_before:
             return None
         used = int((cells.weights > 0).sum())
-        folds = (2 if used >= 20_000 else 3) if self.folds is None else self.folds
+        folds = self.crossed_folds(used)
         pool = Pool(self, _table(sample.X), cells, folds, seed)
         pool.estimate(sample, seed)
         numbers = np.arange(len(sample), dtype=float)[:, None]

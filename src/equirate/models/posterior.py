@@ -90,6 +90,12 @@ class Signatures:
         of = np.array(found, dtype=np.intp)
         return cells.labels.astype(np.intp) * len(self) + of, of
 
+    def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What they stand for, as data."""
+        settings = {"slices": list(map(slice_text, self.slices)), "baselines": list(self.baselines)}
+        bits, known = self.bits.astype(np.uint8), self.known.astype(np.uint8)
+        return settings, {"bits": bits, "known": known, "shares": self.shares}
+
     def among(self, chances: Array, examples: Examples | None) -> Array:
         """Probabilities of the signatures given the known attributes; 0 for those that they rule out."""
         if not len(self.looked_up):
@@ -189,18 +195,8 @@ class Posterior:
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The classifiers as numbers, and what their signatures stand for."""
-        s = self.signatures
-        settings: dict[str, Any] = {
-            "groups": None,
-            "slices": list(map(slice_text, s.slices)),
-            "baselines": list(s.baselines),
-            "width": self.width,
-        }
-        arrays: dict[str, NDArray[Any]] = {
-            "bits": s.bits.astype(np.uint8),
-            "known": s.known.astype(np.uint8),
-            "shares": s.shares,
-        }
+        settings, arrays = self.signatures.plain()
+        settings |= {"groups": None, "width": self.width}
         for name, learner in (("label", self.label), ("groups", self.groups)):
             if learner is not None:
                 kind, single, numbers = _written(learner)
@@ -212,19 +208,8 @@ class Posterior:
     def read(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Posterior:
         """Read what was written, which may come from a stranger."""
         classes: int = settings.get("classes", 2)
-        depth = (classes - 1).bit_length()
-        slices, baselines = tuple(map(read_slice, settings["slices"])), tuple(settings["baselines"])
-        bits, known, shares, costs = (arrays[name] for name in ("bits", "known", "shares", "costs"))
-        count, wide = len(bits), len(slices) + depth * len(baselines)
-        fit = bits.shape == (count, wide) and known.shape == (wide,) and shares.shape == (count,)
-        fit = fit and count > 0 and len(costs) == classes * count and bool((shares >= 0).all())
-        fit = fit and max(bits.max(initial=0), known.max(initial=0)) <= 1
-        if not fit or len(np.unique(bits, axis=0)) != count:
-            raise FileError("the groups of a plug-in do not fit together")
-        signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
-        if signatures.all_known != (settings["groups"] is None):
-            raise FileError("a plug-in must estimate the groups that it is not told, and no others")
-        learners = []
+        signatures = read_signatures(settings, arrays)
+        count, learners = len(signatures), []
         left = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
         for name, number in (("label", classes), ("groups", count)):
             own = {k.removeprefix(f"{name}."): left.pop(k) for k in [*left] if k.startswith(f"{name}.")}
@@ -242,6 +227,24 @@ class Posterior:
     def _more(cls, classes: int) -> dict[str, Any]:
         """What else a posterior of so many classes is made with."""
         return {}
+
+
+def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Signatures:
+    """The signatures of a plug-in that was written; refuses those that do not fit to each other and to its costs."""
+    classes: int = settings.get("classes", 2)
+    depth = (classes - 1).bit_length()
+    slices, baselines = tuple(map(read_slice, settings["slices"])), tuple(settings["baselines"])
+    bits, known, shares, costs = (arrays[name] for name in ("bits", "known", "shares", "costs"))
+    count, wide = len(bits), len(slices) + depth * len(baselines)
+    fit = bits.shape == (count, wide) and known.shape == (wide,) and shares.shape == (count,)
+    fit = fit and count > 0 and len(costs) == classes * count and bool((shares >= 0).all())
+    fit = fit and max(bits.max(initial=0), known.max(initial=0)) <= 1
+    if not fit or len(np.unique(bits, axis=0)) != count:
+        raise FileError("the groups of a plug-in do not fit together")
+    signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
+    if signatures.all_known != (settings["groups"] is None):
+        raise FileError("a plug-in must estimate the groups that it is not told, and no others")
+    return signatures
 
 
 _FOREST = {**Forest.rules, "classes": ArrayOf("i", 1), "shape": ArrayOf("i", 1)}

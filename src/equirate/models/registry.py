@@ -31,8 +31,12 @@ CLASS_MODELS = {
     "equirate.models.plug_in:PlugIn": "equirate.models.class_plug_in:of_plug_in",
     "equirate.models.class_plug_in:ClassPlugIn": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_plug_in:ClassHanding": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_oracle:ClassOracle": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_oracle:ClassRowOracle": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_scores:ClassScores": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.finite:Finite": "equirate.models.class_plug_in:as_it_is",
+    "equirate.torch.model:TorchModel": "equirate.torch.classes:of_torch",
+    "equirate.torch.classes:NetworkPlugIn": "equirate.models.class_plug_in:as_it_is",
 }
 """Models for more than two classes, by the name of the model for two."""
 ORACLE = "equirate.models.oracle:Oracle"
@@ -41,11 +45,14 @@ MEMBERS = {
     "linear": "equirate.models.linear_members:LinearMembers",
     "thresholds": "equirate.models.thresholds:ThresholdMembers",
     "posterior": "equirate.models.plug_in:PlugInMembers",
+    "class_linear": "equirate.models.class_oracle:ClassScoredMembers",
+    "class_scores": "equirate.models.class_scores:ClassScoreMembers",
     "class_posterior": "equirate.models.class_plug_in:ClassPlugInMembers",
     "forests": "equirate.models.forest_members:ForestMembers",
     "side_by_side": "equirate.models.side_by_side:SideBySide",
     "derandomised": "equirate.models.derandomised:Derandomised",
     "torch": "equirate.torch.members:TorchMembers",
+    "class_torch": "equirate.torch.classes:NetworkPlugInMembers",
 }
 """Classes of members by the kind that files name."""
 TRAINERS = {
@@ -80,8 +87,8 @@ def make_model(model: Any) -> Model:
     """Turn what users give as ``model`` into a model.
 
     ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
-    example, or a scikit-learn classifier whose ``fit`` takes ``sample_weight``, perhaps at the end of a pipeline (used
-    as a cost-sensitive oracle).
+    example (one for each class, where there are more than two), or a scikit-learn classifier whose ``fit`` takes
+    ``sample_weight``, perhaps at the end of a pipeline (used as a cost-sensitive oracle).
 
     Parameters
     ----------
@@ -130,7 +137,7 @@ def for_classes(model: Model, n_classes: int) -> Model:
     if path is None:
         raise AlgorithmError(
             f'{kind.__name__} tells two classes apart, and y has {n_classes}: take model="linear" or "trees", a '
-            "classifier with predict_proba, or a list of classifiers"
+            "classifier that takes sample_weight, a list of classifiers, or a torch.nn.Module"
         )
     found: Model = load(path)(model, n_classes)
     return found

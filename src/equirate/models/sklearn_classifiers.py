@@ -97,6 +97,9 @@ class Line:
             raise FileError(f"{shown(self.kind)} is not one of {', '.join(LINEAR)}")
         if self.coef_.shape[0] != 1 or self.intercept_.shape != (1,) or len(self.classes_) != 2:
             raise FileError("the coefficients of a linear classifier do not fit together")
+        self._refuse_other_names()
+
+    def _refuse_other_names(self) -> None:
         if self.names is not None and len(self.names) != self.n_features_in_:
             raise FileError(f"there are {len(self.names)} names for {self.n_features_in_} features")
 
@@ -107,16 +110,56 @@ class Line:
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Score of the second class."""
+        return self._scores(X)[:, 0]
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
         given, X = feature_names(X), features(X)
         if X.shape[1] != self.n_features_in_:
             raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
         if given is not None and self.names is not None and given != self.names:
             raise DataError(f"the columns of X must be those of the training data, in their order: {list(self.names)}")
-        return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)[:, 0]
+        return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The second class where the score is above 0."""
         return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+
+
+class ClassLine(Line):
+    """A fitted logistic regression of more than two classes as coefficients, a row for each class."""
+
+    @classmethod
+    def of(cls, learner: Any) -> ClassLine:
+        """Take the coefficients of scikit-learn's; refuses another estimator."""
+        if isinstance(learner, cls):
+            return learner
+        found = Logistic.of(learner)
+        names = getattr(learner, "feature_names_in_", None)
+        names = None if names is None else tuple(map(str, names))
+        kind = type(learner).__name__
+        return cls(kind, found.coef_.astype(float), found.intercept_.astype(float), learner.classes_, names)
+
+    def __post_init__(self) -> None:
+        rows = len(self.classes_)
+        if self.kind != "LogisticRegression":
+            raise FileError(f"{shown(self.kind)} has no probabilities of {rows} classes: LogisticRegression has")
+        if rows < 3 or self.coef_.shape[0] != rows or self.intercept_.shape != (rows,):
+            raise FileError("the coefficients of a logistic regression do not fit together")
+        self._refuse_other_names()
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score of each class."""
+        return self._scores(X)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class, to the last digit as scikit-learn has it."""
+        from sklearn.utils.extmath import softmax as sklearns  # takes a second: only where it is used
+
+        return np.asarray(sklearns(self._scores(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score."""
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
 
 @dataclass(frozen=True, eq=False)

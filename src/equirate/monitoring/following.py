@@ -131,9 +131,10 @@ class Follower:
     starts: list[FollowerStart] = field(default_factory=list)
     history: list[tuple[int, Counts]] = field(default_factory=list)
     alarm: Alarm | None = None
+    classes: int = 2
 
     def __post_init__(self) -> None:
-        self._forms: list[Form] = [form_of(part.residual) for part in self.constraint.split()]
+        self._forms: list[Form] = [form_of(part.residual, self.classes) for part in self.constraint.split()]
         known = dict.fromkeys(one for form in self._forms for one in form.proportions)
         self.proportions: tuple[Proportion, ...] = tuple(known)
         self._places = [[self.proportions.index(one) for one in form.proportions] for form in self._forms]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.alignment import check_indexes
-from ..data.examples import Examples, binary, fill_missing, same_length, to_numpy
+from ..data.examples import Examples, binary, fill_missing, label_classes, same_length, to_numpy
+from ..data.labels import BINARY, codes_of
 from ..data.slices import is_missing
 from ..judge.border import constraints_in
 from ..judge.certify import check_confidence
@@ -24,8 +25,8 @@ from .following import Alarm, ConstraintStatus, Follower
 if TYPE_CHECKING:
     from pathlib import Path
 
-Labels = tuple[Any, Any]
-"""The negative and the positive label."""
+Labels = tuple[Any, ...]
+"""The negative and the positive label; of more than two classes, all of them."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Monitor:
         Of all bounds together.
     floor
         Follow the objective, too: the least value of one that is maximised, the largest of one that is minimised.
+    classes
+        All labels, where they are not 0 and 1 and nothing that is fitted tells them; of two, the second is positive.
 
     Examples
     --------
@@ -73,9 +76,18 @@ class Monitor:
     positive_rate() <= 0.3
     """
 
-    def __init__(self, problem_or_fitted: Any, confidence: float = 0.95, *, floor: float | None = None) -> None:
+    def __init__(
+        self,
+        problem_or_fitted: Any,
+        confidence: float = 0.95,
+        *,
+        floor: float | None = None,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
         check_confidence(confidence)
         problem, self.labels = problem_or_fitted, _labels_of(problem_or_fitted)
+        if classes is not None:
+            self.labels = _classes_given(classes, self.labels)
         for name in ("problem_", "problem"):
             problem = getattr(problem_or_fitted, name, None) or problem
         self.fills = getattr(problem_or_fitted, "missing", "refuse") == "group"
@@ -94,7 +106,17 @@ class Monitor:
     def _new_followers(self, constraints: list[Constraint]) -> list[Follower]:
         """Followers, each with an equal share of the error probability."""
         alpha = (1 - self.confidence) / len(constraints)
-        return [Follower(constraint, alpha) for constraint in constraints]
+        labels = BINARY if self.labels is None else self.labels
+        named = [rate for each in constraints for rate in each.residual.rates() if rate.label not in (None, *labels)]
+        if named and self.labels is None:
+            raise DataError(f"{named[0]!r} names a class: give all labels, as in Monitor(..., classes=[...])")
+        written = [constraint.in_classes(labels) for constraint in constraints]
+        return [Follower(constraint, alpha, classes=len(labels)) for constraint in written]
+
+    @property
+    def _many(self) -> Labels | None:
+        """The classes, where there are more than two."""
+        return self.labels if self.labels is not None and len(self.labels) > 2 else None
 
     @property
     def constraints(self) -> list[Constraint]:
@@ -120,7 +142,7 @@ class Monitor:
         Parameters
         ----------
         y_pred
-            Decisions as they were served: 0 and 1, or the labels of the fitted classifier. Not probabilities.
+            Decisions as they were served, not probabilities: 0 and 1, or labels of the classifier or of ``classes``.
         y
             Labels; None or NaN where a label is not known (yet). Constraints that need a label count the rows that have
             one, others count all rows.
@@ -222,8 +244,12 @@ class Monitor:
     def __repr__(self) -> str:
         return f"<Monitor: {len(self.followers)} constraints, {self.rows:,} rows, {len(self.alarms)} alarms>"
 
-    def _examples(self, labels: NDArray[np.int8], attributes: Any) -> Examples:
+    def _examples(self, labels: NDArray[Any], attributes: Any) -> Examples:
         """Labels and attributes; missing ones and baselines are read as the fitted classifier does."""
+        if self._many is not None:
+            values = np.array(self._many)[labels]
+            examples = Examples.of(values, attributes, compared=True, classes=self._many)
+            return examples.with_columns(fill_missing(examples.columns)) if self.fills else examples
         examples = Examples.of(labels, attributes, compared=True)
         columns = dict(fill_missing(examples.columns) if self.fills else examples.columns)
         texts = [] if self.labels is None else [str(label) for label in self.labels]
@@ -234,8 +260,8 @@ class Monitor:
                     columns[one.baseline] = (column == texts[1]).astype(np.int8)
         return examples.with_columns(columns)
 
-    def _decisions(self, y_pred: Any, y: Any) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.bool_]]:
-        """Decisions and labels as 0 and 1, and which labels are known (the others are 0)."""
+    def _decisions(self, y_pred: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """Decisions and labels as 0 and 1 or codes of classes, and which labels are known (the others are 0)."""
         decided = _flat(to_numpy(y_pred))
         if decided.dtype.kind == "f" and len(decided) and self.labels is None:
             inside = decided[(decided > 0) & (decided < 1)]
@@ -244,22 +270,24 @@ class Monitor:
                     f"y_pred must hold decisions as they were served, 0 and 1; got {inside[0]:.6g}: give what predict "
                     "returns, not probabilities"
                 )
-        predicted = self._binary(decided, "y_pred")
+        predicted = self._coded(decided, "y_pred")
         if y is None:
-            return predicted, np.zeros(len(predicted), np.int8), np.zeros(len(predicted), dtype=bool)
+            return predicted, np.zeros_like(predicted), np.zeros(len(predicted), dtype=bool)
         given = _flat(to_numpy(y))
         if len(given) != len(predicted):
             raise DataError(
                 f"y has {len(given)} values, but y_pred has {len(predicted)}: they must describe the same rows"
             )
         missing = _missing(given)
-        labels = np.zeros(len(given), np.int8)
-        labels[~missing] = self._binary(given[~missing], "y")
+        labels = np.zeros_like(predicted)
+        labels[~missing] = self._coded(given[~missing], "y")
         return predicted, labels, ~missing
 
-    def _binary(self, values: NDArray[Any], name: str) -> NDArray[np.int8]:
+    def _coded(self, values: NDArray[Any], name: str) -> NDArray[Any]:
         if not len(values):
-            return np.zeros(0, np.int8)
+            return np.zeros(0, np.int8 if self._many is None else np.intp)
+        if self._many is not None:
+            return codes_of(values, self._many, name).astype(np.intp)
         if self.labels is None:
             if values.dtype == object:
                 values = np.array(values.tolist())
@@ -281,14 +309,25 @@ def _labels_of(fitted: Any) -> Labels | None:
     if classes is None:
         return None
     if len(classes) > 2:
-        raise DataError(
-            f"a Monitor follows decisions between two labels, and the classifier has {len(classes)}: monitor one class "
-            "against the rest, with constraints of your own on y == class"
-        )
+        return tuple(map(_plain, classes))
     given = getattr(fitted, "pos_label", None)
     positive = classes[1] if given is None else given
     negative = classes[0] if classes[1] == positive else classes[1]
     return _plain(negative), _plain(positive)
+
+
+def _classes_given(classes: Sequence[Any], known: Labels | None) -> Labels:
+    """Classes as users give them, more than two in order; refuses others than those of a fitted classifier."""
+    if isinstance(classes, str) or np.ndim(classes) != 1 or len(classes) < 2:
+        raise DataError(f"classes must be a list of all labels; got {classes!r}")
+    found: Labels = label_classes(np.asarray(classes), "classes")
+    if len(found) != len(classes):
+        raise DataError(f"classes must be a list of different labels; got {classes!r}")
+    if len(found) == 2:
+        found = tuple(map(_plain, classes))
+    if known is not None and found != known:
+        raise DataError(f"classes are those of the fitted classifier, {known!r}; got {classes!r}: leave them out")
+    return found
 
 
 def _plain(label: Any) -> Any:

@@ -3,8 +3,8 @@
 In: a slice, and which sorts of rows count and succeed. Out: `Proportion`, which marks trials and successes among new
 rows, and `disjoint`, which says whether no row can count in two of them.
 
-A *sort* of row is its label, its baseline prediction and its own prediction, each 0 or 1; there are eight of them, with
-number ``4 * label + 2 * baseline + prediction``.
+A *sort* of row is its label, its baseline prediction and its own prediction, as codes of the classes (`Sorts`). Of two
+classes there are eight, with number ``4 * label + 2 * baseline + prediction``.
 """
 
 from __future__ import annotations
@@ -19,14 +19,54 @@ from numpy.typing import NDArray
 
 from .._core.errors import EquirateError
 from ..data.examples import Examples
+from ..data.kinds import class_terms
 from ..data.slices import Slice, comparisons
 from ..language.nodes import Rate
 
-SORTS = 8
+MOST_CLASSES = 30
+"""Classes up to which rates against a baseline are followed: a sort is then one of 27,000."""
 Flags = tuple[bool, ...]
 Mask = NDArray[np.bool_]
 _MOST = 4096
 """Most combinations of attribute values that are tried to see whether two slices overlap."""
+
+
+@dataclass(frozen=True)
+class Sorts:
+    """The sorts of rows: how many classes there are, and how many answers of a baseline are told apart."""
+
+    classes: int = 2
+    baselines: int = 2
+
+    @classmethod
+    def of(cls, classes: int, rates: Iterable[Rate]) -> Sorts:
+        """Those that some rates tell apart; of more than two classes, baselines only where a rate names one."""
+        if classes == 2:
+            return cls()
+        if all(rate.baseline is None for rate in rates):
+            return cls(classes, 1)
+        if classes > MOST_CLASSES:
+            raise EquirateError(
+                f"a monitor follows rates against a baseline for up to {MOST_CLASSES} classes, and there are {classes}"
+            )
+        return cls(classes, classes)
+
+    @property
+    def count(self) -> int:
+        """How many sorts there are."""
+        return self.classes * self.baselines * self.classes
+
+    def number(self, labels: NDArray[Any], baselines: Any, predictions: NDArray[Any]) -> NDArray[np.intp]:
+        """The sort of rows."""
+        return np.asarray((labels.astype(np.intp) * self.baselines + baselines) * self.classes + predictions)
+
+    def every(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Label, baseline and prediction of every sort."""
+        grid = np.indices((self.classes, self.baselines, self.classes)).reshape(3, -1)
+        return grid[0], grid[1], grid[2]
+
+
+BINARY = Sorts()
 
 
 @dataclass(frozen=True)
@@ -41,24 +81,27 @@ class Proportion:
     counted: Flags
     success: Flags
     part: Slice | None = None
+    sorts: Sorts = BINARY
 
     @property
     def needs_label(self) -> bool:
         """Whether trials or successes depend on the label."""
-        half = SORTS // 2
-        rows = [c and s for c, s in zip(self.counted, self.success, strict=True)]
-        return self.counted[:half] != self.counted[half:] or rows[:half] != rows[half:]
+        counted = np.array(self.counted).reshape(self.sorts.classes, -1)
+        rows = counted & np.array(self.success).reshape(counted.shape)
+        return bool((counted != counted[0]).any() or (rows != rows[0]).any())
 
-    def mark(self, examples: Examples, predicted: NDArray[np.int8]) -> tuple[Mask, Mask]:
+    def mark(self, examples: Examples, predicted: NDArray[Any]) -> tuple[Mask, Mask]:
         """Which rows are trials, and which are successes."""
-        other = 0 if self.baseline is None else 2 * examples.baseline(self.baseline)
-        sorts = 4 * examples.labels + other + predicted
+        other: Any = 0 if self.baseline is None else examples.baseline(self.baseline).astype(np.intp)
+        sorts = self.sorts.number(examples.labels, other, predicted)
         trials = np.array(self.counted)[sorts] & examples.mask(self.slice)
         successes = trials & np.array(self.success)[sorts]
         return trials, successes if self.part is None else successes & examples.mask(self.part)
 
 
-def oriented(slice_: Slice, baseline: str | None, counted: Any, success: Any) -> tuple[Proportion, bool]:
+def oriented(
+    slice_: Slice, baseline: str | None, counted: Any, success: Any, sorts: Sorts = BINARY
+) -> tuple[Proportion, bool]:
     """The proportion or its complement, whichever succeeds for the last counted sort, and whether it is the complement.
 
     Both sides of an ``abs`` then count the same.
@@ -69,17 +112,20 @@ def oriented(slice_: Slice, baseline: str | None, counted: Any, success: Any) ->
     turned = not success[last]
     if turned:
         success = tuple(c and not s for c, s in zip(counted, success, strict=True))
-    return Proportion(slice_, baseline, counted, success), turned
+    return Proportion(slice_, baseline, counted, success, sorts=sorts), turned
 
 
-def contributions(rate: Rate) -> tuple[NDArray[np.float64], Mask]:
+def contributions(rate: Rate, sorts: Sorts = BINARY) -> tuple[NDArray[np.float64], Mask]:
     """What a row of each sort contributes to a linear rate, and whether it is in the denominator."""
-    values, inside = np.zeros(SORTS), np.zeros(SORTS, dtype=bool)
-    for label, other, prediction in itertools.product((0, 1), repeat=3):
-        slope, offset = rate.kind.contributions[label][other]
-        values[4 * label + 2 * other + prediction] = slope * prediction + offset
-        inside[4 * label + 2 * other + prediction] = label in rate.kind.labels
-    return values, inside
+    labels, others, predictions = sorts.every()
+    if sorts.classes == 2:
+        slopes, offsets = np.array(rate.kind.contributions)[labels, others].T
+        return slopes * predictions + offsets, np.isin(labels, rate.kind.labels)
+    terms = class_terms(rate.kind, rate.codes, labels, None if rate.baseline is None else others)
+    values = terms.offset.astype(float)
+    for coefficient, target in terms.targets:
+        values = values + coefficient * (predictions == target)
+    return values, np.asarray(rate.among(labels), dtype=bool)
 
 
 # -- which proportions share rows -----------------------------------------------------------------

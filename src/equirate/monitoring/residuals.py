@@ -21,13 +21,13 @@ from ..language.expressions import Expression, Quotient
 from ..language.nodes import BlackBox, Rate
 from .enclosing import Leaf, with_leaves
 from .forms import Affine, Form, General, Nested, Share
-from .proportions import SORTS, Proportion, contributions, oriented
+from .proportions import Proportion, Sorts, contributions, oriented
 
 _ROUND = 12
 """Digits to which values of a row are compared."""
 
 
-def form_of(residual: Expression) -> Form:
+def form_of(residual: Expression, classes: int = 2) -> Form:
     """The form of a residual: affine where it can be, then a ratio of affine sums, then any function.
 
     Examples
@@ -41,27 +41,28 @@ def form_of(residual: Expression) -> Form:
     """
     if any(True for _ in residual.losses()):
         raise EquirateError(f"a monitor follows decisions, and {residual!r} holds a loss of scores: leave it out")
-    affine = _affine(residual)
+    sorts = Sorts.of(classes, residual.rates())
+    affine = _affine(residual, sorts)
     if affine is not None:
         return _nested(affine) or affine
-    return _ratio(residual) or _general(residual)
+    return _ratio(residual, sorts) or _general(residual, sorts)
 
 
-def _affine(residual: Expression) -> Affine | None:
+def _affine(residual: Expression, sorts: Sorts) -> Affine | None:
     affine = LinearForm.of(residual)
     if affine is not None:
-        return Affine.of(*_steps(affine))
+        return Affine.of(*_steps(affine, sorts))
     constant = 0.0
     parts: list[tuple[float, Proportion]] = []
     for factor, part in residual.terms():
         linear = LinearForm.of(factor if part is None else factor * part)
         if linear is not None:
-            more, steps = _steps(linear)
+            more, steps = _steps(linear, sorts)
             constant, parts = constant + more, [*parts, *steps]
             continue
         if not isinstance(part, Quotient) or any(True for _ in factor.rates()):
             return None
-        single = _single(part)
+        single = _single(part, sorts)
         if single is None or not single.is_affine:
             return None
         times = float(factor.value(_no_rates))
@@ -70,7 +71,7 @@ def _affine(residual: Expression) -> Affine | None:
     return Affine.of(constant, parts)
 
 
-def _steps(linear: LinearForm) -> tuple[float, list[tuple[float, Proportion]]]:
+def _steps(linear: LinearForm, sorts: Sorts) -> tuple[float, list[tuple[float, Proportion]]]:
     """An affine function of rates: for each denominator a mean of few values, the sum of its steps.
 
     A variable with the values ``v_0 < v_1 < ...`` has the mean ``v_0 + sum of (v_j - v_(j-1)) P[V >= v_j]``.
@@ -78,16 +79,18 @@ def _steps(linear: LinearForm) -> tuple[float, list[tuple[float, Proportion]]]:
     constant, steps = linear.constant, []
     groups: dict[Any, list[int]] = {}
     for k, rate in enumerate(linear.rates):
-        groups.setdefault((rate.slice, rate.kind.labels, rate.baseline), []).append(k)
+        groups.setdefault((rate.population, rate.baseline), []).append(k)
     for members in groups.values():
         rates = [linear.rates[k] for k in members]
-        inside = contributions(rates[0])[1]
-        values = sum(linear.factors[k] * contributions(linear.rates[k])[0] for k in members)
+        inside = contributions(rates[0], sorts)[1]
+        values = sum(linear.factors[k] * contributions(linear.rates[k], sorts)[0] for k in members)
         values = np.round(np.asarray(values, dtype=float), _ROUND)
         levels = sorted(set(values[inside].tolist()))
         constant += levels[0]
         for below, level in pairwise(levels):
-            one, turned = oriented(rates[0].slice, rates[0].baseline, inside, inside & (values > (below + level) / 2))
+            one, turned = oriented(
+                rates[0].slice, rates[0].baseline, inside, inside & (values > (below + level) / 2), sorts
+            )
             step = level - below
             steps.append((-step if turned else step, one))
             constant += step if turned else 0.0
@@ -117,24 +120,24 @@ class _Single:
     is_affine: bool
 
 
-def _single(ratio: Quotient) -> _Single | None:
+def _single(ratio: Quotient, sorts: Sorts) -> _Single | None:
     """A ratio in which rows of one denominator count in two ways, or not at all; None for any other."""
     sides = [LinearForm.of(side) for side in (ratio.left, ratio.right)]
     top, bottom = sides
     if top is None or bottom is None:
         return None
     rates = [*top.rates, *bottom.rates]
-    if len({(rate.slice, rate.kind.labels) for rate in rates}) != 1:
+    if len({rate.population for rate in rates}) != 1:
         return None
     models = {rate.baseline for rate in rates} - {None}
     if len(models) > 1:
         return None
-    inside = contributions(rates[0])[1]
+    inside = contributions(rates[0], sorts)[1]
     values = []
     for side in (top, bottom):
-        total = np.full(SORTS, side.constant)
+        total = np.full(sorts.count, side.constant)
         for rate, factor in zip(side.rates, side.factors, strict=True):
-            total = total + factor * contributions(rate)[0]
+            total = total + factor * contributions(rate, sorts)[0]
         values.append(np.round(total, _ROUND))
     pairs = list(zip(*map(np.ndarray.tolist, values), strict=True))
     kinds = sorted({pair for pair, counts in zip(pairs, inside, strict=True) if counts and pair != (0.0, 0.0)})
@@ -142,7 +145,7 @@ def _single(ratio: Quotient) -> _Single | None:
         return None
     counted = [counts and pair in kinds for pair, counts in zip(pairs, inside, strict=True)]
     success = [pair == kinds[1] for pair in pairs]
-    one, turned = oriented(rates[0].slice, next(iter(models), None), counted, success)
+    one, turned = oriented(rates[0].slice, next(iter(models), None), counted, success, sorts)
     (n1, d1), (n2, d2) = kinds[::-1] if turned else kinds
 
     def value(share: Any) -> Any:
@@ -153,7 +156,7 @@ def _single(ratio: Quotient) -> _Single | None:
     return _Single(one, value, d1 == d2)
 
 
-def _ratio(residual: Expression) -> Share | None:
+def _ratio(residual: Expression, sorts: Sorts) -> Share | None:
     """A number plus one ratio of affine sums that are no function of one proportion."""
     if cleared(residual) is None:
         return None
@@ -168,12 +171,12 @@ def _ratio(residual: Expression) -> Share | None:
             ratios.append((number, part))
     number, ratio = ratios[0]
     top, bottom = LinearForm.of(number * ratio.left), LinearForm.of(ratio.right)
-    if top is None or bottom is None or _single(ratio) is not None:
+    if top is None or bottom is None or _single(ratio, sorts) is not None:
         return None
-    return Share.of(constant, Affine.of(*_steps(top)), Affine.of(*_steps(bottom)))
+    return Share.of(constant, Affine.of(*_steps(top, sorts)), Affine.of(*_steps(bottom, sorts)))
 
 
-def _general(residual: Expression) -> General:
+def _general(residual: Expression, sorts: Sorts) -> General:
     leaves: dict[tuple[Any, ...], Leaf] = {}
     proportions: list[Proportion] = []
     leaf_values: list[Callable[[Any], Any]] = []
@@ -187,11 +190,11 @@ def _general(residual: Expression) -> General:
         if part.key in leaves:
             return
         if isinstance(part, Rate):
-            values, inside = contributions(part)
-            one, turned = oriented(part.slice, part.baseline, inside, values > 0)
+            values, inside = contributions(part, sorts)
+            one, turned = oriented(part.slice, part.baseline, inside, values > 0, sorts)
             add(part, one, _complement if turned else _same)
             return
-        single = _single(part) if isinstance(part, Quotient) else None
+        single = _single(part, sorts) if isinstance(part, Quotient) else None
         if single is not None:
             add(part, single.proportion, single.value)
             return

@@ -20,6 +20,7 @@ from .._core.atomic import kind_of, write_whole
 from .._core.errors import EquirateError, FileError
 from .._core.plain import MOST_TEXT, from_text, to_text
 from .._core.rules import FLAG, NUMBER, SCALAR, TEXT, Fields, ListOf, Number, OneOf, Text, Whole, maybe
+from ..data.labels import MOST as MOST_CLASSES
 from ..language.expressions import Constraint
 from ..problem.text import parse_constraints
 from ..problem.written import as_text
@@ -47,7 +48,7 @@ _CONTENT = Fields(
     {
         "confidence": Number(0.5, 1.0),
         "rows": _ROWS,
-        "labels": maybe(ListOf(SCALAR, 2, 2)),
+        "labels": maybe(ListOf(SCALAR, MOST_CLASSES, 2)),
         "fills": FLAG,
         "followers": ListOf(_FOLLOWER, 10_000, 1),
         "model": maybe(Text(64)),
@@ -124,9 +125,11 @@ def _content(path: Path) -> dict[str, Any]:
 
 def _restored(content: dict[str, Any]) -> Monitor:
     constraints = [_constraint(each["constraint"]) for each in content["followers"]]
-    monitor = Monitor(constraints, content["confidence"])
+    labels = content["labels"]
+    monitor = Monitor(constraints, content["confidence"], classes=labels)
+    if labels is not None and list(monitor.labels or ()) != labels:
+        raise FileError("the labels are not in their order")
     monitor.rows, monitor.fills = content["rows"], content["fills"]
-    monitor.labels = None if content["labels"] is None else (content["labels"][0], content["labels"][1])
     monitor.model = content["model"]
     monitor.sources = [MonitorSource(**each) for each in content["sources"]]
     for follower, each in zip(monitor.followers, content["followers"], strict=True):

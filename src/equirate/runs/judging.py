@@ -30,7 +30,7 @@ from .checking import RowRules, left_out
 from .fitting import GIVEN, Exit, RunOutcome, achieved_text, sentence, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
-from .labels import Labels, shown_values
+from .labels import Labels, same, shown_values
 from .models import needs_dense
 from .names import attributes_of
 from .preparing import RunLog, people_of, read_part, weights_of
@@ -192,26 +192,35 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     table = source.table(list(names), {how.label: Kind.CATEGORY})
     table = left_out(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
     labels = Labels.of(how.label, how.positive, table[how.label], how.decimal)
-    if labels.classes:
-        raise DataError(
-            f"the label {how.label!r} has {len(labels.classes)} values, {shown_values(labels.classes)}: audit compares "
-            "one of them with the rest, so say which with --positive"
-        )
-    positive = labels.positives(table[how.label], how.decimal)
+    truth = labels.codes(table[how.label], how.decimal)
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)
     people = people_of(table, {name: kind_of(name, table[name]) for name in how.attributes})
     log.stage("Comparing")
     weights = weights_of(how.weight, table)
     result = audit(
-        positive, decided, attributes=people, sample_weight=weights, confidence=how.confidence, smallest=how.smallest
+        truth,
+        decided,
+        attributes=people,
+        sample_weight=weights,
+        confidence=how.confidence,
+        smallest=how.smallest,
+        classes=labels.classes or None,
     )
     return RunOutcome(
         result.text(most, "--top shows more, --json all"), {"equirate": eq.__version__, **result.to_dict()}, Exit.DONE
     )
 
 
-def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[np.bool_]:
-    """Decisions as truth values: from values of the label's column, from 0 and 1, or from scores and a threshold."""
+def decisions(name: str, column: Any, labels: Labels, threshold: float | None = None) -> NDArray[Any]:
+    """Decisions as truth values: from values of the label's column, from 0 and 1, or from scores and a threshold.
+
+    Of more than two classes, their codes.
+    """
+    if threshold is not None and labels.classes:
+        raise DataError(
+            f"--threshold is for two labels, and {labels.column!r} has {len(labels.classes)} values, "
+            f"{shown_values(labels.classes)}: say which one the scores are for with --positive"
+        )
     if threshold is not None:
         kind = kind_of(name, column)
         if kind is not Kind.NUMBER:
@@ -223,6 +232,14 @@ def decisions(name: str, column: Any, labels: Labels, threshold: float | None = 
     codes, values = text_of(column)
     if (codes < 0).any():
         raise DataError(f"the prediction {name!r} is missing in {int((codes < 0).sum()):,} rows")
+    if labels.classes:
+        unknown = [value for value in values if not any(same(value, each) for each in labels.classes)]
+        if unknown:
+            raise DataError(
+                f"the prediction {name!r} holds {unknown[0]!r}, which is none of the values of {labels.column!r}: "
+                f"{shown_values(labels.classes)}"
+            )
+        return labels.codes(column)
     for yes, no in ((labels.positive, labels.negative), ("1", "0"), ("true", "false")):
         if {value.casefold() for value in values} <= {yes.casefold(), no.casefold()}:
             return np.array([value.casefold() == yes.casefold() for value in values])[codes]

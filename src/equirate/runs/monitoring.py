@@ -100,10 +100,10 @@ def _opened(model: FolderModel, digest: str, how: MonitoringOptions) -> Monitor:
                 "--state, or leave them out"
             )
         return saved
-    if model.labels.classes:
-        raise EquirateError(f"monitor takes models of two classes; this one has {len(model.labels.classes)}")
-    new = Monitor(model.trained.problem, 0.95 if how.confidence is None else how.confidence, floor=how.floor)
-    new.labels = (model.labels.negative, model.labels.positive)
+    confidence = 0.95 if how.confidence is None else how.confidence
+    new = Monitor(model.trained.problem, confidence, floor=how.floor, classes=model.labels.classes or None)
+    if not model.labels.classes:
+        new.labels = (model.labels.negative, model.labels.positive)
     new.model = digest
     return new
 
@@ -193,7 +193,7 @@ def _labels(labels: Labels, column: Any, decimal: str) -> NDArray[Any]:
     """Labels as text, and None where they are missing."""
     present = text_of(column)[0] >= 0
     named = np.full(len(present), None, dtype=object)
-    named[present] = labels.named(labels.positives(column.filter(present), decimal))
+    named[present] = labels.named(labels.codes(column.filter(present), decimal))
     return named
 
 

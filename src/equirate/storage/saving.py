@@ -29,16 +29,17 @@ from ..game.solution import Status
 from ..judge.certification import MEANS as CERTIFIED_BY, Certification
 from ..judge.evaluation import ClassEvaluation, ConstraintValue, Evaluation
 from ..language.parity import attributes_in
+from ..models.class_scores import given_probabilities
 from ..models.members import Written
 from ..models.registry import read_members
 from ..models.scikit import plain_learner, plain_model, read_learner, read_model
-from ..models.sklearn_classifiers import Line
+from ..models.sklearn_classifiers import ClassLine, Line
 from ..models.thresholds import GivenScores
 from ..problem.problem import Problem
 from ..problem.text import parse_constraints, parse_objective
 from ..problem.written import as_text, read_group
 from ..selection.choice import FittedOutput
-from ..training.out_of_fold import Scorer, name_of, score_sign, unfrozen, used_as_given
+from ..training.out_of_fold import ClassScorer, Scorer, name_of, score_sign, unfrozen, used_as_given
 from .manifests import MOST_CONSTRAINTS, MOST_LANGUAGE, MOST_MEMBERS, OPTIONAL, OUTPUT, SURE, manifest_rule
 
 Plain = dict[str, Any]
@@ -154,12 +155,10 @@ def _read_history(left: Arrays) -> Arrays:
 
 def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
     """A fitted `RatePostprocessor` as JSON-ready data and arrays; an error if its estimator is not linear."""
-    line = None
-    if len(estimator.classes_) > 2:
-        raise FileError("a RatePostprocessor of more than two classes cannot be saved without pickle: use joblib.dump")
+    line, kind = None, Line if len(estimator.classes_) == 2 else ClassLine
     if estimator.estimator_ is not None:
         try:
-            line = Line.of(unfrozen(estimator.estimator_))
+            line = kind.of(unfrozen(estimator.estimator_))
         except FileError:
             raise FileError(
                 f"the scores come from {name_of(estimator.estimator_)}, which cannot be saved without pickle: save it "
@@ -168,7 +167,7 @@ def plain_postprocessor(estimator: Any) -> tuple[Plain, Arrays]:
                 "trust them"
             ) from None
     manifest, arrays = _plain_head(estimator), Arrays()
-    scores = GivenScores(score_sign(estimator.classes_, estimator.pos_label_))
+    scores = _given(estimator)
     manifest["outputs"] = {
         name: _plain_output(name, _scored_by(output.classifier, scores), 1, arrays)
         for name, output in estimator.outputs_.items()
@@ -189,9 +188,8 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     estimator.notes_ = tuple(manifest["notes"])
     left = dict(arrays)
     estimator.estimator_ = _read_line(estimator, manifest, left)
-    sign = score_sign(estimator.classes_, estimator.pos_label_)
     read = {
-        name: _on_scores(_read_output(name, output, left, estimator.problem_), estimator.estimator_, sign)
+        name: _on_scores(_read_output(name, output, left, estimator.problem_), estimator)
         for name, output in manifest["outputs"].items()
     }
     achieved = {"train": _evaluation(manifest["evaluation"], estimator.problem_)}
@@ -202,11 +200,24 @@ def read_postprocessor(kind: Callable[..., Any], manifest: Plain, arrays: Arrays
     return estimator
 
 
-def _on_scores(classifier: Classifier, line: Line | None, sign: float) -> Classifier:
-    """Thresholds on the scores of a linear classifier, or on given ones; refuses those on any others."""
-    if classifier.members.scorer != GivenScores(sign):
+def _given(estimator: Any) -> Any:
+    """What takes scores, or probabilities of more than two classes, in the place of features."""
+    if len(estimator.classes_) > 2:
+        return given_probabilities
+    return GivenScores(score_sign(estimator.classes_, estimator.pos_label_))
+
+
+def _on_scores(classifier: Classifier, estimator: Any) -> Classifier:
+    """Rules on the scores of a linear classifier, or on given ones; refuses those on any others."""
+    given, line = _given(estimator), estimator.estimator_
+    if classifier.n_classes != len(estimator.classes_):
+        raise FileError(f"the rules are of {classifier.n_classes} classes, not {len(estimator.classes_)}")
+    if classifier.members.scorer != given:
         raise FileError("the thresholds are not on scores for the positive label")
-    return _scored_by(classifier, GivenScores(sign) if line is None else Scorer(line, sign))
+    if line is None:
+        return _scored_by(classifier, given)
+    many = classifier.n_classes > 2
+    return _scored_by(classifier, ClassScorer(line) if many else Scorer(line, given.sign))
 
 
 def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
@@ -220,7 +231,8 @@ def _read_line(estimator: Any, manifest: Plain, left: Arrays) -> Line | None:
         _take(left, "estimator.intercept", ArrayOf("f", 1)),
     )
     names = None if features["names"] is None else tuple(features["names"])
-    line = Line(next(iter(written)), coef, intercept, estimator.classes_, names)
+    kind = Line if len(estimator.classes_) == 2 else ClassLine
+    line = kind(next(iter(written)), coef, intercept, estimator.classes_, names)
     if features["count"] != line.n_features_in_:
         raise FileError(f"there are coefficients for {line.n_features_in_} features, not for {features['count']}")
     if estimator.cv == "prefit":

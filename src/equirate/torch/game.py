@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.choices import AlgorithmName, Bounds, SurrogateName
 from .._core.errors import AlgorithmError, DataError
 from ..data.cells import Cells
-from ..data.examples import Examples
+from ..data.examples import Examples, many_classes
 from ..data.sample import Sample
 from ..data.splits import measurable, split_by_cell
 from ..game.algorithms import Algorithm, choose
@@ -156,6 +156,12 @@ class RateGame:
             tolerance=tolerance,
             n_rounds=1,
         )
+        classes = many_classes(_array(y))
+        if classes is not None:
+            raise DataError(
+                f"RateGame is for two classes, and y has {len(classes)}: give the module to equirate.solve or "
+                "RateClassifier, which make a plug-in of it"
+            )
         examples = Examples.of(_array(y), attributes, sample_weight, two_classes=True)
         self.n_rows = len(examples)
         self.problem = problem.expanded(examples)

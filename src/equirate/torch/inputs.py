@@ -1,7 +1,7 @@
 """What a module is fed with: arrays, tensors, sparse matrices, a ``Dataset`` or a ``DataLoader``, by row numbers.
 
 In: features as users have them. Out: `Inputs`, which give the module's inputs for some rows on its device; and scores,
-checked to be one per example.
+checked to be one per example, or one for each class.
 """
 
 from __future__ import annotations
@@ -215,13 +215,28 @@ def one_score(output: Any, count: int, device: torch.device) -> torch.Tensor:
             f"the module must give one score per example, of shape ({count},) or ({count}, 1); got {_shape(output)}. "
             "Of two logits, return the second minus the first; of an output object, its logits"
         )
+    _refuse_elsewhere(output, device)
+    scores: torch.Tensor = output.reshape(count)
+    return scores
+
+
+def class_scores(output: Any, count: int, classes: int, device: torch.device) -> torch.Tensor:
+    """A score for each class and example of what a module answered; refuses other shapes and another device."""
+    if not isinstance(output, torch.Tensor) or tuple(output.shape) != (count, classes):
+        raise AlgorithmError(
+            f"the module must give {classes} scores per example, one for each class, of shape ({count}, {classes}); "
+            f"got {_shape(output)}. Its last layer must have {classes} outputs; of an output object, return its logits"
+        )
+    _refuse_elsewhere(output, device)
+    return output
+
+
+def _refuse_elsewhere(output: torch.Tensor, device: torch.device) -> None:
     if output.device.type != device.type:
         raise AlgorithmError(
             f"the module's scores are on the device {output.device}, the data on {device}: move the module with "
             f".to({str(device)!r}), or give its device"
         )
-    scores: torch.Tensor = output.reshape(count)
-    return scores
 
 
 def checked_index(index: Any, n: int) -> Rows:

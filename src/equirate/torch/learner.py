@@ -73,7 +73,7 @@ class TorchLearner(Learner):
         self.apart = Batches(self._apart(), stream("batches", seeds[0] + 1)) if self._two_sets else None
         epoch = self.strata.batches / self.every
         keep = None if not setting.averaging else math.exp(-1 / max(setting.averaging * epoch, 1e-9))
-        optimizer = setting.optimizer or _adam(setting.learning_rate)
+        optimizer = setting.optimizer or default_optimizer(setting.learning_rate)
         amp = setting.amp if isinstance(setting.amp, torch.dtype) else torch.bfloat16 if setting.amp else None
         self.networks = [
             Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep) for module in made
@@ -314,7 +314,8 @@ class TorchLearner(Learner):
         return lambda members: rows.cells.sums(members.decide(rows.X))
 
 
-def _adam(rate: float) -> Callable[[Any], Any]:
+def default_optimizer(rate: float) -> Callable[[Any], Any]:
+    """Adam."""
     return lambda parameters: torch.optim.Adam(parameters, lr=rate)
 
 

@@ -20,7 +20,17 @@ from .._core.errors import AlgorithmError, DataError, FileError
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, OneOf, Rule
 from ..data.sample import count_rows
 from ..models.members import Members, Written
-from .inputs import as_rows, called, device_of, dtype_of, embeds, input_count, inputs_of, one_score
+from .inputs import (
+    as_rows,
+    called,
+    class_scores,
+    device_of,
+    dtype_of,
+    embeds,
+    input_count,
+    inputs_of,
+    one_score,
+)
 from .snapshots import Snapshot, State
 
 Scores = NDArray[Any]
@@ -100,7 +110,7 @@ class TorchMembers(Members):
             (examples, networks).
         """
         X = as_rows(X)
-        module, n = self._module(), count_rows(X)
+        module, n = self.known_module(), count_rows(X)
         device, dtype = torch.device(self.device), dtype_of(module)
         inputs = inputs_of(X, n, device, dtype, embeds(module), input_count(module))
         found = np.empty((n, len(self)), dtype=np.float64 if dtype == torch.float64 else np.float32)
@@ -178,7 +188,14 @@ class TorchMembers(Members):
                 )
         return replace(self, module=made.eval())
 
-    def _module(self) -> torch.nn.Module:
+    def known_module(self) -> torch.nn.Module:
+        """The architecture; refuses members from a file that have none.
+
+        Returns
+        -------
+        torch.nn.Module
+            The module, whose own parameters do not matter.
+        """
         if self.module is None:
             raise AlgorithmError("this network has no module: load its file with equirate.load(path, module=...)")
         return self.module
@@ -243,12 +260,21 @@ class TorchMembers(Members):
         return cls(None, tuple(states))
 
 
-def scored(answer: Any, inputs: Any, rows: Any, block: int, device: torch.device) -> NDArray[Any]:
-    """Scores of rows by a module (or a function like one), without gradients; in the order of ``rows``."""
-    found = np.empty(inputs.n, dtype=np.float64)
+def scored(
+    answer: Any, inputs: Any, rows: Any, block: int, device: torch.device, classes: int | None = None
+) -> NDArray[Any]:
+    """Scores of rows by a module (or a function like one), without gradients; in the order of ``rows``.
+
+    One per row, or one for each of ``classes``.
+    """
+    found = np.empty(inputs.n if classes is None else (inputs.n, classes), dtype=np.float64)
     with torch.inference_mode():
         for batch, index in inputs.blocks(rows, block):
-            found[index] = one_score(called(answer, batch), len(index), device).float().cpu().numpy()
+            output = called(answer, batch)
+            if classes is None:
+                found[index] = one_score(output, len(index), device).float().cpu().numpy()
+            else:
+                found[index] = class_scores(output, len(index), classes, device).double().cpu().numpy()
     return found[rows] if len(rows) < inputs.n else found
 
 

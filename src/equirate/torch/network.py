@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .inputs import Inputs, called, one_score
+from .inputs import Inputs, called, class_scores, one_score
 from .members import scored
 from .snapshots import State, copied
 
@@ -34,7 +34,10 @@ class Network:
         amp: torch.dtype | None,
         compiled: Any,
         keep: float | None,
+        classes: int | None = None,
     ) -> None:
+        self.classes = classes
+        """Scores per example, one for each class; None for one score."""
         self.module, self.device, self.amp = module.to(device), device, amp
         self.module.train()
         self.optimizer = optimizer([p for p in module.parameters() if p.requires_grad])
@@ -53,7 +56,9 @@ class Network:
         """Scores with gradients."""
         with self._precision():
             output = called(self.run, inputs)
-        return one_score(output, count, self.device)
+        if self.classes is None:
+            return one_score(output, count, self.device)
+        return class_scores(output, count, self.classes, self.device)
 
     def backward(self, scores: torch.Tensor, slope: NDArray[Any]) -> None:
         """Gradients of the parameters for a slope with respect to the scores."""

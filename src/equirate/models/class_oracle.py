@@ -1,0 +1,426 @@
+r"""A cost-sensitive oracle of more than two classes around a classifier that takes weights and has no probabilities.
+
+With :math:`g_{ia}` the gain of answer a on row i, what its dearest answer costs more, minimising the costs is weighted
+classification: each row comes once for every answer with a gain, as its target, weighted by the gain. A classifier that
+answers :math:`a_i` then errs by :math:`\sum_i \sum_{a \ne a_i} g_{ia}`, which is its cost and a constant. (A target
+drawn in proportion to the gains, weighted by their sum, has the same expectation, and a variance.)
+
+Every fit has a score for each class, and constants added to the scores, the *offsets* of `class_offsets`, give further
+classifiers at no cost: they answer where no fit is left. In an estimator they
+are cross-fitted: rows are measured by classifiers that were trained without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import DataError, FileError
+from .._core.forking import before_use
+from .._core.rules import ArrayOf, Fields, Whole
+from ..data.cells import Cells
+from ..data.examples import to_numpy
+from ..data.features import features
+from ..data.labels import MOST
+from ..data.sample import Sample, count_rows, taken
+from ..mixtures import Source
+from ..players.steps import StepRule
+from .capabilities import Capabilities
+from .class_offsets import cheapest_offsets, offset_grid
+from .contract import Choice, Learner, Model, Prepared
+from .cross_fitting import classes_of, make_folds
+from .members import Members, Written
+from .messages import Family
+from .oracle import Oracle
+from .oracle_checks import check_weights
+from .rows import Rows
+from .sklearn_classifiers import LINEAR, SAVED, describe_type, learner_class
+from .weighted_fit import fit_weighted
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+_SAME = 1 - 1e-6
+"""Cosine from which on two costs are the same to a classifier."""
+_NOTHING = 1e-9
+"""Gains up to this share of the largest are rounding."""
+_UNMET = -1e6
+"""Score of a class that a classifier has not met: below all others, and within the precision of offsets."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassOracle(Oracle):
+    """Refit a classifier without probabilities at best responses; its settings are those of `Oracle`."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Cross-fitted, also where the classifier is linear: a class has few rows to choose offsets on."""
+        crossed = self.folds != 1
+        return replace(super().capabilities, fitted_before=crossed, out_of_sample=crossed)
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Pass the features to the classifier as given."""
+        pool = ClassPool(self, _table(rows.X), rows.trained, 1 if self.folds is None else self.folds, 0)
+        return ClassOracleLearner(pool, rows, np.arange(len(rows)), remembered=False)
+
+    def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
+        """Let the game have numbers of rows in the place of features, and judge rows by fits without them."""
+        if not self.capabilities.fitted_before:
+            return None
+        folds = self.crossed_folds(int((cells.weights > 0).sum()))
+        pool = ClassPool(self, _table(sample.X), cells, folds, seed)
+        return Prepared(ClassRowOracle(pool), np.arange(len(sample), dtype=float)[:, None], _served)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRowOracle(Model):
+    """The oracle of a game that has numbers of rows in the place of features."""
+
+    pool: ClassPool
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Each row is measured by classifiers that were trained without it."""
+        return Capabilities(out_of_sample=True)
+
+    def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
+        """Find the rows by their numbers."""
+        return ClassOracleLearner(self.pool, rows, np.asarray(rows.X)[:, 0].astype(np.intp), remembered=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFit:
+    """One fit: what scores new rows, and out-of-fold scores (rows, classes) of the rows of the table."""
+
+    scorer: Callable[[Any], Array]
+    scores: Array
+
+
+class ClassPool:
+    """A table, and everything that was fitted on it."""
+
+    def __init__(self, setting: Oracle, X: Any, trained: Cells, folds: int, seed: int) -> None:
+        self.setting, self.X, self.trained, self.n_classes = setting, X, trained, trained.n_classes
+        rows = np.flatnonzero(trained.weights > 0)
+        self.folds = make_folds(trained, rows, max(folds, 1), seed)
+        self.rest = np.flatnonzero(trained.weights <= 0)
+        self.fitted: list[ClassFit] = []
+        self.asked: list[Array] = []
+        self.fits = 0
+        check_weights(setting.estimator, X, trained, rows)
+
+    def new(self, costs: Array) -> bool:
+        """Whether there are fits left, and costs point in another direction than those of earlier fits."""
+        size = float(np.linalg.norm(costs))
+        direction = costs / size if size else costs
+        if self.fits >= self.setting.fits or not all(float(direction @ known) < _SAME for known in self.asked):
+            return False
+        self.asked.append(direction)
+        return True
+
+    def fit(self, price: Array) -> ClassFit:
+        """Fit to what each answer costs on each row of the table (rows, classes)."""
+        self.fits += 1
+        rows, targets, gains = reduced(price)
+        found = np.zeros((len(price), self.n_classes))
+        scorers = []
+        for fold in self.folds:
+            used = np.ones(len(rows), dtype=bool) if len(self.folds) == 1 else ~np.isin(rows, fold)
+            scorer = self._trained(rows[used], targets[used], gains[used])
+            found[fold] = scorer(taken(self.X, fold))
+            if len(self.rest):
+                found[self.rest] += scorer(taken(self.X, self.rest)) / len(self.folds)
+            scorers.append(scorer)
+        self.fitted.append(ClassFit(scorers[0] if len(scorers) == 1 else MeanScores(tuple(scorers)), found))
+        return self.fitted[-1]
+
+    def _trained(self, rows: Index, targets: Index, gains: Array) -> Callable[[Any], Array]:
+        from sklearn.base import clone  # takes a second: only where it is used
+
+        present = np.unique(targets)
+        if len(present) < 2:
+            return SameAnswer(int(present[0]) if len(present) else 0, self.n_classes)
+        before_use(self.setting.estimator)
+        weights = gains * (len(gains) / gains.sum())
+        fitted = fit_weighted(clone(self.setting.estimator), taken(self.X, rows), targets, weights)
+        return ClassifierScores(fitted, self.n_classes)
+
+
+def reduced(price: Array) -> tuple[Index, Index, Array]:
+    """Rows, targets and weights of the classification problem whose errors are the costs, up to a constant.
+
+    ``price`` is what each answer costs on each row.
+
+    Examples
+    --------
+    >>> rows, targets, weights = reduced(np.array([[0.0, 1.0, 1.0], [3.0, 1.0, 0.0]]))
+    >>> rows.tolist(), targets.tolist(), weights.tolist()
+    ([0, 1, 1], [0, 1, 2], [1.0, 2.0, 3.0])
+    """
+    gains = price.max(axis=1, keepdims=True) - price
+    rows, targets = np.nonzero(gains > _NOTHING * gains.max(initial=0.0))
+    return rows, targets, gains[rows, targets]
+
+
+# -- scores -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SameAnswer:
+    """The same answer for everybody."""
+
+    answer: int
+    n_classes: int
+
+    def __call__(self, X: Any) -> Array:
+        """1 for the answer, 0 for the others."""
+        return np.tile(np.eye(self.n_classes)[self.answer], (count_rows(X), 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierScores:
+    """The decision function of a fitted classifier, or 1 for the class that it predicts."""
+
+    classifier: Any
+    n_classes: int
+
+    def __call__(self, X: Any) -> Array:
+        """Scores (rows, classes)."""
+        rows, met = count_rows(X), classes_of(self.classifier).astype(np.intp)
+        if not rows:
+            return np.zeros((0, self.n_classes))
+        if hasattr(self.classifier, "decision_function"):
+            said = np.asarray(self.classifier.decision_function(X), dtype=float)
+            said = np.stack([-said, said], axis=1) if said.ndim == 1 else said
+        else:
+            said = (np.asarray(self.classifier.predict(X))[:, None] == met).astype(float)
+        if said.shape != (rows, len(met)) or not np.isfinite(said).all():
+            raise DataError(
+                f"decision_function of {type(self.classifier).__name__} must give a finite number for each row and "
+                f"class, shape {(rows, len(met))}; got shape {said.shape}"
+            )
+        found = np.full((rows, self.n_classes), _UNMET)
+        found[:, met] = said
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class MeanScores:
+    """The mean of the scores of several classifiers."""
+
+    scorers: tuple[Callable[[Any], Array], ...]
+
+    def __call__(self, X: Any) -> Array:
+        """Scores (rows, classes)."""
+        return np.asarray(np.mean([scorer(X) for scorer in self.scorers], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Linear scores: coefficients (classes, features) and intercepts."""
+
+    coefficients: Array
+    intercepts: Array
+
+    def __call__(self, X: Any) -> Array:
+        """Scores (rows, classes)."""
+        X = features(X)
+        if X.shape[1] != self.coefficients.shape[1]:
+            raise DataError(
+                f"X has {X.shape[1]} features, but the classifier was trained on {self.coefficients.shape[1]}"
+            )
+        return np.asarray(X @ self.coefficients.T + self.intercepts, dtype=float)
+
+    @classmethod
+    def of(cls, scorer: Any, width: int, n_classes: int) -> LinearScores:
+        """The coefficients of a fitted linear classifier of scikit-learn; refuses any other."""
+        if isinstance(scorer, cls):
+            return scorer
+        if isinstance(scorer, SameAnswer):
+            return cls(np.zeros((n_classes, width)), np.eye(n_classes)[scorer.answer])
+        if isinstance(scorer, MeanScores):
+            parts = [cls.of(part, width, n_classes) for part in scorer.scorers]
+            return cls(
+                np.mean([part.coefficients for part in parts], axis=0),
+                np.mean([part.intercepts for part in parts], axis=0),
+            )
+        learner = getattr(scorer, "classifier", scorer)
+        name = type(learner).__name__
+        if name not in LINEAR or type(learner) is not learner_class(name) or learner.coef_.shape[1] != width:
+            raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
+        met = classes_of(learner).astype(np.intp)
+        coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNMET)
+        own, constant = np.atleast_2d(learner.coef_), np.broadcast_to(learner.intercept_, len(learner.coef_))
+        coefficients[met] = np.concatenate([-own, own]) if len(met) == 2 else own
+        intercepts[met] = np.concatenate([-constant, constant]) if len(met) == 2 else constant
+        return cls(coefficients, intercepts)
+
+
+# -- the learner ------------------------------------------------------------------------------------
+
+Rule = tuple[ClassFit, Array]
+"""A fit, and offsets that are subtracted from its scores."""
+
+
+class ClassOracleLearner(Learner):
+    """Answers from everything that was fitted, with offsets of the classes."""
+
+    def __init__(self, pool: ClassPool, rows: Rows, numbers: Index, remembered: bool) -> None:
+        self.pool, self.rows, self.numbers, self.remembered = pool, rows, numbers, remembered
+
+    def families(self) -> list[Family]:
+        """Every class for everybody, and the fit to the labels with each class made more and less frequent."""
+        K = self.pool.n_classes
+        table, none = len(self.pool.trained.index), np.zeros(K)
+        constant = [SameAnswer(k, K) for k in range(K)]
+        rules: list[Rule] = [(ClassFit(each, np.tile(np.eye(K)[each.answer], (table, 1))), none) for each in constant]
+        labels = self.rows.cells.label_costs()[:, None]
+        if not self.pool.fitted and self.pool.new(labels[:, 0]):
+            self.pool.fit(self._price(labels)[0])
+        for fitted in self.pool.fitted:
+            grid = offset_grid(-fitted.scores[self.numbers][self.rows.trained.weights > 0])
+            rules += [(fitted, offsets) for offsets in grid.T]
+        return [self._family(rules, Source.LISTED)]
+
+    def respond(self, costs: Array) -> list[Family]:
+        """A fit for each of the costs while there are any left; and all fits with offsets that cost least."""
+        rules: list[Rule] = []
+        for column, price in zip(costs.T, self._price(costs), strict=True):
+            if self.pool.new(column):
+                rules.append((self.pool.fit(price), np.zeros(self.pool.n_classes)))
+            own = price[self.numbers]
+            rules += [(each, cheapest_offsets(-each.scores[self.numbers], own)) for each in self.pool.fitted]
+        return [self._family(rules, Source.PRICED)]
+
+    def _price(self, costs: Array) -> list[Array]:
+        """What each answer costs on each row of the table (rows, classes), for each of the costs."""
+        cells, found = self.rows.trained, []
+        for column in costs.T:
+            by_answer = np.concatenate([np.zeros((1, len(cells))), column.reshape(-1, len(cells))])
+            price = np.zeros((len(self.pool.trained.index), self.pool.n_classes))
+            price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
+            found.append(price)
+        return found
+
+    def _family(self, rules: Sequence[Rule], source: Source) -> Family:
+        answers = [(fitted.scores[self.numbers] - offsets).argmax(axis=1) for fitted, offsets in rules]
+        return Family(self.rows.cells.counts(np.stack(answers, axis=1)), source, list(rules))
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Look the rules up; each fit is there once."""
+        found = [snapshots[t][c] for t, c in chosen]
+        distinct = {id(fitted): fitted for fitted, _ in found}
+        order = {key: k for k, key in enumerate(distinct)}
+        place = np.array([order[id(fitted)] for fitted, _ in found], dtype=np.int64)
+        offsets = np.stack([offsets for _, offsets in found], axis=1)
+        return ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered)
+
+
+def _table(X: Any) -> Any:
+    return X if hasattr(X, "shape") else to_numpy(X)
+
+
+def _served(members: Any) -> Members:
+    """The classifiers of a game on numbers of rows, which score features again."""
+    found: Members = replace(members, remembered=False)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScoredMembers(Members):
+    """Rules on the scores of some classifiers: the class whose score is furthest above its offset.
+
+    ``remembered``: features are numbers of rows, and each row has the scores that were given without it.
+    """
+
+    fitted: tuple[ClassFit, ...]
+    place: NDArray[np.int64]
+    offsets: Array
+    remembered: bool = field(default=False)
+    settings_rule = Fields({"classes": Whole(3, MOST), "width": Whole(1, 10_000_000)})
+    array_rules = {  # noqa: RUF012  # frozen like the class
+        **{"coefficients": ArrayOf("f", 3), "intercepts": ArrayOf("f", 2)},
+        **{"place": ArrayOf("i", 1), "offsets": ArrayOf("f", 2)},
+    }
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]  # depends on the offsets
+        """Number of classes."""
+        return len(self.offsets)
+
+    @property
+    def width(self) -> int | None:
+        """Number of features, where it is known."""
+        for each in self.fitted:
+            if isinstance(each.scorer, LinearScores):
+                return int(each.scorer.coefficients.shape[1])
+        return None
+
+    def __len__(self) -> int:
+        """Count the rules."""
+        return len(self.place)
+
+    def _scores(self, X: Any) -> list[Array]:
+        """Scores of each fit (rows, classes)."""
+        if self.remembered:
+            rows = np.asarray(X)[:, 0].astype(np.intp)
+            return [each.scores[rows] for each in self.fitted]
+        return [each.scorer(X) for each in self.fitted]
+
+    def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
+        """Predict the class whose score is furthest above its offset, as a code."""
+        scores = self._scores(X)
+        dtype = np.uint8 if self.n_classes <= 255 else np.uint16
+        found = [(scores[k] - self.offsets[:, m]).argmax(axis=1) for m, k in enumerate(self.place)]
+        return np.stack(found, axis=1).astype(dtype)
+
+    def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
+        """By how much the best answer is above the second best, in the mean of the rules' scores."""
+        scores = self._scores(X)
+        share = np.bincount(self.place, weights=weights, minlength=len(scores))
+        mean = sum((w * each for w, each in zip(share, scores, strict=True)), np.zeros(())) - self.offsets @ weights
+        two = np.partition(mean, -2, axis=1)[:, -2:]
+        return np.asarray(two[:, 1] - two[:, 0])
+
+    def take(self, indices: Sequence[int]) -> Members:
+        """Keep some, and the fits that they need."""
+        wanted = self.place[list(indices)]
+        distinct = np.unique(wanted)
+        fitted = tuple(self.fitted[k] for k in distinct)
+        place = np.searchsorted(distinct, wanted).astype(np.int64)
+        return replace(self, fitted=fitted, place=place, offsets=self.offsets[:, list(indices)])
+
+    def concatenate(self, parts: Sequence[ClassScoredMembers]) -> Members | None:
+        """Rules on all fits, each of which scores once."""
+        distinct = {id(fitted): fitted for part in parts for fitted in part.fitted}
+        order = {key: k for k, key in enumerate(distinct)}
+        place = np.array([order[id(part.fitted[k])] for part in parts for k in part.place], dtype=np.int64)
+        offsets = np.concatenate([part.offsets for part in parts], axis=1)
+        return replace(self, fitted=tuple(distinct.values()), place=place, offsets=offsets)
+
+    def plain(self, width: int) -> Written:
+        """Write linear classifiers as their coefficients; others are refused by name."""
+        lines = [LinearScores.of(each.scorer, width, self.n_classes) for each in self.fitted]
+        arrays = {
+            "coefficients": np.stack([line.coefficients for line in lines]),
+            "intercepts": np.stack([line.intercepts for line in lines]),
+            "place": self.place,
+            "offsets": self.offsets,
+        }
+        return Written("class_linear", {"classes": self.n_classes, "width": width}, arrays)
+
+    @classmethod
+    def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
+        """Read them back."""
+        coefficients, intercepts, place = arrays["coefficients"], arrays["intercepts"], arrays["place"]
+        fits, K = len(coefficients), settings["classes"]
+        fit = coefficients.shape == (fits, K, settings["width"]) and intercepts.shape == (fits, K)
+        fit = fit and fits > 0 and arrays["offsets"].shape == (K, len(place)) and len(place) > 0
+        if not fit or place.min() < 0 or place.max() >= fits:
+            raise FileError("the scores and offsets of linear classifiers do not fit together")
+        none = np.zeros((0, K))
+        lines = tuple(ClassFit(LinearScores(coefficients[k], intercepts[k]), none) for k in range(fits))
+        return cls(lines, place, arrays["offsets"])
