@@ -147,7 +147,7 @@ def test_what_cannot_be_is_refused(together, tmp_path, folder):
         ParquetRows(tmp_path / "nothing" / "*.parquet", label="y").given()
     with pytest.raises(eq.DataError, match="has no column 'z'; it has 'one'"):
         ParquetRows(folder, label="z").given()
-    with pytest.raises(eq.DataError, match="labels, attributes and weights of its own"):
+    with pytest.raises(eq.DataError, match="has its own labels, attributes and weights"):
         estimator().fit(ParquetRows(folder, **NAMED), Y)
     for error in together(2, lambda rank: ParquetRows(folder / "few.parquet", label="y").given()):
         assert isinstance(error, eq.DataError)

@@ -154,8 +154,8 @@ def test_a_postprocessor_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
 
     real = module.solve_on
 
-    def cut(problem: Any, sample: Any, options: Any) -> Any:
-        return real(problem, sample, replace(options, progress=Interrupting(1)))
+    def cut(problem: Any, sample: Any, options: Any, **known: Any) -> Any:
+        return real(problem, sample, replace(options, progress=Interrupting(1)), **known)
 
     monkeypatch.setattr(module, "solve_on", cut)
     post = postprocessor()
