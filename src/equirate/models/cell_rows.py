@@ -282,8 +282,7 @@ class CellRows:
     def score(self, W: Array, *, losses: bool = True) -> list[Direction]:
         """Pass over the rows once, for weights (width, directions); without ``losses``, count thresholds alone."""
         low = W.astype(np.float32)
-        K, n = W.shape[1], self.size
-        Z = np.empty((K, n), np.float32)
+        K, Z = W.shape[1], self._score_array(W.shape[1])
         lost: tuple[Array | None, ...] = (None, None, None)
         if losses:
             lost = self.shared.add(*self._passed(low, Z))
@@ -295,6 +294,11 @@ class CellRows:
             own = [None if part is None else part[k] for part in lost]
             found.append(Direction(low[:, k].astype(float), edges, above, *own))
         return found
+
+    def _score_array(self, directions: int) -> Single:
+        """Memory for the scores of all rows: a file where the features lie in one."""
+        shape = directions, self.size
+        return scratch(shape, np.float32) if is_mapped(self.X) else np.empty(shape, np.float32)
 
     def at_zero(self, direction: Direction) -> Direction:
         """The same direction with the one threshold that a score without an intercept has: 0."""
@@ -391,7 +395,7 @@ class CellRows:
 
         Costs are (costs, cells). It is what the counts of `score` would tell, without a count for each cell.
         """
-        Z = np.empty((W.shape[1], self.size), np.float32)
+        Z = self._score_array(W.shape[1])
         self._scored(W.astype(np.float32), Z)
         each = np.repeat(costs, np.diff(self.starts), axis=1)
         each = each if self.weights is None else each * self.weights
