@@ -229,6 +229,15 @@ def test_weights_that_differ_are_refused_by_name() -> None:
     assert (monitor.rows, monitor.status()[0].estimate) == (2, 0.2)
 
 
+def test_several_rows_of_one_cluster_are_refused() -> None:
+    monitor = eq.Monitor(eq.positive_rate() <= 0.3)
+    with pytest.raises(eq.DataError, match="the cluster 'b' has 2 rows, which are not independent"):
+        monitor.update([0, 1, 1], clusters=["a", "b", "b"])
+    with pytest.raises(eq.DataError, match="clusters has the shape"):
+        monitor.update([0, 1, 1], clusters=["a"])
+    assert monitor.update([0, 1], clusters=["a", "b"]).rows == 2
+
+
 def test_probabilities_are_refused() -> None:
     with pytest.raises(eq.DataError, match=r"decisions as they were served, 0 and 1; got 0.5: give what predict"):
         eq.Monitor(eq.positive_rate() <= 0.3).update([0.0, 0.5])

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import equirate as eq
 from equirate._core.hashing import salted, uniform
@@ -233,3 +234,14 @@ def test_thresholds_on_scores_that_repeat(confidence, tmp_path):
     again, key = eq.load(tmp_path / "post.equirate"), np.arange(len(y))
     assert (again.predict(scores) == decided).all()
     assert (again.predict(scores, key=key) == post.predict(scores, key=key)).all()
+
+
+def test_classifiers_fitted_without_a_row_do_not_speak_of_predict():
+    """Out-of-fold decisions are not those that predict returns for the training rows."""
+    X, y, people = table(2000, (6, 4), 6)
+    model = eq.models.PlugIn(LogisticRegression())
+    clf = eq.RateClassifier(eq.minimize(eq.error_rate()), PARITY, model=model, random_state=0)
+    clf.fit(X, y, sensitive_features=people)
+    assert clf.repeats_
+    assert "that predict(X) returns" not in str(clf.status_)
+    assert "rows that the classifiers were not fitted to; on training rows predict differs" in str(clf.status_)

@@ -19,6 +19,8 @@ def in_words(over: str) -> str:
 SERVED = "the decisions that predict(X) returns, equal rows decided alike"
 MIXTURE = "the mixture: expected rates over its draws"
 """What the numbers of a status are about."""
+UNSEEN = "for rows that the classifiers were not fitted to; on training rows predict differs"
+"""Added to what the numbers are about where classifiers were fitted without the row that they decide."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class ClassPlugIn(PlugIn):
         setting = replace(self, folds=1) if enough and self.folds is None else self
         posterior, handed = setting.estimate_classes(sample, cells, seed)
         given = GivenClasses(posterior.signatures, posterior.n_classes)
-        return Prepared(ClassHanding(given), handed, ClassServing(posterior))
+        return Prepared(ClassHanding(given), handed, ClassServing(posterior), setting.folds != 1)
 
     def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[ClassPosterior, Array]:
         """Classifiers for label and signature, and what they say of each row (rows, classes + signatures).

@@ -294,11 +294,14 @@ class Prepared:
         Replaces the features in the game: out-of-fold predictions, one row for each example.
     serve
         Turns members of the game into members that take the original features.
+    out_of_fold
+        Whether the classifiers behind ``X`` were fitted without the row that they predict.
     """
 
     model: Model
     X: Any
     serve: Callable[[Members], Members]
+    out_of_fold: bool = True
 
 
 def check_shared_rows(model: Model, shared: Peers) -> None:

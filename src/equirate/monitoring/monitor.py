@@ -135,6 +135,7 @@ class Monitor:
         *,
         attributes: Any = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         late: bool = False,
     ) -> Self:
         """Count new rows, however many, in the order in which they were decided.
@@ -150,6 +151,9 @@ class Monitor:
             Columns that slices and baselines name: data frame, dict of arrays, series or array.
         sample_weight
             0 leaves a row out; all others must be equal, since a weighted sum is not a count.
+        clusters
+            The person, or other unit, that each row belongs to. The bounds need independent rows: a unit with several
+            rows is refused.
         late
             The rows were counted before, without labels: only constraints that need a label count them now.
 
@@ -164,6 +168,8 @@ class Monitor:
         predicted, labels, known = self._decisions(y_pred, y)
         if not len(predicted):
             return self
+        if clusters is not None:
+            _refuse_repeated(np.asarray(clusters), len(predicted))
         examples = self._examples(labels, attributes)
         counted = _counted(sample_weight, len(predicted))
         followers = self.followers or self._new_followers(constraints_in(self._families, examples))
@@ -352,6 +358,19 @@ def _above_floor(problem: Any, floor: float) -> Constraint:
         raise EquirateError("floor is about the objective, and there is none: give a problem or a fitted classifier")
     limit = number(floor, "a number for floor")
     return objective.expr >= limit if objective.sense == "maximize" else objective.expr <= limit
+
+
+def _refuse_repeated(clusters: NDArray[Any], rows: int) -> None:
+    """Raise an error for clusters of several rows, which are not independent."""
+    if clusters.shape != (rows,):
+        raise DataError(f"clusters has the shape {clusters.shape}, and there are {rows} rows: give one value per row")
+    values, counts = np.unique(clusters.astype(str), return_counts=True)
+    if (counts > 1).any():
+        worst = counts.argmax()
+        raise DataError(
+            f"the cluster {str(values[worst])!r} has {counts[worst]} rows, which are not independent: a monitor counts "
+            "one row of each"
+        )
 
 
 def _counted(sample_weight: ArrayLike | None, length: int) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ from .._core.interrupts import may_end_early
 from ..data.sample import Sample
 from ..game.classifiers import Classifier
 from ..game.solution import Solution, Status
+from ..game.status import SERVED, UNSEEN
 from ..judge.certification import Certification
 from ..judge.evaluation import Evaluation
 from ..mixtures import PENALTY, largest
@@ -81,12 +82,20 @@ def outcome_of(training: Training, chooser: Solution, mixture: Classifier) -> Ou
         alone = chooser.best_single() if training.settings.resolved_model.capabilities.thresholds else single
         serving, statuses["served"] = chosen_to_serve(chooser, mixture, alone, sample, training.draws.take(rows))
         classifiers["served"], salt = serving.classifier, serving.salt
+    if training.prepared is not None and training.prepared.out_of_fold:
+        statuses = {name: _out_of_fold(status) for name, status in statuses.items()}
     if training.problem.constraints:  # to show the price of the constraints
         classifiers["unconstrained"] = chooser.best_single(constrained=False)
     outputs = {
         name: replace(classifier, problem=training.problem, notes={}) for name, classifier in classifiers.items()
     }
     return Outcome(outputs, statuses, salt=salt)
+
+
+def _out_of_fold(status: Status) -> Status:
+    """The status, with the note that classifiers were fitted without the rows that they decide."""
+    decisions = {"": "the decisions", SERVED: "the decisions, equal rows decided alike"}
+    return replace(status, speaks_of=f"{decisions.get(status.speaks_of, status.speaks_of)}, {UNSEEN}")
 
 
 def _single(training: Training, chooser: Solution, mixture: Classifier, sample: Sample) -> Classifier:
