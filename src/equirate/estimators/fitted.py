@@ -38,8 +38,8 @@ Array = NDArray[np.float64]
 class FittedEstimator(InputChecks):
     """An estimator with outputs, one of which predicts.
 
-    A subclass defines which one (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`), and
-    how it is saved (`_plain`, `_read`) and exported (`_export`).
+    A subclass defines which one (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`),
+    and how it is saved (`_plain`, `_read`) and exported (`_export`).
     """
 
     problem_: Problem

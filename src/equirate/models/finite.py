@@ -129,11 +129,11 @@ class FiniteMembers(Members):
         return len(self.classes)
 
     def __len__(self) -> int:
-        """Count them."""
+        """Count the classifiers."""
         return len(self.classifiers)
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
-        """Decide with each."""
+        """Decisions of each classifier."""
         if any(isinstance(c, np.ndarray) for c in self.classifiers):
             raise DataError(
                 "this classifier was given as decisions on the training examples; it cannot decide on new ones"

@@ -53,16 +53,16 @@ class ForestMembers(Members):
         cls, classifiers: Sequence[Any], place: NDArray[np.intp], cuts: Array, width: int
     ) -> ForestMembers:
         """Thresholds on the scores of whole ensembles, or of constant classifiers."""
-        found = [as_boosted(each) for each in classifiers]
-        single = next((each.forest.single for each in found if each is not None), False)
+        boosted = [as_boosted(each) for each in classifiers]
+        single = next((each.forest.single for each in boosted if each is not None), False)
         forests = []
-        for classifier, each in zip(classifiers, found, strict=True):
+        for classifier, each in zip(classifiers, boosted, strict=True):
             if each is None:
                 forests.append(Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single))
             else:
                 forests.append(each.forest)
-        whole = Forest.concatenate(forests)
-        return cls(whole, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
+        forest = Forest.concatenate(forests)
+        return cls(forest, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 
     @classmethod
     def of_prefixes(
@@ -144,8 +144,8 @@ class ForestMembers(Members):
     def plain(self, width: int) -> Written:
         """Write the trees."""
         settings = {"width": self.forest.width, "single": self.forest.single}
-        own = {"before": self.before.astype(np.int64), "place": self.place, "cuts": self.cuts}
-        return Written("forests", settings, {**self.forest.arrays(), **own})
+        pieces = {"before": self.before.astype(np.int64), "place": self.place, "cuts": self.cuts}
+        return Written("forests", settings, {**self.forest.arrays(), **pieces})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
