@@ -38,4 +38,4 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
-del safetensors, torch  # here to be missed early; `equirate.torch.torch` is nobody's name
+del safetensors, torch  # imported to raise early if they are missing; not names of this package

@@ -232,16 +232,16 @@ class TorchModel(Model):
             Rounds and steps.
         """
         strata = self.strata(cells)
-        every = self.batches(strata)
+        round_batches = self.batches(strata)
         epochs = self.epoch_count(strata)
-        rounds = max(math.ceil(epochs * strata.batches / every), 1)
-        apart = max(
+        rounds = max(math.ceil(epochs * strata.batches / round_batches), 1)
+        steps = max(
             strata.batches, min(STEPS_BETWEEN_PASSES, max(EPOCHS_BETWEEN_PASSES * strata.batches, FEWEST_STEPS))
         )
-        recorded = min(max(math.ceil(apart / every), 1), max(rounds // 10, 1))
-        share = min(every / strata.batches, 1.0)
+        recorded = min(max(math.ceil(steps / round_batches), 1), max(rounds // 10, 1))
+        share = min(round_batches / strata.batches, 1.0)
         units = UNITS * min(max(epochs * strata.batches / FOLLOWED, 0.2), 1.0)
-        damping = max(DAMPING / every, 1.0)
+        damping = max(DAMPING / round_batches, 1.0)
         return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, damping, units, max(damping, PATIENCE * rounds))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
@@ -284,11 +284,11 @@ class TorchModel(Model):
         dict
             Settings that JSON can hold.
         """
-        found = {name: getattr(self, name) for name in PLAIN}
-        found["device"] = None if self.device is None else str(self.device)
-        found["amp"] = str(self.amp).removeprefix("torch.") if isinstance(self.amp, torch.dtype) else self.amp
-        found["compiled"] = bool(self.compiled)
-        return found
+        settings = {name: getattr(self, name) for name in PLAIN}
+        settings["device"] = None if self.device is None else str(self.device)
+        settings["amp"] = str(self.amp).removeprefix("torch.") if isinstance(self.amp, torch.dtype) else self.amp
+        settings["compiled"] = bool(self.compiled)
+        return settings
 
     @classmethod
     def read(cls, settings: dict[str, Any]) -> TorchModel:
