@@ -59,7 +59,7 @@ def report(
     confidence
         Level of the intervals and verdicts.
     baseline
-        What to set beside it: a fitted classifier (one that draws, such as fairlearn's ``ThresholdOptimizer``, counts
+        What to compare with: a fitted classifier (one that draws, such as fairlearn's ``ThresholdOptimizer``, counts
         by its expected decisions), predictions on X, or a dict with one of these under a name of its own.
     pos_label
         The label to call positive; by default the estimator's own, or the larger one.
@@ -133,12 +133,12 @@ def _measured(
     """The report of predictions; ``reference_data`` are features, attributes and classes, for the baseline."""
     original, problem = problem, problem.expanded(examples)
     tested = Evaluation.of(problem, examples, predictions, confidence)
-    beside = None
+    compared = None
     if baseline is not None:
         name, theirs = reporting.baseline_of(baseline, *reference_data, positive, len(examples))
         rates = rates_by_slice(problem, examples, theirs, confidence)
         moved = changes(problem, examples, predictions, theirs)
-        beside = Baseline(name, "", Evaluation.of(problem, examples, theirs, confidence), rates, moved)
+        compared = Baseline(name, "", Evaluation.of(problem, examples, theirs, confidence), rates, moved)
     notes = intersection_notes(original, examples, predictions)
     if tested.undecided > 0:
         notes.append(f"the decision of {tested.undecided:.1%} of the examples depends on a draw")
@@ -148,7 +148,7 @@ def _measured(
         notes,
         reporting.shown_label(positive),
         rates_by_slice(problem, examples, predictions, confidence),
-        beside,
+        compared,
     )
 
 

@@ -105,10 +105,10 @@ class RateEstimator(FittedEstimator):
         confidence: float = 0.95,
         clusters: Any = None,
     ) -> Evaluation:
-        """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
+        """Evaluate on data: return objective, constraints, intervals and sizes of slices as an object.
 
         Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
-        `to_frame` a data frame. `report` is the same for a person.
+        `to_frame` a data frame. `report` is the readable form.
 
         Parameters
         ----------
@@ -267,16 +267,16 @@ class RateEstimator(FittedEstimator):
             self._repeat(sample.X, sample.examples.shared),
         )
         if baseline is None:
-            beside = self._unconstrained(sample.X, columns)
+            compared = self._unconstrained(sample.X, columns)
         elif self._many:
             values, count = self.class_values_, len(sample)
             name, theirs = reporting.class_baseline_of(baseline, X, sensitive_features, values, count)
-            beside = (name, "", theirs)
+            compared = (name, "", theirs)
         else:
             labels, count = (self.classes_, self.pos_label_), len(sample)
             name, theirs = reporting.baseline_of(baseline, X, sensitive_features, *labels, count)
-            beside = (name, "", theirs)
-        return reporting.of_data(self, judged, confidence, beside, frontier)
+            compared = (name, "", theirs)
+        return reporting.of_data(self, judged, confidence, compared, frontier)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
         """A baseline to compare with: its name, a description and its predictions; None if there is none."""

@@ -103,7 +103,7 @@ class RatePostprocessor(RateEstimator):
         A classifier with ``decision_function`` or ``predict_proba``. `fit` trains it, whether it is fitted or not:
         clones of it score rows that they have not seen, thresholds are chosen on those scores, and one trained on
         everything serves. A ``sklearn.frozen.FrozenEstimator`` is used as it is; the rows given to `fit` should then be
-        new to it. None: every method is given the scores themselves in the place of X, higher for the larger label
+        new to it. None: every method takes the scores themselves instead of X, higher for the larger label
         (one per example: an array, a series or a column).
     objective, constraints
         As in `RateClassifier`.
@@ -111,7 +111,7 @@ class RatePostprocessor(RateEstimator):
         None: one threshold for everybody, so that predicting needs no attributes. An attribute (``attr("sex")`` or
         ``"sex"``), several, or a list of slices: a threshold per group, and predicting needs ``sensitive_features``.
     cv
-        Where the scores come from: a number of folds, stratified and shuffled; a share of the rows below 1, held out
+        How the scores are computed: a number of folds, stratified and shuffled; a share of the rows below 1, held out
         once; a splitter of scikit-learn; pairs of rows to train and to test on (for a splitter that needs groups:
         ``list(splitter.split(X, y, groups))``); or ``"prefit"``, to use a fitted estimator as it is.
     refit
@@ -129,12 +129,12 @@ class RatePostprocessor(RateEstimator):
     missing
         What to do with missing values in an attribute: ``"refuse"``, or ``"group"``, as in `RateClassifier`.
     on_interrupt
-        What `fit` does after Ctrl-C, once something was found: ``"raise"`` leaves the estimator as it was, keeps what
-        was found as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with what was found, and
-        ``status_.interrupted`` says so. Either way nothing is certified. Before anything was found, KeyboardInterrupt
+        What `fit` does after Ctrl-C, once there is a result: ``"raise"`` leaves the estimator as it was, keeps the
+        result as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with the result, and
+        ``status_.interrupted`` is True. Either way nothing is certified. Before there is a result, KeyboardInterrupt
         is raised.
     n_jobs
-        How many folds are trained side by side, as in scikit-learn.
+        Number of folds that are trained in parallel, as in scikit-learn.
     random_state
         Seed of the folds, of the salt of hashed predictions and of stochastic ones: a whole number, or a numpy
         RandomState or Generator, from which `fit` draws one.
@@ -148,12 +148,12 @@ class RatePostprocessor(RateEstimator):
     certification_
         As in `RateClassifier`.
     train_
-        What was achieved on the data given to `fit`, by scores of classifiers that had not seen the row.
+        Evaluation on the data given to `fit`, by scores of classifiers that were trained without the row.
     salt_
-        What hashed predictions are salted with.
+        The salt of hashed predictions.
     resume_
-        After an interrupted fit alone: a fitted copy of this estimator with what was found until then. It predicts,
-        reports and saves like any other.
+        Only after an interrupted fit: a fitted copy of this estimator with the result until then. It predicts, reports
+        and saves like any other.
 
     Examples
     --------

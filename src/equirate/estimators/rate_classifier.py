@@ -1,7 +1,7 @@
-"""`RateClassifier`: the scikit-learn estimator that trains for a metric under constraints and says what it kept.
+"""`RateClassifier`: the scikit-learn estimator that trains for a metric under constraints and reports the result.
 
 In: an objective, constraints and a table of data. Out: a fitted classifier that predicts without attributes, and
-numbers and reports of what was asked and what was achieved. This module is the estimator's interface; the steps
+numbers and reports of the required and achieved values. This module is the estimator's interface; the steps
 of its ``fit`` are in `training`, `game`, `selection` and `certification`, evaluation is in `judge`.
 """
 
@@ -113,7 +113,7 @@ class RateClassifier(RateEstimator):
         A name from `equirate.algorithms`, or ``"auto"``: column generation, but for networks. Naming an algorithm of
         the paper, or giving ``theta_step`` or ``lambda_step``, plays that game.
     model
-        ``"linear"``, ``"trees"`` (boosted trees, by what measured best; `equirate.boosting`), a scikit-learn classifier
+        ``"linear"``, ``"trees"`` (boosted trees; see `equirate.boosting`), a scikit-learn classifier
         (used as an oracle), a list of classifiers, a model of `equirate.models`, or a ``torch.nn.Module`` with one
         score per example (see `equirate.torch.TorchModel`).
     groups
@@ -134,8 +134,8 @@ class RateClassifier(RateEstimator):
         Share of the data that is held out first, stratified by cell. A linear model trains and mixes on all rows, and
         the held-out ones say whether refined columns are kept; with fewer than five rows for each feature it trains on
         the others alone, and the mixture is chosen on these. Other models that may fit their rows too well train on the
-        others alone as well. Trees, plug-ins and oracles hold nothing out: each row is judged by what was trained
-        without it. 0 uses all rows for everything.
+        others alone as well. Trees, plug-ins and oracles hold nothing out: each row is judged by a classifier
+        trained without it. 0 uses all rows for everything.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
         generalise even where the model overfits. Networks and ``BoostedTrees`` are always played so, where
@@ -162,9 +162,9 @@ class RateClassifier(RateEstimator):
         Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all
         rounds.
     on_interrupt
-        What `fit` does after Ctrl-C, once something was found: ``"raise"`` leaves the estimator as it was, keeps what
-        was found as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with what was found, and
-        ``status_.interrupted`` says so. Either way nothing is certified. Before anything was found, KeyboardInterrupt
+        What `fit` does after Ctrl-C, once there is a result: ``"raise"`` leaves the estimator as it was, keeps the
+        result as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with the result, and
+        ``status_.interrupted`` is True. Either way nothing is certified. Before there is a result, KeyboardInterrupt
         is raised.
     warm_start
         Continue from the previous fit instead of starting anew.
@@ -181,7 +181,7 @@ class RateClassifier(RateEstimator):
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     categories_
-        For trees on a frame: what each column of text or categories held; what else comes is taken as missing.
+        For trees on a frame: the values of each column of text or categories; other values count as missing.
     members_, weights_
         The mixture: deterministic classifiers and their probabilities.
     status_
@@ -191,20 +191,20 @@ class RateClassifier(RateEstimator):
     history_
         Arrays over passes (or recorded rounds) and configurations: objective, violation, multipliers, bound.
     seed_, salt_
-        The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
+        The seed taken from ``random_state`` (None if there was none), and the salt of hashed decisions drawn from it.
     notes_
-        What a user should know of the output that predicts.
+        Notes for the user on the output that predicts.
     provenance_
         When it was fitted, by which version, and the SHA-256 of the model and, with a confidence level, of the data.
     outputs_
-        The classifiers that the fit came to, by name, each with its status and evaluations: ``"stochastic"``,
+        The classifiers that resulted from the fit, by name, with status and evaluations: ``"stochastic"``,
         ``"deterministic"``, ``"unconstrained"`` (the best without the constraints), ``"served"`` where rows repeat, and
         ``"plain"`` (without a margin) where a confidence level was reached.
     certification_
         With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
     resume_
-        After an interrupted fit alone: a fitted copy of this estimator with what was found until then. It predicts,
-        reports and saves like any other; with ``warm_start=True``, its ``fit`` goes on from there (linear models).
+        Only after an interrupted fit: a fitted copy of this estimator with the result until then. It predicts, reports
+        and saves like any other; with ``warm_start=True``, its ``fit`` continues from there (linear models).
 
     Examples
     --------

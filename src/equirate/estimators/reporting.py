@@ -79,12 +79,12 @@ def of_data(
     def rates(predictions: Array) -> Any:
         return rates_by_slice(problem, examples, predictions, confidence)
 
-    beside = None
+    compared = None
     if baseline is not None:
         name, note, theirs = baseline
         moved = changes(problem, examples, ours, theirs)
         listed = moves(examples, ours, theirs)
-        beside = Baseline(name, note, evaluated(theirs), rates(theirs), moved, listed)
+        compared = Baseline(name, note, evaluated(theirs), rates(theirs), moved, listed)
     points = []
     if frontier is not None:
         for k in np.argsort(frontier.levels, kind="stable").tolist():
@@ -101,7 +101,7 @@ def of_data(
         **head,
         parts={**estimator.parts_, "test": tested},
         rates=rates(ours),
-        baseline=beside,
+        baseline=compared,
         frontier=tuple(points),
         origin=_origin(estimator, tuple(map(float, shares))),
     )

@@ -1,4 +1,4 @@
-"""Models: what the game can train, behind one contract: costs per cell in, sums over cells out.
+"""Models that the game can train, behind one contract: costs per cell in, sums over cells out.
 
 `contract` has `Model` and `Learner`, `messages` the messages between them and the game, `rows` the examples, `members`
 the classifiers that result, `registry` which model is meant by what users give. `linear`, `finite`, `plug_in`,

@@ -310,7 +310,7 @@ class ClassPosterior(Posterior):
         return ClassPlugInMembers(self, rules)
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The classifiers as numbers, what their signatures stand for, and how many classes there are."""
+        """The classifiers as numbers, their signatures as plain data, and the number of classes."""
         settings, arrays = super().plain()
         return {**settings, "classes": self.n_classes}, arrays
 

@@ -30,7 +30,7 @@ from .thresholds import membership
 
 Array = NDArray[np.float64]
 Probabilities = Callable[[Any], Array]
-"""Probabilities (rows, classes) of features, or of what takes their place."""
+"""A function that returns probabilities (rows, classes) for features, or for given probabilities."""
 
 
 def given_probabilities(X: Any) -> Array:

@@ -86,7 +86,7 @@ class Learner:
         Returns
         -------
         Seen
-            Sums over the rows, of the predictions and of whatever else was asked for.
+            Sums over the rows, of the predictions and of the other quantities requested.
         """
         raise NotImplementedError
 

@@ -1,8 +1,8 @@
 """Contribution of each feature to the score by which a member decides.
 
 In: features, and linear weights or trees. Out: `Contributions`, which add up to the score: above 0 where 1 is
-predicted. For trees these are path contributions: each split adds what its side changes in the mean value of the leaves
-below, and the change belongs to the feature that is split.
+predicted. For trees these are path contributions: each split adds the change in the mean value of the leaves
+below, which is attributed to the feature that is split.
 """
 
 from __future__ import annotations

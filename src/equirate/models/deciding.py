@@ -57,7 +57,7 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
         if not len(rows):  # nearly always, and a single row is decided in microseconds
             return rows
         reach = length[rows, None] * steep + shift
-        near = (np.abs(scores[rows]) <= reach) & (reach > 0)  # what is made of zeros is 0 in any order
+        near = (np.abs(scores[rows]) <= reach) & (reach > 0)  # a sum of zeros is 0 in any order
     return np.asarray(rows[near.any(axis=1)])
 
 
@@ -72,7 +72,7 @@ def in_order(X: Any, W: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fused(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
-    """``a * b + c`` rounded once, as machines have it (up to what a second rounding makes of a tie)."""
+    """``a * b + c`` rounded once, as a fused multiply-add (up to a second rounding of ties)."""
     if c.dtype == np.float32:  # a product of two singles is a double
         return np.asarray(a.astype(float) * b + c, dtype=np.float32)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,6 +1,6 @@
-"""Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that pays.
+"""Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that is faster.
 
-`Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the
+`Design.sweep` is the work of a round: one pass over the rows that gives the scores' cell sums and the slope of the
 surrogate bounds with respect to linear weights, for all configurations at once. It is compiled for the hinge bounds
 where `kernels` are ready for the work ahead, and a few matrix products over blocks of rows otherwise; both give the
 same up to rounding.
@@ -57,7 +57,7 @@ class Swept(NamedTuple):
 
     seen: Seen
     slope: Weights
-    """Slope of what was asked with respect to the weights, intercept last."""
+    """Slope of the requested costs with respect to the weights, intercept last."""
 
 
 class Design:
@@ -286,8 +286,8 @@ def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     if len(total) == 1:
         return np.asarray(total[0, :, :count])
-    beside: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
-    return beside[:, :count]
+    joined: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
+    return joined[:, :count]
 
 
 def _leaner(X: Any, compiled: bool) -> Any:

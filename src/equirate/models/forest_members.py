@@ -2,7 +2,7 @@
 
 In: forests, and for each member a prefix of one of them and a threshold. Out: `ForestMembers`, whose scores are running
 sums over the pieces of the forests: members that are prefixes of the same ensemble share its trees. They are saved as
-arrays, and a single member can be handed back to LightGBM or XGBoost where it came from there.
+arrays, and a single member can be converted back to LightGBM or XGBoost if it came from there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .forests import Forest, as_boosted
 from .members import Array, Members, Written
 
 Piece = tuple[int, int]
-"""An ensemble, and how many of its trees count."""
+"""An ensemble, and the number of its first trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class ForestMembers(Members):
         return self.forest.split_counts()
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some, and the trees that they need."""
+        """Select members, and the trees that they need."""
         place = self.place[list(indices)]
         needed = np.zeros(len(self.before), dtype=bool)
         needed[place] = True

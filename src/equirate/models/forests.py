@@ -1,8 +1,8 @@
-"""Trees as plain arrays: what a fitted ensemble decides, without the library that fitted it and without pickle.
+"""Trees as plain arrays: the scores of a fitted ensemble, without the library that fitted it and without pickle.
 
 In: trees of LightGBM, XGBoost (`equirate.boosting`) or of a ``HistGradientBoostingClassifier``. Out: a `Forest` that
-gives the same scores, as arrays that are written and read like any others: nothing of a stranger's file reaches a
-library's own parser. A `Boosted` is a forest as a classifier of scikit-learn.
+gives the same scores, as arrays that are written and read like any others: no untrusted file reaches a library's
+parser. A `Boosted` is a forest as a classifier of scikit-learn.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TREE = 20_000.0
 _LOT = 16384
 """Rows that one thread takes at a time."""
 _FEW = 1 << 14
-"""Rows times trees up to which all trees are gone down at once: nodes of that many ways stay in a processor's cache."""
+"""Rows times trees up to which all trees are descended at once: that many node numbers stay in cache."""
 _NONE = np.zeros(0, np.int32)
 
 
@@ -49,9 +49,9 @@ class Forest:
     starts, words
         The sets of codes as bits: those of set k are ``words[starts[k]:starts[k + 1]]``, 32 codes a word.
     roots, column
-        Where each tree begins, and which of the scores it adds to.
+        The root node of each tree, and the score that it adds to.
     offset
-        What every score begins with: one number for each.
+        Constant of each score.
     single
         Whether features are compared in single precision (XGBoost).
     width

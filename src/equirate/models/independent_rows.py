@@ -2,7 +2,7 @@
 
 In: rows of which few are distinct. Out: a learner, where every decision of the distinct rows is that of a linear
 classifier; `game.engine` asks for it. Costs are then answered exactly: a distinct row is predicted 1 where that costs
-less than predicting 0. The distinct rows in the order of what that gains are a family, one classifier for each length.
+less than predicting 0. The distinct rows sorted by that gain are a family, one classifier for each length.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class IndependentRows(FittedLinear):
         return []
 
     def respond(self, costs: Array) -> list[Family]:
-        """For each of the costs (cells, answers), the distinct rows in the order of what predicting 1 gains."""
+        """For each of the costs (cells, answers), the distinct rows sorted by the gain from predicting 1."""
         size = np.maximum(self.counts.sum(axis=0), 1e-300)
         return [self._ordered(np.argsort(cost @ self.counts / size, kind="stable")) for cost in costs.T]
 

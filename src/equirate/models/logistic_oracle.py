@@ -72,7 +72,7 @@ class View:
     penalty: Array
     directions: list[Direction] = field(default_factory=list)
     settled: bool = False
-    """Whether the last answer was close to what the regression ends at."""
+    """Whether the last answer was close to the solution of the regression."""
     _last: tuple[int, int, Array] | None = None
     """The direction that the last step began at, the one that it ended at, and the costs."""
 

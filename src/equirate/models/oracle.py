@@ -45,7 +45,7 @@ from .weighted_fit import weight_parameter
 FITS = 8
 """Default number of fits of an oracle."""
 CUTS = 16
-"""Thresholds on the score of each fit that are in the pool, beside its own."""
+"""Thresholds on the score of each fit that are in the pool, in addition to its own."""
 _SAME = 1 - 1e-6
 """Cosine from which on two cost vectors are treated as the same."""
 _CERTAIN = 1e-9
@@ -62,7 +62,7 @@ class Oracle(Model):
         A scikit-learn classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends with one. It is
         cloned, never changed.
     fits
-        How often it is fitted at most; answers after that come from thresholds on what was fitted.
+        Largest number of fits; later answers are thresholds on the scores of these.
     folds
         Folds of the cross-fitting in an estimator; by default 3, or 2 from 20,000 rows on. 1 trains and measures on the
         same rows, as `equirate.solve` does.
@@ -411,7 +411,7 @@ class PoolLearner(OracleLearner):
         return int(np.argmin(self.sums.T @ costs))
 
     def _learn_of_all(self) -> None:
-        """Measure what was fitted since the last time, with its thresholds."""
+        """Measure the new fits, with their thresholds."""
         for fitted in self.pool.fitted[self.known :]:
             scores = fitted.scores[self.numbers]
             cuts = [0.0] if isinstance(fitted.classifier, PlugInRule) else _cuts(scores)
@@ -515,7 +515,7 @@ class ScoredMembers(Members):
         return self._forests(width).plain(width)
 
     def _with_rules(self, is_rule: NDArray[np.bool_], width: int) -> Written:
-        """Write plug-in rules as such, and the other classifiers beside them."""
+        """Write plug-in rules and the other classifiers as two parts."""
         rules = [self.fitted[k].classifier for k in self.place[is_rule]]
         k = np.stack([rule.k for rule in rules], axis=1)
         parts = [PlugInMembers(rules[0].posterior, k).plain(width)]

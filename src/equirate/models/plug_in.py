@@ -2,7 +2,7 @@ r"""A plug-in rule on class probabilities: fit once, then every best response co
 
 With the probability :math:`P(c \mid x)` that an example belongs to cell c, the classifier that minimises a weighted
 sum of rates predicts 1 where the expected coefficient :math:`\sum_c P(c \mid x) k_c` is negative. A cell is a label and
-a *signature*: slices that an example is in, and what baselines say of it. So two classifiers are enough, one for the
+a *signature*: the slices of an example, and the predictions of baselines. So two classifiers are enough, one for the
 label and one for the signature, :math:`P(c \mid x) = P(y \mid x) \, P(s \mid x)`; attributes that are known when
 predicting are used instead. Both are cross-fitted: a row's probabilities are those of classifiers that were trained
 without it, so that rates hold on new data even where a classifier overfits.

@@ -1,6 +1,6 @@
 """The probability of label and groups given the features, on which plug-in rules are based.
 
-In: fitted classifiers for the label and for the signature (which slices, and what baselines say). Out: `Posterior`,
+In: fitted classifiers for the label and for the signature (slices, and predictions of baselines). Out: `Posterior`,
 which gives each row its probabilities (rows, 1 + signatures): that of label 1, then that of each signature.
 """
 
@@ -194,7 +194,7 @@ class Posterior:
     # -- writing -------------------------------------------------------------------------------------
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The classifiers as numbers, and what their signatures stand for."""
+        """The classifiers as numbers, and their signatures as plain data."""
         settings, arrays = self.signatures.plain()
         settings |= {"groups": None, "width": self.width}
         for name, learner in (("label", self.label), ("groups", self.groups)):
@@ -243,7 +243,7 @@ def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
         raise FileError("the groups of a plug-in do not fit together")
     signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
     if signatures.all_known != (settings["groups"] is None):
-        raise FileError("a plug-in must estimate the groups that it is not told, and no others")
+        raise FileError("a plug-in must have a classifier of the groups if they are not looked up, and only then")
     return signatures
 
 

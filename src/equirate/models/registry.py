@@ -1,7 +1,7 @@
 """Lookup of models and members by name or by type.
 
-In: what users give as ``model``, or members as they were written to a file. Out: a `Model`, or `Members`. Classes of
-extras and of later packages are named by texts here, and only here: they are imported when somebody uses them.
+In: a ``model`` parameter, or members as they were written to a file. Out: a `Model`, or `Members`. Classes of
+extras and of later packages are named as strings here, and only here: they are imported when they are used.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def load(path: str) -> Any:
 
 
 def make_model(model: Any) -> Model:
-    """Turn what users give as ``model`` into a model.
+    """Turn a ``model`` parameter into a model.
 
     ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
     example (one for each class, where there are more than two), or a scikit-learn classifier whose ``fit`` takes

@@ -150,7 +150,7 @@ class Rows:
         return self._blocks[size]
 
     def reduce(self, *parts: Array) -> tuple[Array, ...]:
-        """Add parts up over all processes, in one call: what is seen and the slope of a round go together.
+        """Add parts up over all processes, in one call: the sums and the slope of a round are reduced at once.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ MORE = {
     *("lambda_l1", "lambda_l2", "bagging_fraction", "bagging_freq", "feature_fraction", "path_smooth", "cat_smooth"),
     *("max_bin", "extra_trees", "min_data_in_leaf", "min_data_in_bin", "max_cat_to_onehot", "is_unbalance"),
 }
-"""Settings that the boosting libraries take beside those that they list; others may name files, and are refused."""
+"""Settings of the boosting libraries that ``get_params`` does not list; others may name files, and are refused."""
 BOOSTED_RULE = MapOf(Either((SCALAR, ListOf(SCALAR, 100_000))), 200)
 
 

@@ -70,7 +70,7 @@ def _line(classifier: Any, width: int) -> NDArray[Any]:
 class Line:
     """A fitted linear classifier of scikit-learn as coefficients: a score, and the second class where it is above 0.
 
-    ``kind`` is the name of what was fitted, ``names`` are those of its features, where it knows them.
+    ``kind`` is the name of the fitted class, ``names`` are those of its features, if they are known.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""PyTorch networks: as a model of `equirate.solve` and `equirate.RateClassifier`, and in a training loop of one's own.
+"""PyTorch networks: as a model of `equirate.solve` and `equirate.RateClassifier`, and in a custom training loop.
 
 `TorchModel` (or the ``torch.nn.Module`` itself) is a model like any other. `RateGame` is the game without a model: the
 user's loop asks it for a loss. `StratifiedSampler` puts rare cells into every batch. Needs the extra ``torch``.

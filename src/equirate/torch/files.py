@@ -72,7 +72,7 @@ def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any
     path
         A file that `save_checkpoint` wrote.
     **parts
-        By name: objects with ``load_state_dict``, which is called with what was saved under that name.
+        By name: objects with ``load_state_dict``, which is called with the state saved under that name.
 
     Returns
     -------

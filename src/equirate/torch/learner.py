@@ -125,7 +125,7 @@ class TorchLearner(Learner):
             network.end_round()
 
     def step(self, inputs: Any, index: Index) -> None:
-        """One batch: forward, slope, backward, move, and remember what was predicted."""
+        """One batch: forward, slope, backward, move, and store the predictions."""
         self.steps += 1
         for c, network in enumerate(self.networks):
             if not network.finite:

@@ -144,7 +144,7 @@ class TorchMembers(Members):
         return np.asarray(self.scores(X) > 0)
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some networks.
+        """Select networks.
 
         Parameters
         ----------
