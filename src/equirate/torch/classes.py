@@ -292,10 +292,8 @@ class NetworkPlugInMembers(ClassPlugInMembers):
         signatures = read_signatures({**settings, "groups": settings["groups_names"]}, arrays)
         check_costs(arrays["costs"], classes)
         for name, count in (("label", classes), ("groups", len(signatures))):
-            network_settings, prefix = (
-                {key: settings[f"{name}_{key}"] for key in ("names", "types")},
-                f"{cls.nested}{name}.",
-            )
+            network_settings = {key: settings[f"{name}_{key}"] for key in ("names", "types")}
+            prefix = f"{cls.nested}{name}."
             if None in network_settings.values():
                 networks.append(None)
                 continue

@@ -518,20 +518,20 @@ def _split_weights(examples: Examples, cells: Cells, problem: Problem, held_out:
         if not all(measurable(problem.rates(), cells.take(part), FEWEST) for part in parts):
             return examples.weights, examples.weights
         held_out = parts[1]
-    rows = np.asarray(_array(held_out))
+    value = np.asarray(_array(held_out))
     mask = np.zeros(len(examples), dtype=bool)
-    if rows.ndim == 0 and rows.dtype.kind == "f":
-        share = float(rows)
+    if value.ndim == 0 and value.dtype.kind == "f":
+        share = float(value)
         if not 0 < share < 1:
             raise DataError(f"held_out is a share of the rows between 0 and 1, or some of the rows; got {share:g}")
         parts = split_by_cell(cells, (1 - share, share), 0)
         if not all(measurable(problem.rates(), cells.take(part)) for part in parts):
             raise DataError("there are too few rows behind some rate to hold a share out: name the rows in held_out")
         mask[parts[1]] = True
-    elif rows.dtype == bool and rows.shape == mask.shape:
-        mask = rows
+    elif value.dtype == bool and value.shape == mask.shape:
+        mask = value
     else:
-        mask[checked_index(rows, len(examples))] = True
+        mask[checked_index(value, len(examples))] = True
     if mask.all() or not mask.any():
         raise DataError("held_out must be some of the rows, and not all: the others are trained on")
     return np.where(mask, examples.weights, 0.0), np.where(mask, 0.0, examples.weights)

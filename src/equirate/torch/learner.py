@@ -233,7 +233,7 @@ class TorchLearner(Learner):
         loader: Any = self.inputs.loader  # type: ignore[attr-defined]  # these inputs are a loader's
         return np.full(len(self.rows), len(self.rows) / (loader.batch_size or self.strata.size))
 
-    # -- other methods of the contract -----------------------------------------------------------------------
+    # -- other methods of the contract ------------------------------------------------------------------
 
     @contextmanager
     def _own_random(self) -> Iterator[None]:

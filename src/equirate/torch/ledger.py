@@ -1,8 +1,8 @@
 """The ledger: each row's latest prediction, a byte, and the sums over cells that follow from all of them.
 
 A rate's denominator is the whole data set's; a batch only changes numerators. So a group that is missing from a batch
-keeps its sums, and nothing is ever divided by a count in a batch. Predictions are as old as the
-last batch with their row, an epoch at most (rare cells: a few batches).
+keeps its sums, and nothing is ever divided by a count in a batch. Predictions are as old as the last batch with their
+row, an epoch at most (rare cells: a few batches).
 """
 
 from __future__ import annotations
