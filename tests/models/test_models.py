@@ -369,7 +369,7 @@ def test_an_aware_plug_in_looks_groups_up():
     with pytest.raises(eq.DataError, match="give attributes"):
         members.decide(X)
     # Each example's probabilities: its own groups for certain, and the label's from the classifier.
-    P = learner.handed
+    P = learner.probabilities
     np.testing.assert_array_equal(np.sort(P[:, 1:], axis=1)[:, -2:], np.tile([0.0, 1.0], (len(P), 1)))
     np.testing.assert_allclose(P[:, 0], learner.posterior.label.predict_proba(X)[:, 1])
     assert not bound(PlugIn()).members([np.ones((CELLS, 1))], [(0, 0)]).needs_attributes

@@ -1,7 +1,7 @@
-"""Methods that are not always there, and say what there is instead.
+"""Methods and properties that exist only under a condition; otherwise the error says what to use instead.
 
-scikit-learn asks with ``hasattr``, so what is absent must raise `AttributeError`; its ``available_if`` does so, but in
-words of its own.
+scikit-learn tests with ``hasattr``, so an absent attribute must raise `AttributeError`. Its ``available_if`` does so,
+but with a message of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Absent:
-    """An attribute that is not there; asking for it says what there is.
+    """An attribute that does not exist; the `AttributeError` has a message that says what to use instead.
 
     Examples
     --------
@@ -33,13 +33,13 @@ class Absent:
         raise AttributeError(self.text)
 
 
-class told_if_absent:  # noqa: N801  # a decorator
-    """A method that is there where ``check`` holds of the object, and else says what there is instead."""
+class method_if:  # noqa: N801  # a decorator
+    """A method that exists if ``check(object)`` is true; otherwise `AttributeError` says what to use instead."""
 
     def __init__(self, check: Callable[[Any], bool], text: str) -> None:
         self.check, self.text = check, text
 
-    def __call__(self, method: Callable[..., Any]) -> told_if_absent:
+    def __call__(self, method: Callable[..., Any]) -> method_if:
         """Decorate a method."""
         self.method, self.__doc__ = method, method.__doc__
         return self
@@ -53,13 +53,13 @@ class told_if_absent:  # noqa: N801  # a decorator
 
 
 class property_if:  # noqa: N801  # a decorator
-    """A property that is there where ``check`` holds of the object, and else says what there is instead."""
+    """A property that exists if ``check(object)`` is true; otherwise `AttributeError` says what to use instead."""
 
     def __init__(self, check: Callable[[Any], bool], text: str) -> None:
         self.check, self.text = check, text
 
     def __call__(self, function: Callable[[Any], Any]) -> property_if:
-        """Decorate the function that gives the value."""
+        """Decorate the function that returns the value."""
         self.function, self.__doc__ = function, function.__doc__
         return self
 

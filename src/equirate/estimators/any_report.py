@@ -1,6 +1,6 @@
 """`report`: what any fitted estimator, pipeline or array of predictions achieves for a problem.
 
-In: something that predicts, data to judge on and, unless it was trained for one, a problem. Out: a `Report`, as
+In: a classifier or predictions, data to judge on and, unless it was trained for one, a problem. Out: a `Report`, as
 `RateClassifier.report` gives it. Inside a pipeline or a search, the report is that of the classifier at its end.
 """
 
@@ -20,7 +20,7 @@ from ..reports.facts import Baseline, changes, rates_by_slice
 from ..reports.intersections import intersection_notes
 from ..reports.report import Report
 from . import reporting
-from .attributes import attribute_names, named, refuse_whole
+from .attributes import attribute_names, named, refuse_unsplit
 from .base import RateEstimator
 from .inputs import compare_indexes, read_like_labels, two_values
 from .predictions import decided, served, unwrapped
@@ -40,7 +40,7 @@ def report(
     baseline: Any = None,
     pos_label: Any = None,
 ) -> Report:
-    """Report what a fitted estimator achieves for a problem: asked for, achieved, and how sure that is.
+    """Report what a fitted estimator achieves for a problem: required values, achieved values and confidence.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def report(
     confidence
         Level of the intervals and verdicts.
     baseline
-        What to set beside it: a fitted classifier (one that draws, such as fairlearn's ``ThresholdOptimizer``, counts
+        What to compare with: a fitted classifier (one that draws, such as fairlearn's ``ThresholdOptimizer``, counts
         by its expected decisions), predictions on X, or a dict with one of these under a name of its own.
     pos_label
         The label to call positive; by default the estimator's own, or the larger one.
@@ -87,7 +87,7 @@ def report(
     inner = None if is_array else served(estimator)
     if problem is None and isinstance(inner, RateEstimator):
         inner, features = unwrapped(estimator, X)
-        found: Report = inner.report(
+        result: Report = inner.report(
             X,
             y,
             sensitive_features=sensitive_features,
@@ -96,7 +96,7 @@ def report(
             baseline=baseline,
             features=None if inner is estimator else features,
         )
-        return found
+        return result
     if not isinstance(problem, Problem):
         raise EquirateError(
             "report needs a problem to judge by: problem=eq.Problem(eq.maximize(...), [...]). Only a RateClassifier or "
@@ -109,7 +109,7 @@ def report(
     positive = _positive(pos_label if pos_label is not None else getattr(inner, "pos_label", None), classes)
     compare_indexes(X, y, sensitive_features, sample_weight)
     people = named(sensitive_features, attribute_names(problem), X)
-    refuse_whole(people, len(labels))
+    refuse_unsplit(people, len(labels))
     examples = Examples.of(labels == positive, people, sample_weight, fallback=X, compared=True)
     values = two_values(classes, positive)
     examples = replace(examples, classes=values)
@@ -128,18 +128,18 @@ def _measured(
     confidence: float,
     positive: Any,
     baseline: Any,
-    given: tuple[Any, Any, NDArray[Any]],
+    reference_data: tuple[Any, Any, NDArray[Any]],
 ) -> Report:
-    """The report of some predictions; ``given`` are features, attributes and classes, for the baseline."""
-    asked, problem = problem, problem.expanded(examples)
+    """The report of predictions; ``reference_data`` are features, attributes and classes, for the baseline."""
+    original, problem = problem, problem.expanded(examples)
     tested = Evaluation.of(problem, examples, predictions, confidence)
-    beside = None
+    compared = None
     if baseline is not None:
-        name, theirs = reporting.baseline_of(baseline, *given, positive, len(examples))
+        name, theirs = reporting.baseline_of(baseline, *reference_data, positive, len(examples))
         rates = rates_by_slice(problem, examples, theirs, confidence)
         moved = changes(problem, examples, predictions, theirs)
-        beside = Baseline(name, "", Evaluation.of(problem, examples, theirs, confidence), rates, moved)
-    notes = intersection_notes(asked, examples, predictions)
+        compared = Baseline(name, "", Evaluation.of(problem, examples, theirs, confidence), rates, moved)
+    notes = intersection_notes(original, examples, predictions)
     if tested.undecided > 0:
         notes.append(f"the decision of {tested.undecided:.1%} of the examples depends on a draw")
     return Report(
@@ -148,15 +148,15 @@ def _measured(
         notes,
         reporting.shown_label(positive),
         rates_by_slice(problem, examples, predictions, confidence),
-        beside,
+        compared,
     )
 
 
-def _positive(wanted: Any, classes: NDArray[Any]) -> Any:
+def _positive(pos_label: Any, classes: NDArray[Any]) -> Any:
     if len(classes) > 2:
         raise DataError(f"a report is about two labels; there are {len(classes)}: {classes.tolist()[:5]!r}")
-    if wanted is None:
+    if pos_label is None:
         return classes[-1]
-    if wanted not in classes:
-        raise DataError(f"pos_label {wanted!r} is not among the labels {classes.tolist()!r}")
-    return wanted
+    if pos_label not in classes:
+        raise DataError(f"pos_label {pos_label!r} is not among the labels {classes.tolist()!r}")
+    return pos_label

@@ -1,6 +1,6 @@
-"""Attributes as scikit-learn's tools pass them: arrays without a name, rows by their index, and what routing needs.
+"""Attributes as scikit-learn's tools pass them: arrays without a name, rows by their index, and metadata routing.
 
-In: ``sensitive_features`` as `fit`, `predict`, a scorer or a report were given them. Out: the same with names, or a
+In: ``sensitive_features`` as passed to `fit`, `predict`, a scorer or a report. Out: the same with names, or a
 `DataError` that says how a search passes them on.
 """
 
@@ -32,16 +32,16 @@ def attribute_names(problem: Problem) -> set[str]:
 
 
 def named(sensitive_features: Any, names: Collection[str], X: Any = None) -> Any:
-    """Give an array without a name the only name that it can have.
+    """Name an array that has no name, if only one name is possible.
 
     Parameters
     ----------
     sensitive_features
-        Attributes as users have them.
+        Attributes as passed by the user.
     names
-        Names that are looked for.
+        Names of the attributes that are needed.
     X
-        The features: names that they have are not looked for elsewhere.
+        The features: attributes that are columns of X need not be in ``sensitive_features``.
 
     Examples
     --------
@@ -55,19 +55,19 @@ def named(sensitive_features: Any, names: Collection[str], X: Any = None) -> Any
     refuse_lazy(sensitive_features, "sensitive_features (attributes)")
     if feature_names(sensitive_features) is not None or getattr(sensitive_features, "name", None) not in (None, ""):
         return sensitive_features
-    wanted = set(names) - set(feature_names(X) or ())
-    if len(wanted) != 1:
+    missing_names = set(names) - set(feature_names(X) or ())
+    if len(missing_names) != 1:
         return sensitive_features
     columns = attribute_columns(sensitive_features)
     if len(columns) != 1:
         return sensitive_features
     one_column = getattr(sensitive_features, "ndim", 1) == 2
-    (name,), (column,) = wanted, columns.values()
+    (name,), (column,) = missing_names, columns.values()
     return {name: column if one_column else sensitive_features}
 
 
-def refuse_whole(sensitive_features: Any, rows: int) -> None:
-    """Refuse a dict whose columns are longer than the labels: a search divides arrays and frames, but no dict."""
+def refuse_unsplit(sensitive_features: Any, rows: int) -> None:
+    """Refuse a dict whose columns are longer than the labels: a search splits arrays and frames, but not a dict."""
     if not isinstance(sensitive_features, Mapping) or not sensitive_features:
         return
     lengths = {len(column) for column in attribute_columns(sensitive_features).values()}
@@ -80,7 +80,7 @@ def refuse_whole(sensitive_features: Any, rows: int) -> None:
 
 
 def refuse_unrouted(problem: Problem, examples: Examples) -> None:
-    """Refuse a problem whose attributes were not given at all, and say how scikit-learn passes them on."""
+    """Refuse a problem if no attributes were passed at all, and explain scikit-learn's metadata routing."""
     if examples.given:
         return
     for name in sorted(attribute_names(problem) - set(examples.columns) - examples.ambiguous):
@@ -107,7 +107,7 @@ def looked_up(people: Any, X: Any) -> Any:
 
 
 def refuse_without_index(people: Any) -> None:
-    """Refuse attributes that cannot be looked up by an index, or not without doubt."""
+    """Refuse attributes that have no index, or an index with duplicates."""
     if not (hasattr(people, "loc") and hasattr(people, "index")):
         raise DataError(
             "sensitive_features of eq.scorer must be a pandas data frame or series, whose rows are looked up by "

@@ -1,7 +1,7 @@
 """`RateEstimator`: what `RateClassifier` and `RatePostprocessor` share.
 
-In: a fitted estimator, and data as users have them. Out: numbers, certificates, reports and explanations of what the
-classifier that predicts achieves for its problem, and files.
+In: a fitted estimator, and data. Out: numbers, certificates, reports and explanations of what the classifier that
+predicts achieves for its problem, and files.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ Array = NDArray[np.float64]
 
 
 class RateEstimator(FittedEstimator):
-    """A classifier for a problem, with everything by which it is judged."""
+    """A classifier for a problem, with the methods that evaluate it."""
 
     __metadata_request__score = {"sensitive_features": False}  # noqa: RUF012  # only thresholds for groups need them
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:  # as scikit-learn names it
-        """The parameters and, of a fitted estimator, what was reached."""
+        """The parameters and, for a fitted estimator, its status."""
         written = str(super().__repr__(N_CHAR_MAX))
         status = getattr(self, "status_", None) if hasattr(self, "classes_") else None
         return written if status is None else "\n  # ".join([written, *status.summary()])
@@ -63,11 +63,11 @@ class RateEstimator(FittedEstimator):
         clusters: Any = None,
         features: Any = None,
     ) -> Sample:
-        """Features and examples to judge on; ``features`` are X as this classifier takes them, where they differ."""
+        """Features and examples to judge on; ``features`` replaces X for the classifier, if they differ."""
         compare_indexes(X, y, sensitive_features, sample_weight)
         features = self._features(X if features is None else features)
-        asked = Problem(self.objective, self.constraints)
-        examples = self._examples(asked, self._labels(y), X, sensitive_features, sample_weight)
+        problem = Problem(self.objective, self.constraints)
+        examples = self._examples(problem, self._labels(y), X, sensitive_features, sample_weight)
         return Sample(features, replace(examples, clusters=clusters_of(clusters, len(examples), examples.shared)))
 
     # -- judging ---------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ class RateEstimator(FittedEstimator):
         confidence: float = 0.95,
         clusters: Any = None,
     ) -> Evaluation:
-        """Return what is achieved on data: objective, constraints, intervals and sizes of slices, as an object.
+        """Evaluate on data: return objective, constraints, intervals and sizes of slices as an object.
 
         Its numbers are attributes (``objective``, ``violation``, ``constraints``, ...); `to_dict` gives plain data and
-        `to_frame` a data frame. `report` is the same for a person.
+        `to_frame` a data frame. `report` is the readable form.
 
         Parameters
         ----------
@@ -158,8 +158,8 @@ class RateEstimator(FittedEstimator):
         float
             The share of rows, by weight, that are predicted correctly.
         """
-        given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        return float(metrics.accuracy_score(to_numpy(y), self.predict(X, **given), sample_weight=sample_weight))
+        attributes = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        return float(metrics.accuracy_score(to_numpy(y), self.predict(X, **attributes), sample_weight=sample_weight))
 
     def certify(
         self,
@@ -225,7 +225,7 @@ class RateEstimator(FittedEstimator):
         clusters: Any = None,
         features: Any = None,
     ) -> Report:
-        """Return the same for a person: asked, and achieved on the training data and the data given.
+        """Return a readable report: required and achieved values on the training data and on the data passed.
 
         Parameters
         ----------
@@ -234,9 +234,9 @@ class RateEstimator(FittedEstimator):
         confidence
             Level of the intervals and verdicts on these data.
         baseline
-            What to set beside it, so that the price of the constraints is seen: a fitted classifier (fairlearn's
+            A classifier to compare with, which shows the price of the constraints: a fitted classifier (fairlearn's
             randomised ones count by their expected decisions), its predictions on X, or a dict with one of these under
-            a name of its own. By default what the estimator has kept: the best classifier of the same training
+            a name of its own. By default one that the estimator has kept: the best classifier of the same training
             whatever the constraints, or the classifier whose thresholds were moved.
         frontier
             What `RateClassifier.frontier` returned: its points are then measured on X too.
@@ -253,8 +253,8 @@ class RateEstimator(FittedEstimator):
         """
         check_is_fitted(self, "classifier_")
         if X is None:
-            for name, given in (("y", y), ("baseline", baseline), ("frontier", frontier)):
-                if given is not None:
+            for name, argument in (("y", y), ("baseline", baseline), ("frontier", frontier)):
+                if argument is not None:
                     raise DataError(f"report needs X with {name}")
             return reporting.of_training(self)
         if y is None:
@@ -267,30 +267,30 @@ class RateEstimator(FittedEstimator):
             self._repeat(sample.X, sample.examples.shared),
         )
         if baseline is None:
-            beside = self._unconstrained(sample.X, columns)
+            compared = self._unconstrained(sample.X, columns)
         elif self._many:
             values, count = self.class_values_, len(sample)
             name, theirs = reporting.class_baseline_of(baseline, X, sensitive_features, values, count)
-            beside = (name, "", theirs)
+            compared = (name, "", theirs)
         else:
             labels, count = (self.classes_, self.pos_label_), len(sample)
             name, theirs = reporting.baseline_of(baseline, X, sensitive_features, *labels, count)
-            beside = (name, "", theirs)
-        return reporting.of_data(self, judged, confidence, beside, frontier)
+            compared = (name, "", theirs)
+        return reporting.of_data(self, judged, confidence, compared, frontier)
 
     def _unconstrained(self, X: Any, attributes: Any) -> tuple[str, str, Array] | None:
-        """A baseline to set beside it: its name, what it is, and its predictions; None where there is none."""
+        """A baseline to compare with: its name, a description and its predictions; None if there is none."""
         return None
 
     def explain(self, X: Any, *, key: Any = None, sensitive_features: Any = None) -> Explanations:
-        """Say for each row why it is decided as it is.
+        """Explain the decision for each row.
 
         That is: the probability of each label, what each member decides and with which weight, how much was chance,
         what each feature adds to the score that decides, and whether the constraints changed the decision.
         Contributions are exact: they add up to the score, which is above 0 where the positive label is predicted. For
         linear members they are features times weights, in the units given; for trees they are path contributions; for
-        plug-in rules they are about the log-odds of the label. Other members tell none, and neither do rules for more
-        than two classes, which compare the costs of all.
+        plug-in rules they are about the log-odds of the label. Other members have no contributions, and neither do
+        rules for more than two classes, which compare the costs of all classes.
 
         Parameters
         ----------
@@ -330,8 +330,8 @@ class RateEstimator(FittedEstimator):
 
         Its outputs are ``pmf``, the probability of predicting each class; ``members``, what each member decides; and
         ``label``, where the output is a single classifier. The decisions are compared with Python's before anything is
-        written, on generated rows and on ``X``; a model that decides one of them otherwise is refused, and so is what
-        cannot be exported: networks, lists of classifiers and whatever looks attributes up.
+        written, on generated rows and on ``X``; a model that decides one of them otherwise is refused, and so are
+        models that cannot be exported: networks, lists of classifiers and models that need attributes.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
 """Text and categories in a frame of features as codes, and dates as numbers, for models that split them.
 
-In: a frame with columns that hold no numbers. Out: `Categories`: what the columns held when fitting, and the same frame
-with codes in their place; what is missing, or was not there when fitting, is NaN. Dates are days since 1970.
+In: a frame with columns that are not numeric. Out: `Categories`: the values of the columns when fitting, and the same
+frame with codes in their place; missing values, and values not seen when fitting, are NaN. Dates are days since 1970.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from .._core.errors import DataError
 from ..data.slices import is_missing
 
 MOST = 100_000
-"""Categories of one column at most: a column with more tells rows apart, and nothing else."""
+"""Largest number of categories of one column: a column with more merely identifies rows."""
 FEWEST = 2
-"""Rows for each value of a column, on average, below which the column says little of new rows."""
+"""Mean number of rows per value of a column, below which the column says little about new rows."""
 _DAY = 86_400_000.0  # milliseconds
 
 
 @dataclass(frozen=True)
 class Categories:
-    """What each column that holds no numbers held, by the column's name."""
+    """The values of each column that is not numeric, by the column's name."""
 
     columns: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, X: Any) -> Categories:
-        """Those of a frame; none where there is no frame, or it holds numbers."""
+        """The categories of a frame; none if X is not a frame, or all its columns are numeric."""
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         if not isinstance(frame, nw.DataFrame):
             return cls({})
-        found = {}
+        columns = {}
         for name, dtype in frame.schema.items():
             if not (dtype.is_numeric() or dtype == nw.Boolean or _is_date(frame[name])):
                 values = sorted({str(value) for value in frame[name].to_list() if not is_missing(value)})
                 if len(values) > MOST:
                     raise DataError(f"column {name!r} of X has {len(values)} different values: leave it out")
-                found[str(name)] = tuple(values)
-        return cls(found)
+                columns[str(name)] = tuple(values)
+        return cls(columns)
 
     def refuse_many(self, most: int | None) -> None:
-        """Refuse a column with more values than a model takes, by its name."""
+        """Refuse a column with more values than a model accepts, and name it."""
         for name, values in self.columns.items():
             if most is not None and len(values) > most:
                 raise DataError(
@@ -56,7 +56,7 @@ class Categories:
                 )
 
     def places(self, X: Any) -> tuple[int, ...]:
-        """Which columns of the frame they are."""
+        """Positions of the columns with categories in the frame."""
         frame = nw.from_native(X, eager_only=True)
         return tuple(k for k, name in enumerate(frame.columns) if name in self.columns)
 
@@ -85,8 +85,8 @@ class Categories:
         coded = []
         for name, values in self.columns.items():
             code = {value: float(k) for k, value in enumerate(values)}
-            given = frame[name].to_list()
-            numbers = [np.nan if is_missing(value) else code.get(str(value), np.nan) for value in given]
+            cells = frame[name].to_list()
+            numbers = [np.nan if is_missing(value) else code.get(str(value), np.nan) for value in cells]
             coded.append(nw.new_series(name, numbers, nw.Float64, backend=nw.get_native_namespace(frame)))
         return _replaced(X, frame, coded)
 
@@ -111,7 +111,7 @@ def dates_as_numbers(X: Any) -> Any:
 
 
 def few_rows_each(columns: Mapping[str, Sequence[str]], rows: int) -> list[str]:
-    """A note for each column of categories in which most values belong to one row: it tells rows apart."""
+    """A note for each column of categories in which most values belong to one row: it merely identifies rows."""
     return [
         f"column {name!r} of X has {len(values):,} different values in {rows:,} rows: it tells rows apart, and says "
         "little of new ones. Leave it out if it is an identifier; give dates as dates, not as text"
@@ -130,7 +130,7 @@ def _is_date(column: Any) -> bool:
 
 
 def _days(column: Any) -> list[float]:
-    """Days since 1970 (in UTC), or days of a duration; NaN where nothing is there."""
+    """Days since 1970 (in UTC), or days of a duration; NaN for missing values."""
     kind = column.dtype
     if kind in (nw.Datetime, nw.Date):
         numbers = column.cast(nw.Datetime("ms") if kind == nw.Date else kind).dt.timestamp("ms").to_list()
@@ -152,8 +152,8 @@ def _day(value: Any) -> float:
 def _replaced(X: Any, frame: Any, columns: Sequence[Any]) -> Any:
     """A native frame with some columns replaced, its index kept."""
     index = getattr(X, "index", None)
-    native = [each.to_native() for each in columns]
+    native = [series.to_native() for series in columns]
     if index is not None:  # pandas aligns by the index
-        for each in native:
-            each.index = index
-    return frame.with_columns([nw.from_native(each, series_only=True) for each in native]).to_native()
+        for series in native:
+            series.index = index
+    return frame.with_columns([nw.from_native(series, series_only=True) for series in native]).to_native()

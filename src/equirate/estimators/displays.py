@@ -26,7 +26,7 @@ from .reporting import as_probabilities, shown_label
 Array = NDArray[np.float64]
 
 RATES = ("positive_rate", "tpr", "fpr")
-"""The rates that are shown where none are asked for: those of demographic parity and of equalized odds."""
+"""The rates that are shown by default: those of demographic parity and of equalized odds."""
 
 
 class RateDisplay:
@@ -119,8 +119,8 @@ class RateDisplay:
         """
         inner = served(estimator)
         classes = np.asarray(getattr(inner, "classes_", np.unique(to_numpy(y))))
-        wanted = getattr(inner, "pos_label", None) if pos_label is None else pos_label
-        positive = _positive(wanted, classes)
+        label = getattr(inner, "pos_label", None) if pos_label is None else pos_label
+        positive = _positive(label, classes)
         people = named(sensitive_features, _names(by))
         predictions = decided(estimator, X, people, positive)
         name = type(inner).__name__ if name is None else name
@@ -209,9 +209,9 @@ class RateDisplay:
         name = self.estimator_name if name is None else name
         self.containers_ = []
         for k, kind in enumerate(kinds):
-            own = [rate for rate in self.rates if rate.rate == kind]
-            places = [groups.index(rate.slice) + 0.6 * (k - (len(kinds) - 1) / 2) / len(kinds) for rate in own]
-            values = np.array([(rate.low, rate.value, rate.high) for rate in own])
+            shown = [rate for rate in self.rates if rate.rate == kind]
+            places = [groups.index(rate.slice) + 0.6 * (k - (len(kinds) - 1) / 2) / len(kinds) for rate in shown]
+            values = np.array([(rate.low, rate.value, rate.high) for rate in shown])
             error = np.maximum([values[:, 1] - values[:, 0], values[:, 2] - values[:, 1]], 0.0)
             label = kind if name is None else f"{kind} ({name})"
             style = {"fmt": "o", "capsize": 3, "label": label, **options}
@@ -287,8 +287,8 @@ class FrontierDisplay:
         """
         if not hasattr(estimator, "frontier"):
             raise EquirateError(f"a frontier is traced by a RateClassifier; got {type(estimator).__name__}")
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        frontier = estimator.frontier(X, y, **given, levels=levels, test=test)
+        data = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        frontier = estimator.frontier(X, y, **data, levels=levels, test=test)
         return cls(frontier, estimator_name=name).plot(ax=ax)
 
     @classmethod
@@ -336,7 +336,7 @@ class FrontierDisplay:
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or an error that names the extra which brings it."""
+    """matplotlib.pyplot, or an error that names the extra to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -348,16 +348,16 @@ def _names(by: Any) -> tuple[str, ...]:
     return () if by is None else tuple(part.name for part in attributes_in(by) if hasattr(part, "name"))
 
 
-def _positive(wanted: Any, classes: NDArray[Any]) -> Any:
-    if wanted is None:
+def _positive(pos_label: Any, classes: NDArray[Any]) -> Any:
+    if pos_label is None:
         if len(classes) > 2:
             raise DataError(
                 f"there are {len(classes)} classes: say which one to show against the others with pos_label="
             )
         return classes[-1]
-    if wanted not in classes:
-        raise DataError(f"pos_label {wanted!r} is not among the labels {classes.tolist()!r}")
-    return wanted
+    if pos_label not in classes:
+        raise DataError(f"pos_label {pos_label!r} is not among the labels {classes.tolist()!r}")
+    return pos_label
 
 
 def _measured(
@@ -371,20 +371,20 @@ def _measured(
     sample_weight: ArrayLike | None,
     confidence: float,
 ) -> list[RateValue]:
-    """Each rate of everybody and of each group."""
+    """Each rate, for everybody and for each group."""
     labels = to_numpy(y)
     refuse_missing(labels, "y")
     known = {shown.name: shown for shown in SHOWN}
     strange = [rate for rate in rates if rate not in known]
     if strange:
         raise EquirateError(f"rates must be some of {', '.join(map(repr, known))}; got {strange[0]!r}")
-    own = Examples.of(labels == positive, sensitive_features, sample_weight)
+    attribute_examples = Examples.of(labels == positive, sensitive_features, sample_weight)
     examples = Examples.of(labels == positive, sensitive_features, sample_weight, fallback=X)
-    sets = [_names(by)] if by is not None else [(name,) for name in own.columns]
+    sets = [_names(by)] if by is not None else [(name,) for name in attribute_examples.columns]
     if not any(sets):
         raise DataError("there are no groups to show: give sensitive_features, or by= with columns of X")
     combined = [Groups.of(names, examples) for names in sets]
-    groups = [EVERYBODY, *(each.slice(k) for each in combined for k in range(len(each)))]
+    groups = [EVERYBODY, *(grouping.slice(k) for grouping in combined for k in range(len(grouping)))]
     groups = [group for group in groups if examples.mask(group).any()]
-    wanted: list[RateName] = [known[rate] for rate in rates]
-    return [measured_rate(rate, group, examples, predictions, confidence) for rate in wanted for group in groups]
+    rate_names: list[RateName] = [known[rate] for rate in rates]
+    return [measured_rate(rate, group, examples, predictions, confidence) for rate in rate_names for group in groups]

@@ -1,6 +1,6 @@
-"""What an explanation of a fitted estimator is made of.
+"""Explanations of the decisions of a fitted estimator.
 
-In: a fitted `RateClassifier` or `RatePostprocessor`, features, and the numbers that the hashed output draws by. Out:
+In: a fitted `RateClassifier` or `RatePostprocessor`, features, and the random numbers of the hashed output. Out:
 `Explanations`. `RateEstimator.explain` calls this.
 """
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def explained(
     estimator: RateEstimator,
     classifier: Classifier,
-    given: Any,
+    original_X: Any,
     X: Any,
     attributes: Any,
     draws: Array | None,
     unconstrained: tuple[str, str, Array] | None,
 ) -> Explanations:
-    """Explain rows; ``given`` are the features as the user has them, ``X`` as the members see them.
+    """Explain rows; ``original_X`` are the features as the user passed them, ``X`` as the members take them.
 
     ``unconstrained`` is the classifier without constraints to compare with: a name, a note, and its predictions.
     """
@@ -36,7 +36,7 @@ def explained(
     drawn = None if draws is None else classifier.drawn(draws)
     if classifier.is_deterministic:
         drawn = np.zeros(len(decided), dtype=np.intp)
-    columns = columns_of_features(given)
+    columns = columns_of_features(original_X)
     return (ClassExplanations if many else Explanations)(
         classes=estimator.classes_,
         positive=None if many else estimator.pos_label_,
@@ -54,6 +54,6 @@ def _names(estimator: Any, count: int) -> tuple[str, ...]:
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None:
         return tuple(map(str, names))
-    if getattr(estimator, "estimator_", estimator) is None:  # scores are given in the place of features
+    if getattr(estimator, "estimator_", estimator) is None:  # X holds scores instead of features
         return ("score",)
     return tuple(f"x{k}" for k in range(count))

@@ -1,4 +1,4 @@
-"""What an ONNX export of a fitted estimator is made of.
+"""The parts of an ONNX export of a fitted estimator.
 
 In: a fitted `RateClassifier` or `RatePostprocessor`. Out: an `Export`, which `RateEstimator.to_onnx` writes.
 """
@@ -34,14 +34,14 @@ DRAW = "splitmix64-1"
 
 
 def facts_of(estimator: RateEstimator) -> dict[str, str]:
-    """What a model says of itself: version, problem, output and, for the hashed draw, the salt."""
-    found = {
+    """Metadata of a model: version, problem, output and, for the hashed draw, the salt."""
+    facts = {
         "equirate": version("equirate"),
         "problem": repr(estimator.problem_),
         "output": str(getattr(estimator, "output", "")),
     }
-    hashed = found["output"] == "hashed"
-    return {**found, "draw": DRAW, "salt": str(estimator.salt_)} if hashed else found
+    hashed = facts["output"] == "hashed"
+    return {**facts, "draw": DRAW, "salt": str(estimator.salt_)} if hashed else facts
 
 
 def of_classifier(estimator: Any) -> Export:
@@ -80,13 +80,13 @@ def of_postprocessor(estimator: Any) -> Export:
     classifier, members = estimator.classifier_, estimator.classifier_.members
     refuse_classes(classifier)
     serving = estimator.estimator_
-    given = members.with_scorer(GivenScores(score_sign(estimator.classes_, estimator.pos_label_)))
+    exported = members.with_scorer(GivenScores(score_sign(estimator.classes_, estimator.pos_label_)))
 
     def decide(inputs: Mapping[str, Any]) -> NDArray[np.bool_]:
         return np.asarray(members.decide(inputs["X"]))
 
     return Export(
-        classifier=replace(classifier, members=given),
+        classifier=replace(classifier, members=exported),
         width=1,
         classes=estimator.classes_,
         positive=estimator.pos_label_,
@@ -110,18 +110,18 @@ def _score(serving: Any) -> Score:
 
 
 def inputs_of(export: Export, X: Any) -> dict[str, Any]:
-    """Features as users have them, as inputs of the model."""
+    """Features as inputs of the ONNX model."""
     if not export.columns:
         dense = X.toarray() if hasattr(X, "toarray") else to_numpy(X)
         return {"X": np.asarray(dense, dtype=np.float64).reshape(len(dense), -1)}
-    frame, found = nw.from_native(X, eager_only=True), dict[str, Any]()
+    frame, inputs = nw.from_native(X, eager_only=True), dict[str, Any]()
     known = {column.name: column.values or () for column in export.columns if isinstance(column, CodedColumn)}
     for column in export.columns:
         values = frame[column.name].to_list()
         if column.dtype is str:
             unknown = "".join(known.get(column.name, ())) + "?"  # longer than every value: none of them
             texts = [unknown if is_missing(value) else str(value) for value in values]
-            found[column.name] = np.array(texts, dtype=object)[:, None]
+            inputs[column.name] = np.array(texts, dtype=object)[:, None]
         else:
-            found[column.name] = np.array([np.nan if is_missing(v) else float(v) for v in values])[:, None]
-    return found
+            inputs[column.name] = np.array([np.nan if is_missing(v) else float(v) for v in values])[:, None]
+    return inputs

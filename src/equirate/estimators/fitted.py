@@ -1,6 +1,6 @@
-"""What a fitted estimator holds: its outputs, how the hashed one draws, and its state for pickle and skops.
+"""State of a fitted estimator: its outputs, how the hashed one draws, and what pickle and skops store.
 
-In: the outputs that `fit` has kept. Out: the classifier that predicts, its status, and decisions row by row.
+In: the outputs that `fit` has stored. Out: the classifier that predicts, its status, and decisions row by row.
 `FittedEstimator` is the second part of `RateEstimator`.
 """
 
@@ -38,8 +38,8 @@ Array = NDArray[np.float64]
 class FittedEstimator(InputChecks):
     """An estimator with outputs, one of which predicts.
 
-    A subclass says which (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`), and how
-    it is saved (`_plain`, `_read`) and exported (`_export`).
+    A subclass defines which one (`_output_name`), how features are checked (`_features`), how rows draw (`_uniform`),
+    and how it is saved (`_plain`, `_read`) and exported (`_export`).
     """
 
     problem_: Problem
@@ -70,7 +70,7 @@ class FittedEstimator(InputChecks):
 
     @property
     def status_(self) -> Status:
-        """What was reached on the data that the output was chosen on."""
+        """Status of the output on the data that it was chosen on."""
         status = self._output.status
         if status is None:
             raise AttributeError(f"the output {self._output_name!r} has no status")
@@ -90,7 +90,7 @@ class FittedEstimator(InputChecks):
         classifier = self.classifier_ if key is None else self.mixture_
         decided = classifier.members.decide(X, attributes=attributes)
         if classifier.is_deterministic:
-            if key is not None:  # wrong keys are wrong, also where nothing is drawn
+            if key is not None:  # check keys even if nothing is drawn
                 checked_key(key, len(decided))
             return decided[:, 0].astype(int)
         warn_few_keys(key)
@@ -101,7 +101,7 @@ class FittedEstimator(InputChecks):
         return hashes_of(X)
 
     def _repeat(self, X: Any, shared: Peers) -> bool:
-        """Whether rows repeat, in training or here, so that the hashed output is judged by its decisions."""
+        """Whether rows repeat, in training or in X, so that the hashed output is judged by its decisions."""
         if getattr(self, "output", "") != "hashed" or self.classifier_.is_deterministic:
             return False
         if getattr(self, "repeats_", False):
@@ -110,18 +110,18 @@ class FittedEstimator(InputChecks):
         return hashes is not None and rows_repeat(hashes, shared=shared)
 
     def _served(self, X: Any, attributes: Any, shared: Peers) -> Array:
-        """Decisions where rows repeat, else the mixture's probabilities: what is judged."""
+        """The predictions to judge: decisions if rows repeat, else the mixture's probabilities."""
         if self._repeat(X, shared):
             decided = self._hashed(X, None, attributes)
             return one_hot(decided, len(self.classes_)) if self._many else decided.astype(float)
         return self.classifier_.expected(X, attributes=attributes)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, where they are looked up."""
+        """Attributes to predict with, if the classifier needs them."""
         raise NotImplementedError
 
     def _features(self, X: Any) -> Any:
-        """New features, checked where the classifier itself does not do that."""
+        """New features, checked if the classifier itself does not check them."""
         return X
 
     def _plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -129,30 +129,30 @@ class FittedEstimator(InputChecks):
         raise NotImplementedError
 
     def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """A fitted estimator of the same class, from what `_plain` gave."""
+        """A fitted estimator of the same class, from the output of `_plain`."""
         raise NotImplementedError
 
     def _export(self) -> Export:
-        """What an ONNX model is made of."""
+        """The parts of an ONNX model."""
         raise NotImplementedError
 
     def __getstate__(self) -> Any:
-        """What skops keeps: of a fitted estimator the content of a file."""
+        """The state that skops stores: for a fitted estimator, the content of a saved file."""
         return state.as_file(*self._plain()) if hasattr(self, "problem_") else super().__getstate__()
 
-    def __setstate__(self, given: Any) -> None:
-        if not state.is_file(given):
-            super().__setstate__(given)
+    def __setstate__(self, content: Any) -> None:
+        if not state.is_file(content):
+            super().__setstate__(content)
             return
-        manifest, arrays = state.from_file(given)
+        manifest, arrays = state.from_file(content)
         if manifest.get("kind") != type(self).__name__:
             raise FileError(f"the state is that of a {manifest.get('kind')}, not of a {type(self).__name__}")
         self.__dict__.update(self._read(manifest, arrays).__dict__)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """What pickle and ``copy`` keep: everything, also what no file holds."""
+        """The state that pickle and ``copy`` store: everything, including what no saved file holds."""
         return copyreg.__newobj__, (type(self),), super().__getstate__()  # type: ignore[attr-defined]  # not in the stubs
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a classifier; what an interrupted fit has left beside it does not count."""
+        """Whether there is a classifier; the result of an interrupted fit (``resume_``) does not count."""
         return hasattr(self, "classifier_")

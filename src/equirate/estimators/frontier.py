@@ -27,7 +27,7 @@ from ..training.training import Training
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """What can be had at each level of the constraints.
+    """The best classifier at each level of the constraints.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Frontier:
     classifiers
         One classifier per level, for the features as given.
     salts
-        That each draws by, where rows repeat and the points are decisions as ``output="hashed"`` serves them; empty
-        where they are mixtures, by their expected rates.
+        The salt of each classifier, if rows repeat and the points are decisions as ``output="hashed"`` serves them;
+        empty if the points are mixtures, judged by their expected rates.
     """
 
     levels: tuple[float, ...]
@@ -50,11 +50,11 @@ class Frontier:
 
     @property
     def speaks_of(self) -> str:
-        """What the numbers are of: decisions as they are served, or mixtures."""
+        """What the numbers describe: decisions as they are served, or mixtures."""
         return SERVED if self.salts else MIXTURE
 
     def decided(self, k: int, X: Any, attributes: Any = None) -> NDArray[np.float64]:
-        """What the k-th point decides, row by row: as served where rows repeat, else in expectation."""
+        """Decisions of the k-th point, row by row: as served if rows repeat, else in expectation."""
         if self.salts:
             return self.classifiers[k].predict_hashed(X, attributes=attributes, salt=self.salts[k]).astype(float)
         return self.classifiers[k].expected(X, attributes=attributes)
@@ -110,7 +110,7 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
     problem, points = training.problem, choose_for_levels(training, levels)
     served = tuple(training.served(point.classifier) for point in points)
     salts = tuple(point.salt for point in points if point.salt is not None)
-    found = Frontier(tuple(point.level for point in points), {}, served, repr(problem.objective), salts)
+    frontier = Frontier(tuple(point.level for point in points), {}, served, repr(problem.objective), salts)
     values = {
         name: tuple(
             Evaluation.of(problem, part.sample.examples, part.decided(point.classifier, point.salt), cells=part.cells)
@@ -120,9 +120,9 @@ def trace(training: Training, levels: Sequence[float], test: Sample | None) -> F
     }
     if test is not None:
         columns = test.examples.columns
-        decided = [found.decided(k, test.X, columns) for k in range(len(points))]
-        values["test"] = tuple(Evaluation.of(problem, test.examples, each) for each in decided)
-    return replace(found, parts=values)
+        decided = [frontier.decided(k, test.X, columns) for k in range(len(points))]
+        values["test"] = tuple(Evaluation.of(problem, test.examples, predictions) for predictions in decided)
+    return replace(frontier, parts=values)
 
 
 def _bars(intervals: list[tuple[float, float, float]]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
-"""What estimators are given: parameters, labels, attributes and weights, checked as they come in.
+"""Checks of the inputs of estimators: parameters, labels, attributes and weights.
 
-In: parameters and data as users have them. Out: labels encoded as 0 and 1 with their attributes and weights
+In: parameters and data as users pass them. Out: labels encoded as 0 and 1 with their attributes and weights
 (`Examples`), or an error that names what is wrong. `InputChecks` is the first part of `RateEstimator`.
 """
 
@@ -29,17 +29,17 @@ from ..data.slices import Attribute
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
 from ..problem.problem import Objective, Problem, flat_constraints
-from .attributes import attribute_names, named, refuse_unrouted, refuse_whole
+from .attributes import attribute_names, named, refuse_unrouted, refuse_unsplit
 from .reporting import shown_label
 from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
 ONLY_BINARY = "(Only binary classification is supported. The type of the target is multiclass.)"
-"""What scikit-learn's checks want to read where there are more than two classes and that cannot be."""
+"""Text that scikit-learn's checks require in the error of a binary classifier for more than two classes."""
 _THREE = (0, 1, 2)
-_LOOKED_AT = 50  # constraints that are looked at to tell whether they take more than two classes
-_BLOCK = 1 << 18  # labels that are looked at together
+_LOOKED_AT = 50  # constraints to check for more than two classes
+_BLOCK = 1 << 18  # labels that are checked at a time
 
 
 class InputChecks(ClassifierMixin, BaseEstimator):
@@ -62,8 +62,8 @@ class InputChecks(ClassifierMixin, BaseEstimator):
     def __new__(cls, *arguments: Any, **parameters: Any) -> Self:
         """Refuse parameters of other classifiers, and say what to use instead."""
         refuse_unknown(cls, parameters)
-        made: Self = super().__new__(cls)
-        return made
+        instance: Self = super().__new__(cls)
+        return instance
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters, as in scikit-learn; refuses those of other classifiers, and says what to use instead.
@@ -83,7 +83,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         return self
 
     def _check_parameters(self, shared: Peers) -> None:
-        """Refuse parameters that make no sense, and take a seed from ``random_state``: one for all processes."""
+        """Refuse invalid parameters, and take a seed from ``random_state``: one for all processes."""
         if not isinstance(self.objective, Objective):
             raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {self.objective!r}")
         one_of(self, "missing", MISSING)
@@ -106,12 +106,12 @@ class InputChecks(ClassifierMixin, BaseEstimator):
     @property
     def class_values_(self) -> Classes:
         """The classes by value, in the order of their codes: of two, the positive one is the second."""
-        found = self.classes_ if self._many else (self._neg_label, self.pos_label_)
-        return tuple(map(plain, found))
+        values = self.classes_ if self._many else (self._neg_label, self.pos_label_)
+        return tuple(map(plain, values))
 
     @property
     def pos_label_(self) -> Any:
-        """The label that is called positive: ``pos_label``, or the larger one."""
+        """The positive label: ``pos_label``, or the larger one."""
         if self._many:
             raise AttributeError(f"there are {len(self.classes_)} classes, of which none is the positive one")
         if self.pos_label is None:
@@ -125,7 +125,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         return self.classes_[0] if self.classes_[1] == self.pos_label_ else self.classes_[1]
 
     def _default_label(self) -> str:
-        """The positive label, where labels are text and ``pos_label`` was not given; else empty."""
+        """The positive label if labels are text and ``pos_label`` was not set; else empty."""
         if self._many:
             return ""
         text = np.asarray(self.classes_).dtype.kind in "UO" and isinstance(self.classes_[-1], str)
@@ -145,9 +145,9 @@ class InputChecks(ClassifierMixin, BaseEstimator):
             positive = labels == self.pos_label_
             unknown = labels[~(positive | (labels == self._neg_label))]
         if unknown.size:
-            found = sorted({str(label) for label in unknown.tolist()})
+            names = sorted({str(label) for label in unknown.tolist()})
             raise DataError(
-                f"y holds labels that were not in training: {', '.join(found[:5])}{', ...' if len(found) > 5 else ''}; "
+                f"y holds labels that were not in training: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}; "
                 f"the labels that the estimator was trained on are {self.classes_.tolist()}"
             )
         return np.asarray(positive, dtype=np.int8)
@@ -165,7 +165,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         return np.stack([p, 1 - p] if self.classes_[0] == self.pos_label_ else [1 - p, p], axis=1)
 
     def _problem_takes_classes(self) -> bool:
-        """Whether objective and constraints take any number of classes; of many, the first are looked at."""
+        """Whether objective and constraints take any number of classes; only the first constraints are checked."""
         try:
             self.objective.expr.for_classes(_THREE)
             for constraint in itertools.islice(flat_constraints(self.constraints), _LOOKED_AT):
@@ -175,18 +175,18 @@ class InputChecks(ClassifierMixin, BaseEstimator):
             return False
         return True
 
-    def _expanded(self, asked: Problem, examples: Examples) -> Problem:
+    def _expanded(self, problem: Problem, examples: Examples) -> Problem:
         """The problem written out for the groups and the classes in the data."""
         try:
-            return asked.expanded(examples)
+            return problem.expanded(examples)
         except DataError as error:
-            # A label that is not in y is no sign of a problem for two classes.
+            # A label that is missing from y does not mean that the problem is for two classes.
             if not self._many or self._problem_takes_classes() or "y has no class" in str(error):
                 raise
             raise DataError(f"{error} {ONLY_BINARY}") from None
 
     def _looked_up(self) -> tuple[str, ...]:
-        """Names of the attributes that predicting looks up."""
+        """Names of the attributes that are needed to predict."""
         groups = getattr(self, "groups", None)
         parts = () if groups is None else attributes_in(groups)
         return tuple(sorted({name for part in parts for name in _names_in(part)}))
@@ -199,9 +199,9 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         sensitive_features: Any,
         sample_weight: ArrayLike | None,
     ) -> Examples:
-        """Labels, attributes and weights, with missing attributes treated as asked and baselines read like labels."""
+        """Labels, attributes and weights, with missing attributes treated as in ``missing``, baselines as labels."""
         sensitive_features = named(sensitive_features, attribute_names(problem) | set(self._looked_up()), X)
-        refuse_whole(sensitive_features, len(labels))
+        refuse_unsplit(sensitive_features, len(labels))
         codes = tuple(range(len(self.classes_))) if self._many else None
         examples = Examples.of(labels, sensitive_features, sample_weight, fallback=X, compared=True, classes=codes)
         examples = replace(examples, classes=self.class_values_)
@@ -211,19 +211,19 @@ class InputChecks(ClassifierMixin, BaseEstimator):
 
 
 def _without_self(function: Any) -> inspect.Signature:
-    found = inspect.signature(function)
-    return found.replace(parameters=list(found.parameters.values())[1:])
+    signature = inspect.signature(function)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 def _names_in(part: Any) -> Iterable[str]:
-    """Names of the attributes in an attribute or a slice; none in anything else, which is refused elsewhere."""
+    """Names of the attributes in an attribute or a slice; none for other types, which are refused elsewhere."""
     return (part.name,) if isinstance(part, Attribute) else getattr(part, "attributes", ())
 
 
 def read_like_labels(
     columns: dict[str, NDArray[Any]], names: Iterable[str], classes: Classes
 ) -> dict[str, NDArray[Any]]:
-    """Columns with the predictions of other models as 0 and 1 (of more classes, by value), where they are labels."""
+    """Columns with the predictions of other models as 0 and 1 (or values of more classes), if they are labels."""
     read = dict(columns)
     for name in names:
         column = columns.get(name)
@@ -232,19 +232,19 @@ def read_like_labels(
         if len(classes) == 2:
             read[name] = (column.astype(str) == str(classes[1])).astype(np.int8)
         else:
-            value = {str(each): each for each in classes}
+            value = {str(class_value): class_value for class_value in classes}
             read[name] = np.array([value[text] for text in column.astype(str).tolist()])
     return read
 
 
 def two_values(classes: NDArray[Any], positive: Any) -> Classes:
-    """Two classes by value, the positive one second; what is no other class is the opposite of the positive one."""
+    """Two classes by value, the positive one second; if there is no other class, the first is ``not positive``."""
     others = [value for value in map(plain, classes) if value != positive]
     return (others[0] if others else f"not {positive!r}", plain(positive))
 
 
 def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
-    """Refuse a parameter that is not one of some words."""
+    """Refuse a parameter that is not one of the allowed strings."""
     value = getattr(estimator, name)
     if value not in allowed:
         raise EquirateError(
@@ -254,12 +254,12 @@ def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
 
 
 def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray[Any]:
-    """The labels in y, sorted; refuses fewer than two, and what are no classes."""
+    """The labels in y, sorted; refuses fewer than two, and targets that are not classes."""
     refuse_mixed(np.asarray(y), "y")
-    here = distinct(np.asarray(y))
-    two = y.ndim == 1 and y.dtype.kind in "iu" and len(here) <= 2  # what scikit-learn would look through y for
+    own_classes = distinct(np.asarray(y))
+    two = y.ndim == 1 and y.dtype.kind in "iu" and len(own_classes) <= 2  # avoids scikit-learn's pass through y
     kind = "binary" if two else type_of_target(y, input_name="y", raise_unknown=True)
-    classes: NDArray[Any] = np.unique(np.concatenate(shared.gather(here)))
+    classes: NDArray[Any] = np.unique(np.concatenate(shared.gather(own_classes)))
     if kind not in ("binary", "multiclass"):
         fix = " Cut a quantity into classes, or make text of numbers that name classes: y.astype(str)."
         raise DataError(
@@ -277,9 +277,9 @@ def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray
 
 
 def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
-    """Compare the indexes of what an estimator was given, under the names that its methods give it."""
-    given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    check_indexes(given, stacklevel=5)
+    """Compare the indexes of the arguments of an estimator's methods."""
+    arguments = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    check_indexes(arguments, stacklevel=5)
 
 
 def refuse_empty(problem: Problem, examples: Examples) -> None:

@@ -1,7 +1,7 @@
-"""A number for each row of whatever an estimator takes, by which a mixture decides the row always alike.
+"""Hashes of rows of features, by which a mixture always decides equal rows alike.
 
-In: features as users have them: numbers, text, missing values, frames, sparse matrices, lists. Out: 64 bits a row, the
-same for the same values, alone or among others.
+In: features: numbers, text, missing values, frames, sparse matrices, lists. Out: 64 bits per row, which depend on the
+values of the row only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def row_keys(X: Any) -> Hashes:
 
 
 def columns_of_features(X: Any) -> list[NDArray[Any]]:
-    """The columns of features as users have them, each an array."""
+    """The columns of features, each as an array."""
     if hasattr(X, "toarray"):
         X = X.toarray()
     if isinstance(X, dict):
@@ -54,7 +54,7 @@ def columns_of_features(X: Any) -> list[NDArray[Any]]:
 
 
 def _text_hashes(column: NDArray[Any], place: int) -> Hashes:
-    """Hash of each value as text, and of its column; each value that occurs is looked at once."""
+    """Hash of each value as text, and of its column; each distinct value is hashed once."""
     known: dict[str, int] = {}
     texts = [str(value) for value in column.tolist()]
     for text in set(texts):
@@ -63,13 +63,13 @@ def _text_hashes(column: NDArray[Any], place: int) -> Hashes:
 
 
 FEWEST_KEYS = 25
-"""Distinct keys below which a rate over draws by key may be off by more than 0.1: its error is 0.5 / sqrt(keys)."""
+"""Fewest distinct keys for which the standard error of a rate, at most 0.5 / sqrt(keys), is at most 0.1."""
 ROWS_PER_KEY = 10
-"""Rows that share a key, on average, from which on the keys hardly name those who are decided about."""
+"""Mean number of rows per key from which on the keys are unlikely to identify people."""
 
 
 def warn_few_keys(key: Any) -> None:
-    """Warn where so few distinct keys draw for so many rows that the mixture's rates are not kept."""
+    """Warn if there are too few distinct keys for the decisions to have the mixture's rates."""
     if key is None:
         return
     keys = to_numpy(key)

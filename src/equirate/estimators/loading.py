@@ -1,4 +1,4 @@
-"""`load`: open what `RateClassifier.save` and `RatePostprocessor.save` have written. Nothing in a file is executed."""
+"""`load`: open files written by `RateClassifier.save` and `RatePostprocessor.save`. Nothing in a file is executed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ KINDS: dict[str, tuple[type[Any], Callable[..., Any]]] = {
 def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
     """Open a `RateClassifier` or a `RatePostprocessor` that was saved with ``save``. Nothing in the file is executed.
 
-    Whatever the file holds, only `FileError` is raised, and no more memory is taken than the file has bytes, and a
-    little.
+    Whatever the file holds, only `FileError` is raised, and little more memory is used than the size of the file.
 
     Parameters
     ----------
@@ -54,31 +53,31 @@ def load(path: str | os.PathLike[str], *, module: Any = None) -> Any:
     equirate.FileError: cannot load no such file: there is no such file
     """
     try:
-        found = restored(*container.read(path))
+        loaded = restored(*container.read(path))
     except EquirateError as error:
         raise FileError(f"cannot load {path!s}: {error}") from None
-    except Exception as error:  # the rules let nothing through that is known to fail; whatever does is still refused
+    except Exception as error:  # every failure that the checks did not foresee is refused, too
         raise FileError(f"cannot load {path!s}: it is damaged ({type(error).__name__}: {error})") from error
     try:
-        return completed(found, module)
+        return completed(loaded, module)
     except EquirateError as error:
         raise FileError(f"cannot load {path!s}: {error}") from None
 
 
-def completed(found: Any, module: Any) -> Any:
-    """Hand members what no file holds."""
-    if isinstance(found, Classifier):
-        return replace(found, members=found.members.map(lambda members: members.completed(module)))
-    if isinstance(found, RateClassifier):
-        found.outputs_ = {
+def completed(loaded: Any, module: Any) -> Any:
+    """Give the members the modules that no file holds."""
+    if isinstance(loaded, Classifier):
+        return replace(loaded, members=loaded.members.map(lambda members: members.completed(module)))
+    if isinstance(loaded, RateClassifier):
+        loaded.outputs_ = {
             name: replace(output, classifier=completed(output.classifier, module))
-            for name, output in found.outputs_.items()
+            for name, output in loaded.outputs_.items()
         }
-    return found
+    return loaded
 
 
 def restored(manifest: container.Manifest, arrays: container.Arrays) -> Any:
-    """Make the estimator that a manifest and arrays describe, or say why they are refused."""
+    """Make the estimator that a manifest and arrays describe; raises `FileError` if they are invalid."""
     name = manifest.get("kind")
     if not isinstance(name, str) or name not in KINDS:
         raise FileError(f"it holds {shown(name)}, not a {' or a '.join(KINDS)}")

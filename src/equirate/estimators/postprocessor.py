@@ -1,4 +1,4 @@
-"""`RatePostprocessor`: keep a kind of classifier, move its thresholds until the problem is solved.
+"""`RatePostprocessor`: keep a classifier, and choose thresholds on its scores that solve the problem.
 
 The strong baseline of post-processing (Cruz and Hardt 2024): take a model trained for accuracy, and mix thresholds on
 its scores, one for everybody or one per group, for the same objectives and constraints as `RateClassifier`. The best
@@ -68,7 +68,7 @@ from ..training.out_of_fold import (
     used_as_given,
 )
 from . import exporting
-from .absent import Absent, told_if_absent
+from .absent import Absent, method_if
 from .attributes import named
 from .base import RateEstimator
 from .inputs import classes_in, compare_indexes, one_of, refuse_empty
@@ -103,7 +103,7 @@ class RatePostprocessor(RateEstimator):
         A classifier with ``decision_function`` or ``predict_proba``. `fit` trains it, whether it is fitted or not:
         clones of it score rows that they have not seen, thresholds are chosen on those scores, and one trained on
         everything serves. A ``sklearn.frozen.FrozenEstimator`` is used as it is; the rows given to `fit` should then be
-        new to it. None: every method is given the scores themselves in the place of X, higher for the larger label
+        new to it. None: every method takes the scores themselves instead of X, higher for the larger label
         (one per example: an array, a series or a column).
     objective, constraints
         As in `RateClassifier`.
@@ -111,7 +111,7 @@ class RatePostprocessor(RateEstimator):
         None: one threshold for everybody, so that predicting needs no attributes. An attribute (``attr("sex")`` or
         ``"sex"``), several, or a list of slices: a threshold per group, and predicting needs ``sensitive_features``.
     cv
-        Where the scores come from: a number of folds, stratified and shuffled; a share of the rows below 1, held out
+        How the scores are computed: a number of folds, stratified and shuffled; a share of the rows below 1, held out
         once; a splitter of scikit-learn; pairs of rows to train and to test on (for a splitter that needs groups:
         ``list(splitter.split(X, y, groups))``); or ``"prefit"``, to use a fitted estimator as it is.
     refit
@@ -129,12 +129,12 @@ class RatePostprocessor(RateEstimator):
     missing
         What to do with missing values in an attribute: ``"refuse"``, or ``"group"``, as in `RateClassifier`.
     on_interrupt
-        What `fit` does after Ctrl-C, once something was found: ``"raise"`` leaves the estimator as it was, keeps what
-        was found as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with what was found, and
-        ``status_.interrupted`` says so. Either way nothing is certified. Before anything was found, KeyboardInterrupt
+        What `fit` does after Ctrl-C, once there is a result: ``"raise"`` leaves the estimator as it was, keeps the
+        result as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with the result, and
+        ``status_.interrupted`` is True. Either way nothing is certified. Before there is a result, KeyboardInterrupt
         is raised.
     n_jobs
-        How many folds are trained side by side, as in scikit-learn.
+        Number of folds that are trained in parallel, as in scikit-learn.
     random_state
         Seed of the folds, of the salt of hashed predictions and of stochastic ones: a whole number, or a numpy
         RandomState or Generator, from which `fit` draws one.
@@ -148,12 +148,12 @@ class RatePostprocessor(RateEstimator):
     certification_
         As in `RateClassifier`.
     train_
-        What was achieved on the data given to `fit`, by scores of classifiers that had not seen the row.
+        Evaluation on the data given to `fit`, by scores of classifiers that were trained without the row.
     salt_
-        What hashed predictions are salted with.
+        The salt of hashed predictions.
     resume_
-        After an interrupted fit alone: a fitted copy of this estimator with what was found until then. It predicts,
-        reports and saves like any other.
+        Only after an interrupted fit: a fitted copy of this estimator with the result until then. It predicts, reports
+        and saves like any other.
 
     Examples
     --------
@@ -263,10 +263,10 @@ class RatePostprocessor(RateEstimator):
         labels = _one_column(y)
         self.classes_ = self._classes_of(labels)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        asked = Problem(self.objective, self.constraints)
-        examples = self._examples(asked, self._labels(labels), X, sensitive_features, sample_weight)
+        problem = Problem(self.objective, self.constraints)
+        examples = self._examples(problem, self._labels(labels), X, sensitive_features, sample_weight)
         examples = replace(examples, clusters=clusters_of(clusters, len(examples), ALONE))
-        self.problem_ = self._expanded(asked, examples)
+        self.problem_ = self._expanded(problem, examples)
         refuse_empty(self.problem_, examples)
         weights = None if sample_weight is None else examples.weights
         scored = self._scored(X, labels, weights, examples.clusters)
@@ -279,7 +279,7 @@ class RatePostprocessor(RateEstimator):
         keep_provenance(self, (X, y, sensitive_features, sample_weight), ALONE)
 
     def _hashes(self, X: Any, rows: NDArray[np.intp]) -> Hashes | None:
-        """The hashes that scored rows draw by; None where rows do not repeat, other than by being scored again."""
+        """The hashes that scored rows draw by; None if rows do not repeat, except by being scored more than once."""
         if self.output != "hashed" or not self.problem_.constraints:
             return None
         hashes = row_keys(X)
@@ -287,16 +287,16 @@ class RatePostprocessor(RateEstimator):
         return None if again and not rows_repeat(hashes) else hashes[rows]
 
     def _classes_of(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """The labels that a fitted estimator tells apart; those in y where it is trained here, or scores are given."""
-        found = classes_in(labels, ALONE, self.pos_label)
+        """The classes of a fitted estimator; those in y if it is trained here, or scores are given."""
+        classes = classes_in(labels, ALONE, self.pos_label)
         if used_as_given(self.estimator, self.cv) and self.estimator is not None:
-            return np.asarray(getattr(self.estimator, "classes_", found))
-        return found
+            return np.asarray(getattr(self.estimator, "classes_", classes))
+        return classes
 
     def _scored(
         self, X: Any, labels: NDArray[Any], weights: Array | None, clusters: NDArray[np.int64] | None
     ) -> Scored:
-        """Scores to choose thresholds on, and what serves."""
+        """Scores to choose thresholds on, and the estimator that serves."""
         if self.estimator is None:
             scores = probabilities_of(X, self.class_values_) if self._many else scores_of(X)
             return Scored(None, np.arange(len(scores)), scores)
@@ -318,8 +318,8 @@ class RatePostprocessor(RateEstimator):
         if (times == 1).all() and (rows == np.arange(len(rows))).all():
             chosen = examples
         else:
-            taken = examples.take(rows)
-            chosen = replace(taken, weights=taken.weights / times[rows])
+            selected = examples.take(rows)
+            chosen = replace(selected, weights=selected.weights / times[rows])
         refuse_empty(self.problem_, chosen)
         slices = self._slices(examples)
         model: Any = Thresholds(GivenScores(self._score_sign), slices) if not self._many else None
@@ -342,10 +342,10 @@ class RatePostprocessor(RateEstimator):
             achieved = {"train": Evaluation.of(self.problem_, examples, decided, cells=cells)}
         else:
             seen, columns = np.flatnonzero(times), [decided] if decided.ndim == 1 else list(decided.T)
-            each = [
+            means = [
                 np.bincount(rows, weights=column, minlength=len(examples))[seen] / times[seen] for column in columns
             ]
-            mean = each[0] if decided.ndim == 1 else np.stack(each, axis=1)
+            mean = means[0] if decided.ndim == 1 else np.stack(means, axis=1)
             achieved = {"train": Evaluation.of(self.problem_, examples.take(seen), mean)}
         mixture = outcome.outputs["stochastic"]
         self.outputs_ = {"stochastic": FittedOutput(self._serving(classifier), status, achieved)}
@@ -357,11 +357,11 @@ class RatePostprocessor(RateEstimator):
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
     def _serving(self, classifier: Classifier) -> Classifier:
-        """The same thresholds on the scores of what serves."""
+        """The same thresholds on the scores of the estimator that serves."""
         return replace(classifier, members=classifier.members.with_scorer(self._scorer()))
 
     def _outcome(self, model: Any, sample: Sample, cells: Cells, times: int, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds, with a margin where a confidence level is asked for, and its status."""
+        """The best mixture of thresholds, with a margin if a confidence level is set, and its status."""
         if self.confidence is None or not self.problem_.constraints:
             solution = solve_on(self.problem_, sample, Options(model=model, n_rounds=self.n_rounds), cells=cells)
             return self._plain_outcome(solution, sample, cells, hashes)
@@ -371,7 +371,7 @@ class RatePostprocessor(RateEstimator):
         return of_thresholds(self.problem_, sample, model, self.n_rounds, level, method, self.seed_, hashes)
 
     def _plain_outcome(self, solution: Solution, sample: Sample, cells: Cells, hashes: Hashes | None) -> Outcome:
-        """The best mixture of thresholds and, where rows repeat, what is served of it."""
+        """The best mixture of thresholds and, if rows repeat, the classifier that is served instead."""
         mixture = solution.polish()
         prices = costly(Problem(self.objective, self.constraints), solution)
         status = replace(solution.status, advice=(*solution.status.advice, *prices))
@@ -405,9 +405,9 @@ class RatePostprocessor(RateEstimator):
         parts = attributes_in(self.groups)
         if parts and all(isinstance(part, Attribute) for part in parts):
             names = tuple(part.name for part in parts)
-            found = Groups.of(names, examples)
-            refuse_many(found, len(found), f"groups={self.groups!r}")
-            return tuple(map(found.slice, range(len(found))))
+            groups = Groups.of(names, examples)
+            refuse_many(groups, len(groups), f"groups={self.groups!r}")
+            return tuple(map(groups.slice, range(len(groups))))
         if parts and all(isinstance(part, Slice) for part in parts):
             return tuple(parts) if len(parts) > 1 else (parts[0], ~parts[0])
         raise TypeError(f"groups must be attributes, as in attr('sex'), or slices; got {self.groups!r}")
@@ -480,7 +480,7 @@ class RatePostprocessor(RateEstimator):
         compare_indexes(X, None, sensitive_features, None)
         return fill_missing(columns_of(sensitive_features, X))
 
-    @told_if_absent(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
+    @method_if(_offers("predict_proba"), NOT_OFFERED.format("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """The estimator's probabilities of ``classes_``. They rank and explain; thresholds on them decide.
 
@@ -494,9 +494,9 @@ class RatePostprocessor(RateEstimator):
         numpy.ndarray
             One row per example, one column for each of ``classes_``.
         """
-        return np.asarray(self._behind().predict_proba(X))
+        return np.asarray(self._fitted_estimator().predict_proba(X))
 
-    @told_if_absent(_offers("predict_log_proba"), NOT_OFFERED.format("predict_log_proba"))
+    @method_if(_offers("predict_log_proba"), NOT_OFFERED.format("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the estimator's probabilities.
 
@@ -510,9 +510,9 @@ class RatePostprocessor(RateEstimator):
         numpy.ndarray
             One row per example, one column for each of ``classes_``.
         """
-        return np.asarray(self._behind().predict_log_proba(X))
+        return np.asarray(self._fitted_estimator().predict_log_proba(X))
 
-    @told_if_absent(_offers("decision_function"), NOT_OFFERED.format("decision_function"))
+    @method_if(_offers("decision_function"), NOT_OFFERED.format("decision_function"))
     def decision_function(self, X: Any) -> Array:
         """The estimator's scores of ``classes_[1]``; other thresholds than 0 on them decide.
 
@@ -526,14 +526,14 @@ class RatePostprocessor(RateEstimator):
         numpy.ndarray
             One score per example.
         """
-        return np.asarray(self._behind().decision_function(X))
+        return np.asarray(self._fitted_estimator().decision_function(X))
 
     partial_fit = Absent(
         "a RatePostprocessor has no partial_fit: thresholds are chosen on all rows at once. Train the estimator in "
         "parts, wrap it in sklearn.frozen.FrozenEstimator, and fit the thresholds on new rows"
     )
 
-    def _behind(self) -> Any:
+    def _fitted_estimator(self) -> Any:
         """The fitted estimator whose scores are thresholded."""
         check_is_fitted(self, "outputs_")
         return self.estimator_
@@ -556,8 +556,8 @@ class RatePostprocessor(RateEstimator):
         return plain_postprocessor(self)
 
     def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        found: Self = read_postprocessor(type(self), manifest, arrays)
-        return found
+        estimator: Self = read_postprocessor(type(self), manifest, arrays)
+        return estimator
 
     def _export(self) -> Export:
         return exporting.of_postprocessor(self)

@@ -1,4 +1,4 @@
-"""What any fitted classifier predicts: a mixture's probabilities, or 0 and 1 for others.
+"""Predictions of any fitted classifier: a mixture's probabilities, or 0 and 1 for others.
 
 In: an estimator, a pipeline, a search, one of fairlearn's randomised classifiers, or an array of predictions. Out: for
 each row the probability of predicting the positive label. Scorers, reports and displays call this.
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def unwrapped(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The classifier that decides, and the features as it is given them.
+    """The classifier that decides, and the features as it takes them.
 
     The best estimator of a search, the last step of a pipeline; samplers of imbalanced-learn are for training only.
     """
@@ -51,10 +51,12 @@ def decided(estimator: Any, X: Any, sensitive_features: Any, positive: Any) -> A
         estimator, X = unwrapped(estimator, X)
         if hasattr(estimator, "decision_probability"):  # equal rows are decided alike
             p = _called(estimator.decision_probability, X, sensitive_features)
-            own = p
+            probabilities = p
             if p.ndim == 1:  # two classes
-                own = np.stack([p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1)
-            return _column(estimator, own, positive)
+                probabilities = np.stack(
+                    [p if label == estimator.pos_label_ else 1 - p for label in estimator.classes_], axis=1
+                )
+            return _column(estimator, probabilities, positive)
         return _column(estimator, _called(estimator.predict_pmf, X, sensitive_features), positive)
     if hasattr(estimator, "_pmf_predict"):  # fairlearn's name for the same
         return _column(estimator, _called(estimator._pmf_predict, X, sensitive_features), positive)
@@ -65,24 +67,24 @@ def class_probabilities_of(estimator: Any, X: Any, sensitive_features: Any, clas
     """Probability of predicting each of several classes: expected where a classifier draws, else 0 and 1."""
     if hasattr(served(estimator), "predict_pmf"):
         estimator, X = unwrapped(estimator, X)
-        how = getattr(estimator, "decision_probability", estimator.predict_pmf)  # equal rows are decided alike
-        found = np.asarray(_called(how, X, sensitive_features), dtype=float)
-        return in_order(found, list(estimator.classes_), classes)
+        method = getattr(estimator, "decision_probability", estimator.predict_pmf)  # equal rows are decided alike
+        probabilities = np.asarray(_called(method, X, sensitive_features), dtype=float)
+        return in_order(probabilities, list(estimator.classes_), classes)
     predicted = to_numpy(_called(estimator.predict, X, sensitive_features))
     return one_hot(codes_of(predicted, classes, "the prediction"), len(classes))
 
 
 def _called(method: Any, X: Any, sensitive_features: Any) -> Any:
-    """Call a method of predicting, with the attributes where it takes them."""
+    """Call a prediction method, with the attributes if it takes them."""
     takes = "sensitive_features" in inspect.signature(method).parameters
-    given = {"sensitive_features": sensitive_features} if takes and sensitive_features is not None else {}
-    return method(X, **given)
+    options = {"sensitive_features": sensitive_features} if takes and sensitive_features is not None else {}
+    return method(X, **options)
 
 
 def _column(estimator: Any, probabilities: Any, positive: Any) -> Array:
-    found = np.asarray(to_numpy(probabilities), dtype=float)
-    classes = list(getattr(estimator, "classes_", (0, 1)))  # fairlearn's have labels 0 and 1, and do not say so
+    columns = np.asarray(to_numpy(probabilities), dtype=float)
+    classes = list(getattr(estimator, "classes_", (0, 1)))  # fairlearn's have labels 0 and 1, and no classes_
     if positive not in classes:
         raise DataError(f"the positive label {positive!r} is not among the classes {classes!r} of {estimator!r}")
-    # A column with gaps is added up in another order: the same mixture would differ from itself in the last digit.
-    return np.ascontiguousarray(found[:, classes.index(positive)])
+    # Strided columns are summed in another order, which would change the last digit for the same mixture.
+    return np.ascontiguousarray(columns[:, classes.index(positive)])

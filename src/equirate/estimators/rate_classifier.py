@@ -1,8 +1,8 @@
-"""`RateClassifier`: the scikit-learn estimator that trains for a metric under constraints and says what it kept.
+"""`RateClassifier`: the scikit-learn estimator that trains for a metric under constraints and reports the result.
 
 In: an objective, constraints and a table of data. Out: a fitted classifier that predicts without attributes, and
-numbers and reports of what was asked and what was achieved. This module is the estimator's surface; the steps of its
-``fit`` are in `fitting`, judging is in `judging`, and the mathematics is in the modules below those.
+numbers and reports of the required and achieved values. This module is the estimator's interface; the steps
+of its ``fit`` are in `training`, `game`, `selection` and `certification`, evaluation is in `judge`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from ..training.draws import may_repeat
 from ..training.merged_rows import merged
 from ..training.settings import Settings
 from ..training.training import Training
-from .absent import Absent, property_if, told_if_absent
+from .absent import Absent, method_if, property_if
 from .attributes import named
 from .base import RateEstimator
 from .categories import Categories, dates_as_numbers, few_rows_each
@@ -81,7 +81,7 @@ else:
 
 Array = NDArray[np.float64]
 OUTPUTS = ("hashed", "deterministic", "stochastic")
-_APART = ("objective", "constraints", "random_state", "verbose")
+_NOT_COMPARED = ("objective", "constraints", "random_state", "verbose")
 """Parameters that are compared between processes in another way, or that may differ."""
 
 
@@ -113,7 +113,7 @@ class RateClassifier(RateEstimator):
         A name from `equirate.algorithms`, or ``"auto"``: column generation, but for networks. Naming an algorithm of
         the paper, or giving ``theta_step`` or ``lambda_step``, plays that game.
     model
-        ``"linear"``, ``"trees"`` (boosted trees, by what measured best; `equirate.boosting`), a scikit-learn classifier
+        ``"linear"``, ``"trees"`` (boosted trees; see `equirate.boosting`), a scikit-learn classifier
         (used as an oracle), a list of classifiers, a model of `equirate.models`, or a ``torch.nn.Module`` with one
         score per example (see `equirate.torch.TorchModel`).
     groups
@@ -134,8 +134,8 @@ class RateClassifier(RateEstimator):
         Share of the data that is held out first, stratified by cell. A linear model trains and mixes on all rows, and
         the held-out ones say whether refined columns are kept; with fewer than five rows for each feature it trains on
         the others alone, and the mixture is chosen on these. Other models that may fit their rows too well train on the
-        others alone as well. Trees, plug-ins and oracles hold nothing out: each row is judged by what was trained
-        without it. 0 uses all rows for everything.
+        others alone as well. Trees, plug-ins and oracles hold nothing out: each row is judged by a classifier
+        trained without it. 0 uses all rows for everything.
     two_sets
         Let the multipliers see the held-out part instead of the training part (Cotter et al. 2019): constraints then
         generalise even where the model overfits. Networks and ``BoostedTrees`` are always played so, where
@@ -162,9 +162,9 @@ class RateClassifier(RateEstimator):
         Stop a game when the best mixture has not improved by ``tolerance`` for this many checks; None to play all
         rounds.
     on_interrupt
-        What `fit` does after Ctrl-C, once something was found: ``"raise"`` leaves the estimator as it was, keeps what
-        was found as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with what was found, and
-        ``status_.interrupted`` says so. Either way nothing is certified. Before anything was found, KeyboardInterrupt
+        What `fit` does after Ctrl-C, once there is a result: ``"raise"`` leaves the estimator as it was, keeps the
+        result as ``resume_``, and raises KeyboardInterrupt again; ``"keep"`` returns with the result, and
+        ``status_.interrupted`` is True. Either way nothing is certified. Before there is a result, KeyboardInterrupt
         is raised.
     warm_start
         Continue from the previous fit instead of starting anew.
@@ -181,7 +181,7 @@ class RateClassifier(RateEstimator):
     classes_, n_features_in_, feature_names_in_
         As in scikit-learn.
     categories_
-        For trees on a frame: what each column of text or categories held; what else comes is taken as missing.
+        For trees on a frame: the values of each column of text or categories; other values count as missing.
     members_, weights_
         The mixture: deterministic classifiers and their probabilities.
     status_
@@ -191,20 +191,20 @@ class RateClassifier(RateEstimator):
     history_
         Arrays over passes (or recorded rounds) and configurations: objective, violation, multipliers, bound.
     seed_, salt_
-        The seed that ``random_state`` came to (None if there was none), and the salt of hashed decisions drawn from it.
+        The seed taken from ``random_state`` (None if there was none), and the salt of hashed decisions drawn from it.
     notes_
-        What a user should know of the output that predicts.
+        Notes for the user on the output that predicts.
     provenance_
         When it was fitted, by which version, and the SHA-256 of the model and, with a confidence level, of the data.
     outputs_
-        The classifiers that the fit came to, by name, each with its status and evaluations: ``"stochastic"``,
+        The classifiers that resulted from the fit, by name, with status and evaluations: ``"stochastic"``,
         ``"deterministic"``, ``"unconstrained"`` (the best without the constraints), ``"served"`` where rows repeat, and
         ``"plain"`` (without a margin) where a confidence level was reached.
     certification_
         With a confidence level: how it was tested, what that means, its price, and the reasons where nothing passed.
     resume_
-        After an interrupted fit alone: a fitted copy of this estimator with what was found until then. It predicts,
-        reports and saves like any other; with ``warm_start=True``, its ``fit`` goes on from there (linear models).
+        Only after an interrupted fit: a fitted copy of this estimator with the result until then. It predicts, reports
+        and saves like any other; with ``warm_start=True``, its ``fit`` continues from there (linear models).
 
     Examples
     --------
@@ -321,7 +321,7 @@ class RateClassifier(RateEstimator):
         """
         with all_or_nothing(self), all_processes() as shared:
             everything = given(X, y, sensitive_features, sample_weight)
-            training, asked = self._training(shared, *everything[:4], clusters)
+            training, problem = self._training(shared, *everything[:4], clusters)
             if everything.names is not None:
                 self.feature_names_in_ = np.array(everything.names, dtype=object)
             passes = len(training.sample) if training.settings.resolved_model.capabilities.all_parts else 0
@@ -333,8 +333,8 @@ class RateClassifier(RateEstimator):
                     outcome = choose(played, chooser)
                 else:
                     outcome = certified_outcome(training, chooser, time.monotonic() - began)
-                uncovered = left_out(asked, training.sample.examples)
-                outcome = with_notes(outcome, uncovered, costly(asked, chooser))
+                uncovered = left_out(problem, training.sample.examples)
+                outcome = with_notes(outcome, uncovered, costly(problem, chooser))
                 self.uncovered_ = uncovered
                 self._keep(training, solution, outcome)
             keep_provenance(self, everything[:4], shared)
@@ -351,15 +351,15 @@ class RateClassifier(RateEstimator):
         sample_weight: ArrayLike | None,
         clusters: Any = None,
     ) -> tuple[Training, Problem]:
-        """Check everything once, map the labels to codes, and split; the problem as asked comes beside it."""
+        """Check everything once, map the labels to codes, and split; also return the problem as the user wrote it."""
         self._check_parameters(shared)
         one_of(self, "output", OUTPUTS)
         one_of(self, "on_interrupt", ON_INTERRUPT)
         one_of(self, "confidence_method", METHODS)
         settings = Settings.of(self)
-        asked = Problem(self.objective, self.constraints)
-        common = {name: value for name, value in self.get_params(deep=False).items() if name not in _APART}
-        same_everywhere(shared, asked, X, sensitive_features, common)
+        original = Problem(self.objective, self.constraints)
+        common = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_COMPARED}
+        same_everywhere(shared, original, X, sensitive_features, common)
         settings, coded = self._coded(settings, X)
         features, checked_y = validated(
             self, coded, y, reset=True, missing=settings.resolved_model.capabilities.missing_values
@@ -368,9 +368,9 @@ class RateClassifier(RateEstimator):
         if self._many:
             settings = self._for_classes(settings)
         compare_indexes(X, y, sensitive_features, sample_weight)
-        examples = self._examples(asked, self._labels(checked_y), X, sensitive_features, sample_weight)
+        examples = self._examples(original, self._labels(checked_y), X, sensitive_features, sample_weight)
         examples = replace(examples, clusters=clusters_of(clusters, len(examples), shared))
-        problem = self._expanded(asked, examples)
+        problem = self._expanded(original, examples)
         refuse_empty(problem, examples)
         cells = problem_cells(problem, examples)
         if settings.tested:
@@ -378,7 +378,7 @@ class RateClassifier(RateEstimator):
         drawn = self.output == "hashed" and bool(problem.constraints)
         hashes = self._row_hashes(features) if drawn and may_repeat(features, cells) else None
         training = Training.of(settings, problem, Sample(features, examples), cells, self.seed_, hashes)
-        return training, asked
+        return training, original
 
     def _for_classes(self, settings: Settings) -> Settings:
         """The settings for more than two classes."""
@@ -392,13 +392,13 @@ class RateClassifier(RateEstimator):
         self.__dict__.pop("categories_", None)
         if not settings.resolved_model.capabilities.missing_values:
             return settings, X
-        found = Categories.of(X)
-        model = settings.resolved_model.with_categories(found.places(X)) if found.columns else None
+        categories = Categories.of(X)
+        model = settings.resolved_model.with_categories(categories.places(X)) if categories.columns else None
         if model is None:
             return settings, dates_as_numbers(X)
-        found.refuse_many(settings.resolved_model.capabilities.max_categories)
-        self.categories_ = {name: list(values) for name, values in found.columns.items()}
-        return replace(settings, model=model), found.coded(X)
+        categories.refuse_many(settings.resolved_model.capabilities.max_categories)
+        self.categories_ = {name: list(values) for name, values in categories.columns.items()}
+        return replace(settings, model=model), categories.coded(X)
 
     def _continued(self, width: int) -> Start | None:
         """Where the previous fit ended."""
@@ -413,7 +413,7 @@ class RateClassifier(RateEstimator):
         return end
 
     def _keep(self, training: Training, solution: Solution, outcome: Outcome) -> None:
-        """Remember the result, and what it achieves on each part."""
+        """Store the result, and its evaluation on each part."""
         self.problem_ = training.problem
         self.margin_ = outcome.margin
         self.history_ = solution.history
@@ -436,7 +436,7 @@ class RateClassifier(RateEstimator):
 
     @property
     def notes_(self) -> tuple[str, ...]:  # type: ignore[override]  # follows from the output that predicts
-        """What a user should know of the output that predicts."""
+        """Notes for the user on the output that predicts."""
         notes = list(self.status_.advice)
         last = list(self.parts_.values())[-1]
         if last.positive_rate in (0.0, 1.0):
@@ -449,7 +449,7 @@ class RateClassifier(RateEstimator):
         return tuple(dict.fromkeys(notes))
 
     def _tell(self) -> None:
-        """Warn, from where the user called `fit`, of what was not reached."""
+        """Warn at the user's call of `fit` if the fit did not succeed."""
         for text in () if is_raised(self) else self.status_.warnings():
             warnings.warn(text, NotSolvedWarning, stacklevel=4)
 
@@ -513,7 +513,7 @@ class RateClassifier(RateEstimator):
         return hashed_uniform(X, self.salt_, key)
 
     def _attributes(self, X: Any, sensitive_features: Any) -> Any:
-        """Attributes to predict with, where they are looked up; missing ones are treated as when fitting."""
+        """Attributes to predict with, if the members need them; missing ones are treated as when fitting."""
         if not self.classifier_.members.needs_attributes:
             return None
         compare_indexes(X, None, sensitive_features, None)
@@ -542,7 +542,7 @@ class RateClassifier(RateEstimator):
     predict_log_proba = Absent(NO_LOG_PROBABILITY)
     partial_fit = Absent(NO_PARTIAL_FIT)
 
-    @told_if_absent(_has_score, NO_SCORE)
+    @method_if(_has_score, NO_SCORE)
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Array:
         """Score of ``classes_[1]``, above 0 exactly where it is predicted; where one classifier decides.
 
@@ -562,8 +562,8 @@ class RateClassifier(RateEstimator):
             One score per example.
         """
         attributes = self._attributes(X, sensitive_features)
-        found = score(self.classifier_.members, self._features(X), attributes)
-        return moved_across(-found, ~(found > 0)) if self._first_is_positive else found
+        scores = score(self.classifier_.members, self._features(X), attributes)
+        return moved_across(-scores, ~(scores > 0)) if self._first_is_positive else scores
 
     @property
     def _first_is_positive(self) -> bool:
@@ -670,8 +670,8 @@ class RateClassifier(RateEstimator):
         return plain_classifier(self)
 
     def _read(self, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        found: Self = read_classifier(type(self), manifest, arrays)
-        return found
+        estimator: Self = read_classifier(type(self), manifest, arrays)
+        return estimator
 
     def _export(self) -> Export:
         return exporting.of_classifier(self)

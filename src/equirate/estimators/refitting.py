@@ -1,7 +1,7 @@
-"""What `fit` does to an estimator that is fitted already: everything, or nothing.
+"""`fit` of an estimator that is fitted already either succeeds or changes nothing.
 
 In: an estimator. Out: a context for its ``fit``. A fit that fails, or is interrupted, leaves the estimator as it was.
-What an interrupted fit has found is kept beside it, as the attribute ``resume_``.
+The result of an interrupted fit is kept as the attribute ``resume_``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEPT = (
 CUT_SHORT = "fit was interrupted: this is what was found until then; status_.interrupted is True"
 
 
-class _FoundError(KeyboardInterrupt):
+class _InterruptedFit(KeyboardInterrupt):
     """An interruption, with the estimator that was fitted until then."""
 
     def __init__(self, fitted: Any) -> None:
@@ -40,28 +40,28 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
     except BaseException as error:
         vars(estimator).clear()
         vars(estimator).update(before)
-        if not isinstance(error, _FoundError):
+        if not isinstance(error, _InterruptedFit):
             raise
         fitted = error.fitted
     else:
         vars(estimator).pop("resume_", None)
         return
     estimator.resume_ = fitted
-    with contextlib.suppress(NotSolvedWarning):  # where warnings are errors, an interrupt is an interrupt all the same
+    with contextlib.suppress(NotSolvedWarning):  # raise KeyboardInterrupt even if warnings are errors
         warnings.warn(KEPT, NotSolvedWarning, stacklevel=4)
     raise KeyboardInterrupt
 
 
 def is_raised(estimator: Any) -> bool:
-    """Whether a fit is about to end in KeyboardInterrupt, so that it warns of nothing else."""
+    """Whether a fit is about to end in KeyboardInterrupt, so that it gives no other warnings."""
     return bool(estimator.status_.interrupted) and estimator.on_interrupt == "raise"
 
 
 def end_interrupted(estimator: Any) -> None:
-    """End a fit that was interrupted after something was found: raise that, or keep it, as the estimator says."""
+    """End a fit that was interrupted with a result: raise or keep it, as ``on_interrupt`` says."""
     if estimator.on_interrupt == "keep":
         warnings.warn(CUT_SHORT, NotSolvedWarning, stacklevel=3)
         return
     fitted = copy.copy(estimator)
     vars(fitted).pop("resume_", None)
-    raise _FoundError(fitted)
+    raise _InterruptedFit(fitted)

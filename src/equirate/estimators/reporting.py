@@ -1,4 +1,4 @@
-"""Reports of fitted estimators: what is gathered from an estimator, and measured on data, for a `Report`.
+"""Reports of fitted estimators: the values for a `Report`, from the estimator and measured on data.
 
 In: a fitted `RateClassifier` or `RatePostprocessor`, and data to judge on. Out: a `Report`.
 `RateEstimator.report` calls this.
@@ -39,12 +39,12 @@ UNCONSTRAINED = (
     "The classifier with the best objective that the same training came by, whatever the constraints. Trained for "
     "itself it might be better, and the price higher.",
 )
-"""Name of the baseline that a `RateClassifier` keeps, and what to know about it."""
+"""Name and description of the baseline that a `RateClassifier` keeps."""
 REPEATED = "rows repeat, so the numbers are of the decisions that predict(X) returns, equal rows decided alike"
 
 
 def of_training(estimator: RateEstimator) -> Report:
-    """What is known without data: the evaluations on the parts of the training data."""
+    """A report without new data: the evaluations on the parts of the training data."""
     parts = estimator.parts_
     free, name = estimator.outputs_.get("unconstrained"), list(parts)[-1]
     baseline = None if free is None else Baseline(*UNCONSTRAINED, free.evaluations[name])
@@ -66,9 +66,9 @@ def of_data(
     baseline: tuple[str, str, Array] | None,
     frontier: Frontier | None,
 ) -> Report:
-    """The same and the data given, with rates by slice, a baseline and, where there is one, a frontier.
+    """A report on new data too, with rates by slice, a baseline and, if there is one, a frontier.
 
-    ``baseline`` is a name, a note, and the predictions to set beside the estimator's.
+    ``baseline`` is a name, a note, and the predictions to compare with the estimator's.
     """
     ours, problem = judged.predictions, estimator.problem_
     features, examples = judged.sample.X, judged.sample.examples
@@ -79,36 +79,36 @@ def of_data(
     def rates(predictions: Array) -> Any:
         return rates_by_slice(problem, examples, predictions, confidence)
 
-    beside = None
+    compared = None
     if baseline is not None:
         name, note, theirs = baseline
         moved = changes(problem, examples, ours, theirs)
         listed = moves(examples, ours, theirs)
-        beside = Baseline(name, note, evaluated(theirs), rates(theirs), moved, listed)
+        compared = Baseline(name, note, evaluated(theirs), rates(theirs), moved, listed)
     points = []
     if frontier is not None:
         for k in np.argsort(frontier.levels, kind="stable").tolist():
-            there = frontier.decided(k, features, examples.columns)
-            points.append(Point(frontier.levels[k], evaluated(there), rates(there)))
+            decisions = frontier.decided(k, features, examples.columns)
+            points.append(Point(frontier.levels[k], evaluated(decisions), rates(decisions)))
     shares = np.full(len(estimator.classifier_.weights), np.nan)
     if not len(estimator.classes_) > 2:
         shares = np.average(_decided(estimator, features, examples), axis=0, weights=examples.weights)
     head, tested = _head(estimator), evaluated(ours)
-    asked = Problem(estimator.objective, estimator.constraints)
-    crossed = intersection_notes(asked, examples, ours)
+    original = Problem(estimator.objective, estimator.constraints)
+    crossed = intersection_notes(original, examples, ours)
     head["notes"] = (*head["notes"], *_draws(judged, tested), *crossed)
     return Report(
         **head,
         parts={**estimator.parts_, "test": tested},
         rates=rates(ours),
-        baseline=beside,
+        baseline=compared,
         frontier=tuple(points),
         origin=_origin(estimator, tuple(map(float, shares))),
     )
 
 
 def _draws(judged: Judged, tested: Evaluation) -> list[str]:
-    """What the draws of a mixture do: how many decisions depend on them, or that the numbers are of decisions drawn."""
+    """Notes on the draws of a mixture: how many decisions depend on them, or that drawn decisions are judged."""
     if judged.repeated:
         return [REPEATED]
     if not tested.undecided > 0:
@@ -136,7 +136,7 @@ def _head(estimator: RateEstimator) -> dict[str, Any]:
 def baseline_of(
     baseline: Any, X: Any, sensitive_features: Any, classes: NDArray[Any], positive: Any, length: int
 ) -> tuple[str, Array]:
-    """Name and predictions of the baseline that a user gave."""
+    """Name and predictions of a baseline passed by the user."""
     name = None
     if isinstance(baseline, Mapping):
         if len(baseline) != 1:
@@ -189,7 +189,7 @@ def shown_label(label: Any) -> str:
 
 
 def _how_drawn(estimator: RateEstimator) -> str:
-    """How a row comes to its decision."""
+    """How the member that decides a row is drawn."""
     if estimator.classifier_.is_deterministic:
         return "without a draw: one classifier decides every row"
     if getattr(estimator, "output", "") == "hashed":
@@ -210,9 +210,13 @@ def _origin(estimator: RateEstimator, shares: tuple[float, ...]) -> Origin:
         facts["rounds played"] = f"{estimator.n_rounds_:,}"
     if getattr(estimator, "margin_", 0.0):
         facts["margin kept, as a share of what the test's bound reaches"] = f"{estimator.margin_:g}"
-    made = getattr(estimator, "provenance_", None)
-    if made is not None:
-        known = {"trained": made.date, "model, SHA-256": made.model, "training data, SHA-256": made.data}
+    provenance = getattr(estimator, "provenance_", None)
+    if provenance is not None:
+        known = {
+            "trained": provenance.date,
+            "model, SHA-256": provenance.model,
+            "training data, SHA-256": provenance.data,
+        }
         facts |= {name: value for name, value in known.items() if value}
     versions = {name: version(name) for name in ("equirate", "numpy", "scipy", "scikit-learn")}
     written = re.sub(r" at 0x[0-9a-f]+", "", written)  # the same settings are written the same way

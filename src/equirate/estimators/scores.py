@@ -1,7 +1,7 @@
-"""Scores, coefficients and importances of what a `RateClassifier` predicts with, and what there is instead of others.
+"""Scores, coefficients and importances of the classifier in a `RateClassifier`, and messages if there are none.
 
 In: a fitted estimator. Out: what scikit-learn's tools ask for by name (``decision_function``, ``coef_``,
-``feature_importances_``), or the reason why it is not there, with what to use.
+``feature_importances_``), or an error that says why it does not exist, and what to use instead.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ INSTEAD: Mapping[str, str] = {
     "threshold": "constraints say how often to predict each label, as in positive_rate() <= 0.2",
     "sensitive_features": "attributes are given to fit: fit(X, y, sensitive_features=...)",
 }
-"""Parameters that users of other classifiers try, and what to use in their place."""
+"""Parameters of other classifiers, and what to use instead."""
 
 
 def has_score(members: Members) -> bool:
-    """Whether one classifier decides, by a score."""
+    """Whether a single classifier decides, by a score."""
     return len(members) == 1 and members.has_scores
 
 
@@ -77,12 +77,12 @@ def one_line(members: Members) -> Array:
 
 
 def has_importances(members: Members) -> bool:
-    """Whether all that decides are trees."""
+    """Whether all members are trees."""
     return members.split_counts() is not None
 
 
 def importances(members: Members) -> Array:
-    """Share of the splits that each feature has; zeros where no tree splits at all."""
+    """Share of the splits that use each feature; zeros if there are no splits."""
     counts = members.split_counts()
     if counts is None:
         raise AttributeError(NO_IMPORTANCES)
@@ -91,7 +91,7 @@ def importances(members: Members) -> Array:
 
 def refuse_unknown(kind: type, parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that other classifiers have, and say what to use instead."""
-    own = inspect.signature(kind).parameters
+    accepted = inspect.signature(kind).parameters
     for name in parameters:
-        if name in INSTEAD and name not in own:
+        if name in INSTEAD and name not in accepted:
             raise TypeError(f"{kind.__name__} has no parameter {name!r}: {INSTEAD[name]}")

@@ -22,14 +22,14 @@ from ..data.labels import codes_of, one_hot
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem
-from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_whole, refuse_without_index
+from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_unsplit, refuse_without_index
 from .inputs import MISSING, read_like_labels, two_values
 from .predictions import class_probabilities_of, decided, served
 
 Array = NDArray[np.float64]
 
 PRICE = 10.0
-"""What a violation of 1 costs: a hundredth is worth a tenth of the objective."""
+"""Price of a violation of 1: a violation of 0.01 costs 0.1 of the objective."""
 
 
 def scorer(
@@ -103,7 +103,7 @@ def scorer(
 class RateScorer:
     """A problem as a scikit-learn scorer; made by `scorer`.
 
-    ``people`` are attributes to look rows up in by their index, ``requests`` what scikit-learn is asked to pass on.
+    ``people`` are attributes that are looked up by the index of X, ``requests`` the metadata that scikit-learn routes.
     """
 
     problem: Problem
@@ -113,7 +113,7 @@ class RateScorer:
     people: Any = None
     requests: tuple[tuple[str, Any], ...] = (("sensitive_features", True), ("sample_weight", None))
 
-    # What scikit-learn's own scorers consist of; its tools take them apart.
+    # Attributes of scikit-learn's own scorers, which its tools read.
     _sign: ClassVar[int] = 1
     _response_method: ClassVar[str] = "predict"
 
@@ -131,7 +131,7 @@ class RateScorer:
         if self.people is not None and sensitive_features is None:
             sensitive_features = looked_up(self.people, X)
         sensitive_features = named(sensitive_features, attribute_names(self.problem), X)
-        refuse_whole(sensitive_features, len(to_numpy(y_true)))
+        refuse_unsplit(sensitive_features, len(to_numpy(y_true)))
         if len(classes) > 2:
             predictions = class_probabilities_of(estimator, X, sensitive_features, tuple(classes.tolist()))
             return self._value(y_true, predictions, classes, None, sensitive_features, sample_weight, X)
@@ -148,7 +148,7 @@ class RateScorer:
         sample_weight: ArrayLike | None = None,
         pos_label: Any = None,
     ) -> float:
-        """Score predicted labels; the larger label is the positive one where nothing else is said."""
+        """Score predicted labels; the larger label is the positive one by default."""
         labels, predicted = to_numpy(y_true), to_numpy(y_pred)
         classes = np.unique(np.concatenate([labels, predicted]))
         if self.people is not None and sensitive_features is None:
@@ -216,20 +216,20 @@ class RateScorer:
 
     def set_score_request(self, *, sensitive_features: Any = UNCHANGED, sample_weight: Any = UNCHANGED) -> RateScorer:
         """Return the scorer with other requests for metadata: True, False, None, or the name that it is passed by."""
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        changed = {name: value for name, value in given.items() if value is not UNCHANGED}
+        requested = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        changed = {name: value for name, value in requested.items() if value is not UNCHANGED}
         return replace(self, requests=tuple({**dict(self.requests), **changed}.items()))
 
     def get_metadata_routing(self) -> Any:
         """What scikit-learn is asked to pass on to the scorer."""
         request = MetadataRequest(owner=self)
-        for name, wanted in self.requests:
-            request.score.add_request(param=name, alias=wanted)
+        for name, alias in self.requests:
+            request.score.add_request(param=name, alias=alias)
         return request
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What scorers are compared by, beside the attributes that they hold."""
+        """The values by which scorers are compared, in addition to ``people``."""
         return (self.problem, self.penalty, self.pos_label, self.missing, self.requests)
 
     def __eq__(self, other: object) -> bool:

@@ -1,7 +1,7 @@
-"""Features at scikit-learn's border: what `validate_data` checks, refused in our words.
+"""Validation of features with scikit-learn's `validate_data`, with messages that name the column.
 
-In: an estimator and features (and labels) as users have them. Out: a float array or a CSR matrix, finite. What
-scikit-learn refuses without saying where, text and NaN, is refused by the name of the column.
+In: an estimator and features (and labels). Out: a float array or a CSR matrix, finite. For text and NaN, which
+scikit-learn refuses without saying where, the message names the column.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_i
 
 
 def is_valid(estimator: Any, X: Any) -> bool:
-    """Whether features are a plain array that every check would pass as it is: what serving one row should cost.
+    """Whether features are a plain array that passes every check unchanged: a fast test, for serving single rows.
 
-    Everything else, and an array that some check would refuse or warn of, goes through `validated`.
+    Everything else, and an array that a check might refuse or warn about, goes through `validated`.
     """
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in _FLOATS or not X.dtype.isnative:
         return False
@@ -49,7 +49,7 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
         refuse_lazy(X, "X")
         _refuse_dates(X)
     shared = shared_names(X)
-    if shared:  # scikit-learn tells features by their names
+    if shared:  # scikit-learn identifies features by their names
         raise DataError(f"X has several columns called {', '.join(map(repr, sorted(shared)))}: rename them")
     for labels in y:
         if labels is not None and not sp.issparse(labels):
@@ -65,30 +65,30 @@ def validated(estimator: Any, X: Any, *y: Any, reset: bool, missing: bool = Fals
         if not refusal:
             raise
         raise DataError(refusal) from error
-    found = checked[0] if y else checked
-    if not missing or sp.issparse(found):
-        refuse_infinite(found, feature_names(X))
-    elif np.isinf(found).any():
-        refuse_infinite(np.where(np.isnan(found), 0.0, found), feature_names(X))
+    features = checked[0] if y else checked
+    if not missing or sp.issparse(features):
+        refuse_infinite(features, feature_names(X))
+    elif np.isinf(features).any():
+        refuse_infinite(np.where(np.isnan(features), 0.0, features), feature_names(X))
     return checked
 
 
 def _refuse_dates(X: Any) -> None:
-    """Refuse an array or a frame of dates alone, which scikit-learn takes for numbers, in the unit they are kept in."""
+    """Refuse an array or a frame of dates only, which scikit-learn would convert to numbers in the unit of storage."""
     first = np.empty(0)
     if isinstance(X, np.ndarray) or hasattr(X, "columns"):
-        with suppress(TypeError, ValueError, KeyError, IndexError):  # what has no rows to look at is told later
+        with suppress(TypeError, ValueError, KeyError, IndexError):  # X without rows is refused later
             first = to_numpy(X[:1])
     if first.dtype.kind in "mM" and first.ndim == 2:
         raise DataError(not_numbers(first, feature_names(X)))
 
 
 def _refusal(X: Any, error: Exception) -> str:
-    """Say which columns hold something else than numbers, where that is what was refused."""
+    """A message that names the columns that are not numeric; empty if that is not the reason."""
     names = feature_names(X)
     if sp.issparse(X) or (isinstance(error, TypeError) and names is None):
         return ""
     try:
         return not_numbers(to_numpy(X), names)
-    except ValueError:  # what is no table at all is told by scikit-learn
+    except ValueError:  # scikit-learn reports inputs that are no table
         return ""

@@ -1,6 +1,6 @@
-"""Models: what the game can train, behind one contract: costs per cell in, sums over cells out.
+"""Models that the game can train, behind one contract: costs per cell in, sums over cells out.
 
-`contract` has `Model` and `Learner`, `messages` what they and the game tell each other, `rows` the examples, `members`
+`contract` has `Model` and `Learner`, `messages` the messages between them and the game, `rows` the examples, `members`
 the classifiers that result, `registry` which model is meant by what users give. `linear`, `finite`, `plug_in`,
 `thresholds` and `oracle` are one model each; boosted trees are in `equirate.boosting`, networks in `equirate.torch`. To
 add a model, implement `Model.bind` and the `Learner` it returns; `make_model` takes any `Model` as it is.

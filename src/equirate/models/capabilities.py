@@ -1,4 +1,4 @@
-"""What a model declares: its capabilities, its default rounds and steps, and the pace that suits it.
+"""Declarations of a model: its capabilities, its default rounds and steps, and its pace.
 
 The game and the estimators ask these values, and never which class a model is. `contract` has the model itself.
 """

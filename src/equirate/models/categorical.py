@@ -33,8 +33,8 @@ def with_categories(estimator: Any, columns: tuple[int, ...]) -> Any:
     name = PARAMETERS.get(type(estimator).__name__)
     if name is None:
         return None
-    given = estimator.get_params().get(name)
-    if not (given is None or (isinstance(given, str) and given in UNSET)):
+    current = estimator.get_params().get(name)
+    if not (current is None or (isinstance(current, str) and current in UNSET)):
         return estimator
     from sklearn.base import clone  # takes a second: only where it is used
 

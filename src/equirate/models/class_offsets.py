@@ -1,8 +1,8 @@
 """Offsets of classes: constants added to the cost of each answer, searched exactly, one class at a time.
 
-In: expected costs (rows, classes) and what each answer really costs on each row. Out: offsets whose decisions, the
-answers with the smallest expected cost, cost least in total. For one class all useful offsets are the places where rows
-change their answer: sorting them finds the best one exactly, as a threshold on a score is found.
+In: expected costs (rows, classes) and the actual cost of each answer on each row. Out: offsets whose decisions, the
+answers with the smallest expected cost, cost least in total. For one class all useful offsets are the points at which
+rows change their answer: sorting them gives the best one exactly, as for a threshold on a score.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ROWS = 20_000
-"""Rows that offsets are searched on, at least: a share of them is told to within .004."""
+"""Smallest number of rows that offsets are searched on: a share has a standard error of at most .004."""
 SWEEPS = 2
-"""Times that every class is searched: later ones gain little."""
+"""Number of passes over the classes: further ones gain little."""
 STEPS = 12
-"""Offsets of each class that are tried before any costs are known, at even ranks."""
+"""Number of offsets of each class that are tried before any costs are known, evenly spaced by rank."""
 
 
 def cheapest_offsets(expected: Array, price: Array, sweeps: int = SWEEPS) -> Array:
@@ -26,9 +26,9 @@ def cheapest_offsets(expected: Array, price: Array, sweeps: int = SWEEPS) -> Arr
     Parameters
     ----------
     expected
-        (rows, classes): costs that decisions are made by.
+        (rows, classes): costs that determine the decisions.
     price
-        (rows, classes): what each answer costs.
+        (rows, classes): the actual cost of each answer.
 
     Examples
     --------
@@ -59,31 +59,31 @@ def cheapest_offsets(expected: Array, price: Array, sweeps: int = SWEEPS) -> Arr
 
 
 def _best_offset(room: Array, gain: Array) -> float | None:
-    """The cheapest offset, where rows with more room than that are given to a class; None where 0 is as good."""
+    """The cheapest offset, if rows with more room than that are assigned to a class; None if 0 is as good."""
     order = np.argsort(-room, kind="stable")
     sorted_room = room[order]
     total = np.concatenate([[0.0], np.cumsum(gain[order])])
     allowed = np.concatenate([[True], sorted_room[1:] < sorted_room[:-1], [True]])
-    total[~allowed] = np.inf  # equal rows go together
+    total[~allowed] = np.inf  # rows with equal room change at once
     now = float(gain[room > 0].sum())
-    given = int(np.argmin(total))
-    if not total[given] < now - 1e-12 * max(np.abs(gain).sum(), 1e-300):
+    count = int(np.argmin(total))
+    if not total[count] < now - 1e-12 * max(np.abs(gain).sum(), 1e-300):
         return None
-    if given == 0:
+    if count == 0:
         return float(sorted_room[0]) + 1.0
-    if given == len(room):
+    if count == len(room):
         return float(sorted_room[-1]) - 1.0
-    return float(sorted_room[given - 1] + sorted_room[given]) / 2
+    return float(sorted_room[count - 1] + sorted_room[count]) / 2
 
 
 def offset_grid(expected: Array, steps: int = STEPS) -> Array:
     """(classes, rules): no offset, and offsets of one class at a time that give it more and fewer rows."""
     rows, count = np.arange(len(expected)), expected.shape[1]
-    found = [np.zeros(count)]
+    offsets = [np.zeros(count)]
     for k in range(count):
         others = expected.copy()
         others[:, k] = np.inf
         room = others[rows, others.argmin(axis=1)] - expected[:, k]
         for value in np.unique(np.quantile(room, (np.arange(steps) + 0.5) / steps)):
-            found.append(np.where(np.arange(count) == k, value, 0.0))
-    return np.stack(found, axis=1)
+            offsets.append(np.where(np.arange(count) == k, value, 0.0))
+    return np.stack(offsets, axis=1)

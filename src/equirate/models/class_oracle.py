@@ -1,13 +1,13 @@
 r"""A cost-sensitive oracle of more than two classes around a classifier that takes weights and has no probabilities.
 
-With :math:`g_{ia}` the gain of answer a on row i, what its dearest answer costs more, minimising the costs is weighted
-classification: each row comes once for every answer with a gain, as its target, weighted by the gain. A classifier that
-answers :math:`a_i` then errs by :math:`\sum_i \sum_{a \ne a_i} g_{ia}`, which is its cost and a constant. (A target
-drawn in proportion to the gains, weighted by their sum, has the same expectation, and a variance.)
+With :math:`g_{ia}` the gain of answer a on row i over the most expensive answer, minimising the costs is weighted
+classification: each row appears once for every answer with a gain, as its target, weighted by the gain. A classifier
+that answers :math:`a_i` then errs by :math:`\sum_i \sum_{a \ne a_i} g_{ia}`, which is its cost and a constant. (A
+target drawn in proportion to the gains, weighted by their sum, has the same expectation, and a variance.)
 
 Every fit has a score for each class, and constants added to the scores, the *offsets* of `class_offsets`, give further
-classifiers at no cost: they answer where no fit is left. In an estimator they
-are cross-fitted: rows are measured by classifiers that were trained without them.
+classifiers at no cost: they are the answers once the largest number of fits is reached. In an estimator the fits are
+cross-fitted: rows are measured by classifiers that were trained without them.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from .weighted_fit import fit_weighted
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 _SAME = 1 - 1e-6
-"""Cosine from which on two costs are the same to a classifier."""
+"""Cosine from which on two cost vectors are treated as the same."""
 _NOTHING = 1e-9
-"""Gains up to this share of the largest are rounding."""
-_UNMET = -1e6
-"""Score of a class that a classifier has not met: below all others, and within the precision of offsets."""
+"""Gains up to this share of the largest are treated as rounding errors."""
+_UNSEEN = -1e6
+"""Score of a class that a classifier was not trained on: below all others, and within the precision of offsets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class ClassOracle(Oracle):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Cross-fitted, also where the classifier is linear: a class has few rows to choose offsets on."""
+        """Cross-fitted, also for linear classifiers: a class has few rows to choose offsets on."""
         crossed = self.folds != 1
         return replace(super().capabilities, fitted_before=crossed, out_of_sample=crossed)
 
@@ -67,7 +67,7 @@ class ClassOracle(Oracle):
         return ClassOracleLearner(pool, rows, np.arange(len(rows)), remembered=False)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared | None:
-        """Let the game have numbers of rows in the place of features, and judge rows by fits without them."""
+        """Replace the features by row numbers, and judge rows by fits without them."""
         if not self.capabilities.fitted_before:
             return None
         folds = self.crossed_folds(int((cells.weights > 0).sum()))
@@ -77,7 +77,7 @@ class ClassOracle(Oracle):
 
 @dataclass(frozen=True, eq=False)
 class ClassRowOracle(Model):
-    """The oracle of a game that has numbers of rows in the place of features."""
+    """The oracle of a game in which row numbers replace the features."""
 
     pool: ClassPool
 
@@ -93,14 +93,14 @@ class ClassRowOracle(Model):
 
 @dataclass(frozen=True, eq=False)
 class ClassFit:
-    """One fit: what scores new rows, and out-of-fold scores (rows, classes) of the rows of the table."""
+    """One fit: the scorer of new rows, and out-of-fold scores (rows, classes) of the rows of the table."""
 
     scorer: Callable[[Any], Array]
     scores: Array
 
 
 class ClassPool:
-    """A table, and everything that was fitted on it."""
+    """A table, and the classifiers that were fitted on it."""
 
     def __init__(self, setting: Oracle, X: Any, trained: Cells, folds: int, seed: int) -> None:
         self.setting, self.X, self.trained, self.n_classes = setting, X, trained, trained.n_classes
@@ -108,33 +108,33 @@ class ClassPool:
         self.folds = make_folds(trained, rows, max(folds, 1), seed)
         self.rest = np.flatnonzero(trained.weights <= 0)
         self.fitted: list[ClassFit] = []
-        self.asked: list[Array] = []
+        self.directions: list[Array] = []
         self.fits = 0
         check_weights(setting.estimator, X, trained, rows)
 
     def new(self, costs: Array) -> bool:
-        """Whether there are fits left, and costs point in another direction than those of earlier fits."""
+        """Whether another fit is allowed, and the costs have another direction than those of earlier fits."""
         size = float(np.linalg.norm(costs))
         direction = costs / size if size else costs
-        if self.fits >= self.setting.fits or not all(float(direction @ known) < _SAME for known in self.asked):
+        if self.fits >= self.setting.fits or not all(float(direction @ known) < _SAME for known in self.directions):
             return False
-        self.asked.append(direction)
+        self.directions.append(direction)
         return True
 
     def fit(self, price: Array) -> ClassFit:
-        """Fit to what each answer costs on each row of the table (rows, classes)."""
+        """Fit to the cost of each answer on each row of the table (rows, classes)."""
         self.fits += 1
         rows, targets, gains = reduced(price)
-        found = np.zeros((len(price), self.n_classes))
+        scores = np.zeros((len(price), self.n_classes))
         scorers = []
         for fold in self.folds:
             used = np.ones(len(rows), dtype=bool) if len(self.folds) == 1 else ~np.isin(rows, fold)
             scorer = self._trained(rows[used], targets[used], gains[used])
-            found[fold] = scorer(taken(self.X, fold))
+            scores[fold] = scorer(taken(self.X, fold))
             if len(self.rest):
-                found[self.rest] += scorer(taken(self.X, self.rest)) / len(self.folds)
+                scores[self.rest] += scorer(taken(self.X, self.rest)) / len(self.folds)
             scorers.append(scorer)
-        self.fitted.append(ClassFit(scorers[0] if len(scorers) == 1 else MeanScores(tuple(scorers)), found))
+        self.fitted.append(ClassFit(scorers[0] if len(scorers) == 1 else MeanScores(tuple(scorers)), scores))
         return self.fitted[-1]
 
     def _trained(self, rows: Index, targets: Index, gains: Array) -> Callable[[Any], Array]:
@@ -152,7 +152,7 @@ class ClassPool:
 def reduced(price: Array) -> tuple[Index, Index, Array]:
     """Rows, targets and weights of the classification problem whose errors are the costs, up to a constant.
 
-    ``price`` is what each answer costs on each row.
+    ``price`` is the cost of each answer on each row.
 
     Examples
     --------
@@ -189,22 +189,22 @@ class ClassifierScores:
 
     def __call__(self, X: Any) -> Array:
         """Scores (rows, classes)."""
-        rows, met = count_rows(X), classes_of(self.classifier).astype(np.intp)
+        rows, seen = count_rows(X), classes_of(self.classifier).astype(np.intp)
         if not rows:
             return np.zeros((0, self.n_classes))
         if hasattr(self.classifier, "decision_function"):
-            said = np.asarray(self.classifier.decision_function(X), dtype=float)
-            said = np.stack([-said, said], axis=1) if said.ndim == 1 else said
+            scores = np.asarray(self.classifier.decision_function(X), dtype=float)
+            scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
         else:
-            said = (np.asarray(self.classifier.predict(X))[:, None] == met).astype(float)
-        if said.shape != (rows, len(met)) or not np.isfinite(said).all():
+            scores = (np.asarray(self.classifier.predict(X))[:, None] == seen).astype(float)
+        if scores.shape != (rows, len(seen)) or not np.isfinite(scores).all():
             raise DataError(
                 f"decision_function of {type(self.classifier).__name__} must give a finite number for each row and "
-                f"class, shape {(rows, len(met))}; got shape {said.shape}"
+                f"class, shape {(rows, len(seen))}; got shape {scores.shape}"
             )
-        found = np.full((rows, self.n_classes), _UNMET)
-        found[:, met] = said
-        return found
+        result = np.full((rows, self.n_classes), _UNSEEN)
+        result[:, seen] = scores
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,11 +251,11 @@ class LinearScores:
         name = type(learner).__name__
         if name not in LINEAR or type(learner) is not learner_class(name) or learner.coef_.shape[1] != width:
             raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
-        met = classes_of(learner).astype(np.intp)
-        coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNMET)
-        own, constant = np.atleast_2d(learner.coef_), np.broadcast_to(learner.intercept_, len(learner.coef_))
-        coefficients[met] = np.concatenate([-own, own]) if len(met) == 2 else own
-        intercepts[met] = np.concatenate([-constant, constant]) if len(met) == 2 else constant
+        seen = classes_of(learner).astype(np.intp)
+        coefficients, intercepts = np.zeros((n_classes, width)), np.full(n_classes, _UNSEEN)
+        slopes, constant = np.atleast_2d(learner.coef_), np.broadcast_to(learner.intercept_, len(learner.coef_))
+        coefficients[seen] = np.concatenate([-slopes, slopes]) if len(seen) == 2 else slopes
+        intercepts[seen] = np.concatenate([-constant, constant]) if len(seen) == 2 else constant
         return cls(coefficients, intercepts)
 
 
@@ -266,13 +266,13 @@ Rule = tuple[ClassFit, Array]
 
 
 class ClassOracleLearner(Learner):
-    """Answers from everything that was fitted, with offsets of the classes."""
+    """Answers from all fits, with offsets of the classes."""
 
     def __init__(self, pool: ClassPool, rows: Rows, numbers: Index, remembered: bool) -> None:
         self.pool, self.rows, self.numbers, self.remembered = pool, rows, numbers, remembered
 
     def families(self) -> list[Family]:
-        """Every class for everybody, and the fit to the labels with each class made more and less frequent."""
+        """The constant classifiers, and the fit to the labels with each class made more and less frequent."""
         K = self.pool.n_classes
         table, none = len(self.pool.trained.index), np.zeros(K)
         constant = [SameAnswer(k, K) for k in range(K)]
@@ -286,36 +286,36 @@ class ClassOracleLearner(Learner):
         return [self._family(rules, Source.LISTED)]
 
     def respond(self, costs: Array) -> list[Family]:
-        """A fit for each of the costs while there are any left; and all fits with offsets that cost least."""
+        """A new fit for each of the costs while fits are allowed, and all fits with the cheapest offsets."""
         rules: list[Rule] = []
         for column, price in zip(costs.T, self._price(costs), strict=True):
             if self.pool.new(column):
                 rules.append((self.pool.fit(price), np.zeros(self.pool.n_classes)))
-            own = price[self.numbers]
-            rules += [(each, cheapest_offsets(-each.scores[self.numbers], own)) for each in self.pool.fitted]
+            row_price = price[self.numbers]
+            rules += [(each, cheapest_offsets(-each.scores[self.numbers], row_price)) for each in self.pool.fitted]
         return [self._family(rules, Source.PRICED)]
 
     def _price(self, costs: Array) -> list[Array]:
-        """What each answer costs on each row of the table (rows, classes), for each of the costs."""
-        cells, found = self.rows.trained, []
+        """Cost of each answer on each row of the table (rows, classes), for each of the costs."""
+        cells, prices = self.rows.trained, []
         for column in costs.T:
             by_answer = np.concatenate([np.zeros((1, len(cells))), column.reshape(-1, len(cells))])
             price = np.zeros((len(self.pool.trained.index), self.pool.n_classes))
             price[self.numbers] = by_answer[:, cells.index].T * cells.weights[:, None]
-            found.append(price)
-        return found
+            prices.append(price)
+        return prices
 
     def _family(self, rules: Sequence[Rule], source: Source) -> Family:
         answers = [(fitted.scores[self.numbers] - offsets).argmax(axis=1) for fitted, offsets in rules]
         return Family(self.rows.cells.counts(np.stack(answers, axis=1)), source, list(rules))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
-        """Look the rules up; each fit is there once."""
-        found = [snapshots[t][c] for t, c in chosen]
-        distinct = {id(fitted): fitted for fitted, _ in found}
+        """Look the rules up; each fit is stored once."""
+        rules = [snapshots[t][c] for t, c in chosen]
+        distinct = {id(fitted): fitted for fitted, _ in rules}
         order = {key: k for k, key in enumerate(distinct)}
-        place = np.array([order[id(fitted)] for fitted, _ in found], dtype=np.int64)
-        offsets = np.stack([offsets for _, offsets in found], axis=1)
+        place = np.array([order[id(fitted)] for fitted, _ in rules], dtype=np.int64)
+        offsets = np.stack([offsets for _, offsets in rules], axis=1)
         return ClassScoredMembers(tuple(distinct.values()), place, offsets, self.remembered)
 
 
@@ -324,16 +324,16 @@ def _table(X: Any) -> Any:
 
 
 def _served(members: Any) -> Members:
-    """The classifiers of a game on numbers of rows, which score features again."""
-    found: Members = replace(members, remembered=False)
-    return found
+    """The classifiers of a game on row numbers, as classifiers that score features."""
+    result: Members = replace(members, remembered=False)
+    return result
 
 
 @dataclass(frozen=True, eq=False)
 class ClassScoredMembers(Members):
-    """Rules on the scores of some classifiers: the class whose score is furthest above its offset.
+    """Rules on the scores of several classifiers: the class whose score is furthest above its offset.
 
-    ``remembered``: features are numbers of rows, and each row has the scores that were given without it.
+    ``remembered``: features are row numbers, and each row has its out-of-fold scores.
     """
 
     fitted: tuple[ClassFit, ...]
@@ -374,11 +374,11 @@ class ClassScoredMembers(Members):
         """Predict the class whose score is furthest above its offset, as a code."""
         scores = self._scores(X)
         dtype = np.uint8 if self.n_classes <= 255 else np.uint16
-        found = [(scores[k] - self.offsets[:, m]).argmax(axis=1) for m, k in enumerate(self.place)]
-        return np.stack(found, axis=1).astype(dtype)
+        answers = [(scores[k] - self.offsets[:, m]).argmax(axis=1) for m, k in enumerate(self.place)]
+        return np.stack(answers, axis=1).astype(dtype)
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
-        """By how much the best answer is above the second best, in the mean of the rules' scores."""
+        """Difference between the best and the second best answer, in the mean of the rules' scores."""
         scores = self._scores(X)
         share = np.bincount(self.place, weights=weights, minlength=len(scores))
         mean = sum((w * each for w, each in zip(share, scores, strict=True)), np.zeros(())) - self.offsets @ weights
@@ -386,11 +386,11 @@ class ClassScoredMembers(Members):
         return np.asarray(two[:, 1] - two[:, 0])
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some, and the fits that they need."""
-        wanted = self.place[list(indices)]
-        distinct = np.unique(wanted)
+        """Select rules, and the fits that they need."""
+        places = self.place[list(indices)]
+        distinct = np.unique(places)
         fitted = tuple(self.fitted[k] for k in distinct)
-        place = np.searchsorted(distinct, wanted).astype(np.int64)
+        place = np.searchsorted(distinct, places).astype(np.int64)
         return replace(self, fitted=fitted, place=place, offsets=self.offsets[:, list(indices)])
 
     def concatenate(self, parts: Sequence[ClassScoredMembers]) -> Members | None:

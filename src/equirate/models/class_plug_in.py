@@ -48,9 +48,9 @@ Index = NDArray[np.intp]
 Fill = Callable[[NDArray[Any], Array], Any]
 """Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 ENOUGH = 50
-"""Rows for each feature and class from which on a linear model is judged on the rows that it was fitted to."""
-_AT_ONCE = 1 << 20  # expected costs that are held at once: they stay in cache
-_BLOCK = 1 << 16  # rows whose probabilities are held at once
+"""Number of rows per feature and class from which on a linear model is judged on the rows that it was fitted to."""
+_AT_ONCE = 1 << 20  # expected costs in memory at once: they stay in cache
+_BLOCK = 1 << 16  # rows whose probabilities are in memory at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,10 @@ class ClassPlugIn(PlugIn):
         setting = self
         if self.folds is None and not fits_closely(self.estimator):
             setting = replace(self, folds=1)
-        posterior, handed = setting.estimate_classes(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
-        return ClassPlugInLearner(posterior, handed, rows)
+        posterior, probabilities = setting.estimate_classes(
+            rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0
+        )
+        return ClassPlugInLearner(posterior, probabilities, rows)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -72,17 +74,17 @@ class ClassPlugIn(PlugIn):
         return replace(super().capabilities, shares_rows=shares)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
-        """Fit the probabilities; the game then has them in the place of the features."""
+        """Fit the probabilities, which replace the features in the game."""
         weights = cells.n_classes * (sample.X.shape[1] if np.ndim(sample.X) == 2 else 1)
         rows = cells.shared.total(int((cells.weights > 0).sum()))
         enough = not fits_closely(self.estimator) and rows >= ENOUGH * weights
         setting = replace(self, folds=1) if enough and self.folds is None else self
-        posterior, handed = setting.estimate_classes(sample, cells, seed)
-        given = GivenClasses(posterior.signatures, posterior.n_classes)
-        return Prepared(ClassHanding(given), handed, ClassServing(posterior), setting.folds != 1)
+        posterior, probabilities = setting.estimate_classes(sample, cells, seed)
+        inputs = GivenClasses(posterior.signatures, posterior.n_classes)
+        return Prepared(GivenClassPlugIn(inputs), probabilities, ClassServing(posterior), setting.folds != 1)
 
     def estimate_classes(self, sample: Sample, cells: Cells, seed: int) -> tuple[ClassPosterior, Array]:
-        """Classifiers for label and signature, and what they say of each row (rows, classes + signatures).
+        """Classifiers for label and signature, and their probabilities for each row (rows, classes + signatures).
 
         Rows that have no weight are not trained on.
         """
@@ -100,17 +102,17 @@ class ClassPlugIn(PlugIn):
         _warn_of_rare(counts, cells, count)
         fold = _folds(cells, count, seed)
         shape = len(sample), K + len(signatures)
-        handed: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
+        probabilities: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
         fill = groups_fill = self._filling(self.estimator, X, cells, fold, seed)
-        label = fill(labels, handed[:, :K])
+        label = fill(labels, probabilities[:, :K])
         groups = None
         if not signatures.all_known:
             if self.group_estimator is not None:
                 groups_fill = self._filling(self.group_estimator, X, cells, fold, seed, of_groups=True)
-            groups = groups_fill(of.astype(np.int16)[cells.index], handed[:, K:])
+            groups = groups_fill(of.astype(np.int16)[cells.index], probabilities[:, K:])
         if signatures.all_known or len(signatures.looked_up):
-            handed[:, K:] = signatures.among(handed[:, K:], sample.examples)
-        return self._posterior(label, groups, signatures, X, K), handed
+            probabilities[:, K:] = signatures.among(probabilities[:, K:], sample.examples)
+        return self._posterior(label, groups, signatures, X, K), probabilities
 
     def _features(self, sample: Sample, cells: Cells) -> Any:
         """The features that the classifiers are trained on, checked."""
@@ -122,13 +124,13 @@ class ClassPlugIn(PlugIn):
         return X
 
     def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
-        """The classifiers together."""
+        """Both classifiers as one posterior."""
         return ClassPosterior(label, groups, signatures, int(X.shape[1]), n_classes)
 
     def _filling(
         self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, of_groups: bool = False
     ) -> Fill:
-        """What fills in the probabilities of a classifier."""
+        """The function that fills in the probabilities of a classifier."""
         if isinstance(estimator, Multinomial):
             return partial(_regressed, estimator, X, cells, fold)
         weights = unequal_weights(cells, fold)
@@ -138,14 +140,14 @@ class ClassPlugIn(PlugIn):
 
 
 def parts_of(fold: NDArray[np.int8]) -> tuple[list[Index], Index]:
-    """The rows of each fold, and those of none."""
+    """The rows of each fold, and those in no fold."""
     return [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)], np.flatnonzero(fold < 0)
 
 
 def unequal_weights(cells: Cells, fold: NDArray[np.int8]) -> Array | None:
-    """The weights of the rows; None where those that are in a fold have equal ones."""
-    own = cells.weights[fold >= 0]
-    return None if not len(own) or bool((own == own[0]).all()) else cells.weights
+    """The weights of the rows; None if all rows in folds have equal weights."""
+    weights = cells.weights[fold >= 0]
+    return None if not len(weights) or bool((weights == weights[0]).all()) else cells.weights
 
 
 def cross_fitted(trainer: Trainer, weights: Array | None, target: NDArray[Any], out: Array) -> Any:
@@ -160,7 +162,7 @@ def cross_fitted(trainer: Trainer, weights: Array | None, target: NDArray[Any], 
 
 
 def _folds(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
-    """The fold of each row, alike in every cell and over all processes; -1 for rows without weight."""
+    """The fold of each row, stratified by cell over all processes; -1 for rows without weight."""
     used = cells.weights > 0
     fold = np.where(used, 0, -1).astype(np.int8)
     if count > 1:
@@ -173,20 +175,20 @@ def _folds(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
 def _regressed(
     setting: Multinomial, X: Any, cells: Cells, fold: NDArray[np.int8], target: NDArray[Any], out: Array
 ) -> Any:
-    """The same with regressions, on the rows of all processes and in blocks of them."""
+    """The same with regressions, on the rows of all processes, in blocks."""
     classes, shared = out.shape[1], cells.shared
     count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])
     model = setting.fit_rows(X, target, cells.weights, classes, shared)
     for k in range(count):
-        own = model
+        fold_model = model
         if count > 1:
-            own = setting.fit_rows(X, target, np.where(fold == k, 0.0, cells.weights), classes, shared)
+            fold_model = setting.fit_rows(X, target, np.where(fold == k, 0.0, cells.weights), classes, shared)
         for rows in _blocks(len(out)):
             inside = np.flatnonzero(fold[rows] == k) if count > 1 else slice(None)
-            out[rows][inside] = class_chances(own, X[rows][inside], classes)
+            out[rows][inside] = class_chances(fold_model, X[rows][inside], classes)
     if count > 1:
-        rest = np.flatnonzero(fold < 0)
-        out[rest] = class_chances(model, X[rest], classes)
+        unused = np.flatnonzero(fold < 0)
+        out[unused] = class_chances(model, X[unused], classes)
     return model
 
 
@@ -224,7 +226,7 @@ def as_it_is(model: Model, n_classes: int) -> Model:
 
 
 def _warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
-    """Name classes with fewer rows than folds: some of the classifiers that judge them have not met them."""
+    """Warn of classes with fewer rows than folds: some classifiers are trained without them."""
     rare = [f"{cells.classes[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < folds)]
     if rare and folds > 1:
         shown = ", ".join(rare[:5]) + (f" and {len(rare) - 5} more" if len(rare) > 5 else "")
@@ -237,8 +239,8 @@ def _warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassHanding(Model):
-    """The plug-in of a game that has probabilities in the place of features."""
+class GivenClassPlugIn(Model):
+    """The plug-in of a game in which probabilities replace the features."""
 
     posterior: GivenClasses
 
@@ -265,7 +267,7 @@ class ClassServing:
 
 @dataclass(frozen=True, eq=False)
 class GivenClasses:
-    """Probabilities of classes and signatures that are given in the place of features."""
+    """Probabilities of classes and signatures that replace the features."""
 
     signatures: Signatures
     n_classes: int
@@ -308,7 +310,7 @@ class ClassPosterior(Posterior):
         return ClassPlugInMembers(self, rules)
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The classifiers as numbers, what their signatures stand for, and how many classes there are."""
+        """The classifiers as numbers, their signatures as plain data, and the number of classes."""
         settings, arrays = super().plain()
         return {**settings, "classes": self.n_classes}, arrays
 
@@ -320,10 +322,11 @@ class ClassPosterior(Posterior):
 class ClassPlugInLearner(Learner):
     """Rules as costs (label and signature, answers, rules), all of them bound to rows with known probabilities."""
 
-    def __init__(self, posterior: ClassPosterior | GivenClasses, handed: Array, rows: Rows) -> None:
-        self.posterior, self.handed, self.rows, self.size = posterior, handed, rows, len(posterior.signatures)
+    def __init__(self, posterior: ClassPosterior | GivenClasses, probabilities: Array, rows: Rows) -> None:
+        self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
+        self.size = len(posterior.signatures)
         self.places, _ = posterior.signatures.of_cells(rows.cells)
-        self.searched = Searched.of(handed, rows.trained, posterior.n_classes)
+        self.searched = Searched.of(probabilities, rows.trained, posterior.n_classes)
 
     @property
     def n_classes(self) -> int:
@@ -331,7 +334,7 @@ class ClassPlugInLearner(Learner):
         return self.posterior.n_classes
 
     def families(self) -> list[Family]:
-        """Every class for everybody, the most probable class, and that with each class made more and less frequent."""
+        """The constant classifiers, the most probable class, and that with each class made more and less frequent."""
         K = self.n_classes
         constant = np.ones((K * self.size, K, K))
         constant[:, np.arange(K), np.arange(K)] = 0.0
@@ -344,30 +347,30 @@ class ClassPlugInLearner(Learner):
         rules = self._by_place(costs)
         size = np.abs(rules).max(axis=(0, 1), keepdims=True)
         rules = rules / np.where(size > 0, size, 1.0)
-        found, some = [rules], self.searched
+        all_rules, searched = [rules], self.searched
         answers = self._by_answer(costs)
         for m in range(costs.shape[1]):
-            expected = expected_costs(some.joint, rules[:, :, [m]])[:, :, 0]
-            price = answers[:, :, m][:, some.index].T * some.weights[:, None]
+            expected = expected_costs(searched.joint, rules[:, :, [m]])[:, :, 0]
+            price = answers[:, :, m][:, searched.index].T * searched.weights[:, None]
             offsets = cheapest_offsets(expected, price)
-            found.append(rules[:, :, [m]] + offsets[None, :, None])
-        return [self._family(np.concatenate(found, axis=2), Source.PRICED)]
+            all_rules.append(rules[:, :, [m]] + offsets[None, :, None])
+        return [self._family(np.concatenate(all_rules, axis=2), Source.PRICED)]
 
     def _by_answer(self, costs: Array) -> Array:
         """(answers, cells, responses), with answer 0 at 0."""
         cells = len(self.rows.cells)
-        rest = costs.reshape(-1, cells, costs.shape[1])
-        return np.concatenate([np.zeros((1, cells, costs.shape[1])), rest])
+        others = costs.reshape(-1, cells, costs.shape[1])
+        return np.concatenate([np.zeros((1, cells, costs.shape[1])), others])
 
     def _by_place(self, costs: Array) -> Array:
-        """(label and signature, answers, responses); what is no cell costs nothing."""
+        """(label and signature, answers, responses); combinations that are not cells cost nothing."""
         answers = self._by_answer(costs)
         spread = np.zeros((self.n_classes * self.size, len(answers), costs.shape[1]))
         spread[self.places] = answers.transpose(1, 0, 2)
         return spread
 
     def _family(self, rules: Array, source: Source) -> Family:
-        return Family(counted(self.handed, self.rows.cells, rules), source, rules)
+        return Family(counted(self.probabilities, self.rows.cells, rules), source, rules)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
         """Put the chosen rules side by side."""
@@ -379,12 +382,12 @@ class ClassPlugInLearner(Learner):
             return lambda members: counted(rows.X, rows.cells, members.rules)  # type: ignore[attr-defined]  # its own
         if rows.X is not self.rows.X:
             return super().measurer(rows)
-        return lambda members: counted(self.handed, rows.cells, members.rules)  # type: ignore[attr-defined]
+        return lambda members: counted(self.probabilities, rows.cells, members.rules)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """Some rows of all processes, evenly spaced: probabilities of label and signature, cells, and weights.
+    """A sample of the rows of all processes, evenly spaced: probabilities of label and signature, cells, weights.
 
     Every process has the same ones, whichever of them holds the rows.
     """
@@ -394,52 +397,52 @@ class Searched:
     weights: Array
 
     @classmethod
-    def of(cls, handed: Array, cells: Cells, n_classes: int) -> Searched:
-        """Gather them."""
-        first, total = cells.shared.places(len(handed))
+    def of(cls, probabilities: Array, cells: Cells, n_classes: int) -> Searched:
+        """Gather the rows."""
+        first, total = cells.shared.places(len(probabilities))
         step = max(total // ROWS, 1)
-        rows = slice(-first % step, len(handed), step)
-        found = cells.shared.gather((np.array(handed[rows]), cells.index[rows], np.array(cells.weights[rows])))
-        probabilities, index, weights = (np.concatenate(each) for each in zip(*found, strict=True))
-        return cls(joint(probabilities, n_classes), index, weights)
+        rows = slice(-first % step, len(probabilities), step)
+        parts = cells.shared.gather((np.array(probabilities[rows]), cells.index[rows], np.array(cells.weights[rows])))
+        sampled, index, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cls(joint(sampled, n_classes), index, weights)
 
 
-def counted(handed: Array, cells: Cells, rules: Array) -> Array:
-    """Counts of the answers of rules on all rows, in blocks; ``handed`` are the probabilities of the rows here."""
-    found = np.zeros((cells.n_counts, rules.shape[2]))
-    for rows in _blocks(len(handed)):
-        probabilities = joint(np.asarray(handed[rows]), cells.n_classes)
-        found += cells.take(rows).partial_counts(decide(probabilities, rules))
-    return np.asarray(cells.shared.total(found))
+def counted(probabilities: Array, cells: Cells, rules: Array) -> Array:
+    """Counts of the answers of rules on all rows, in blocks, from the probabilities of the rows of this process."""
+    counts = np.zeros((cells.n_counts, rules.shape[2]))
+    for rows in _blocks(len(probabilities)):
+        block = joint(np.asarray(probabilities[rows]), cells.n_classes)
+        counts += cells.take(rows).partial_counts(decide(block, rules))
+    return np.asarray(cells.shared.total(counts))
 
 
-def joint(handed: Array, n_classes: int) -> Array:
-    """Probabilities of label and signature together (rows, classes times signatures), label 0 first."""
-    labels, groups = handed[:, :n_classes], handed[:, n_classes:]
+def joint(probabilities: Array, n_classes: int) -> Array:
+    """Joint probabilities of label and signature (rows, classes times signatures), label 0 first."""
+    labels, groups = probabilities[:, :n_classes], probabilities[:, n_classes:]
     if groups.shape[1] == 1:
         return np.ascontiguousarray(labels)
-    return np.asarray((labels[:, :, None] * groups[:, None, :]).reshape(len(handed), -1))
+    return np.asarray((labels[:, :, None] * groups[:, None, :]).reshape(len(probabilities), -1))
 
 
 def expected_costs(joint: Array, rules: Array) -> Array:
     """Expected cost of each answer (rows, answers, rules)."""
-    found: Array = (joint @ rules.reshape(len(rules), -1)).reshape(len(joint), *rules.shape[1:])
-    return found
+    costs: Array = (joint @ rules.reshape(len(rules), -1)).reshape(len(joint), *rules.shape[1:])
+    return costs
 
 
 def decide(joint: Array, rules: Array) -> NDArray[Any]:
     """The answers with the smallest expected costs, as codes (rows, rules)."""
     dtype = np.uint8 if rules.shape[1] <= 255 else np.uint16
-    found = np.zeros((len(joint), rules.shape[2]), dtype=dtype)
+    answers = np.zeros((len(joint), rules.shape[2]), dtype=dtype)
     step = max(_AT_ONCE // max(rules[0].size, 1), 1)
     for first in range(0, len(joint), step):
         rows = slice(first, first + step)
-        found[rows] = expected_costs(joint[rows], rules).argmin(axis=1)
-    return found
+        answers[rows] = expected_costs(joint[rows], rules).argmin(axis=1)
+    return answers
 
 
 def lead(costs: Array) -> Array:
-    """By how much the best answer costs less than the second best, from costs (rows, answers)."""
+    """Difference between the second smallest and the smallest cost, from costs (rows, answers)."""
     two = np.partition(costs, 1, axis=1)[:, :2]
     return np.asarray(two[:, 1] - two[:, 0])
 
@@ -490,12 +493,12 @@ class ClassPlugInMembers(Members):
         return self._by_block(X, attributes, lambda joint: decide(joint, self.rules))
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
-        """By how much the best answer costs less than the second best, at the mean costs of the rules."""
+        """Difference between the second smallest and the smallest cost, at the mean costs of the rules."""
         rule = (self.rules @ weights)[:, :, None]
         return self._by_block(X, attributes, lambda joint: lead(expected_costs(joint, rule)[:, :, 0]))
 
     def _by_block(self, X: Any, attributes: Any, function: Callable[[Array], NDArray[Any]]) -> NDArray[Any]:
-        """A function of the probabilities of label and signature, of many rows some at a time."""
+        """Apply a function to the probabilities of label and signature, in blocks of rows."""
         array = isinstance(X, np.ndarray) or bool(sp.issparse(X))
         if array and X.shape[0] > _BLOCK and not self.needs_attributes:
             return np.concatenate([self._by_block(X[rows], None, function) for rows in _blocks(X.shape[0])])

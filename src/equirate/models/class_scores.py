@@ -1,8 +1,8 @@
 """Rules on given probabilities of more than two classes, for everybody or group by group: thresholds of many classes.
 
-In: probabilities (rows, classes) in the place of features, by a scorer when predicting. Out: `ClassScores`, whose rules
-predict the class with the smallest expected cost. Costs are those of label and group; where the problem tells more
-apart than the groups do, they are means over the rows.
+In: probabilities (rows, classes) that replace the features; from a scorer when predicting. Out: `ClassScores`, whose
+rules predict the class with the smallest expected cost. Costs are those of label and group; if the problem
+distinguishes more than the groups, they are means over the rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .thresholds import membership
 
 Array = NDArray[np.float64]
 Probabilities = Callable[[Any], Array]
-"""Probabilities (rows, classes) of features, or of what takes their place."""
+"""A function that returns probabilities (rows, classes) for features, or for given probabilities."""
 
 
 def given_probabilities(X: Any) -> Array:
-    """Probabilities that are given in the place of features."""
+    """Probabilities that replace the features."""
     return np.asarray(X, dtype=float)
 
 
@@ -72,8 +72,8 @@ class ClassScoresLearner(ClassPlugInLearner):
         cells = rows.cells
         chances = np.asarray(rows.X, dtype=float)
         group = membership(setting.groups, rows.sample.examples)
-        self.handed = np.concatenate([chances, np.eye(count)[group]], axis=1)
-        self.searched = Searched.of(self.handed, rows.trained, setting.n_classes)
+        self.probabilities = np.concatenate([chances, np.eye(count)[group]], axis=1)
+        self.searched = Searched.of(self.probabilities, rows.trained, setting.n_classes)
         place = cells.labels[cells.index].astype(np.intp) * count + group
         weighed = np.zeros((setting.n_classes * count, len(cells)))
         np.add.at(weighed, (place, cells.index), cells.weights)
@@ -137,7 +137,7 @@ class ClassScoreMembers(Members):
         return decide(self._joint(X, attributes), self.rules)
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
-        """By how much the best answer costs less than the second best, at the mean costs of the rules."""
+        """Difference between the second smallest and the smallest cost, at the mean costs of the rules."""
         return lead(expected_costs(self._joint(X, attributes), (self.rules @ weights)[:, :, None])[:, :, 0])
 
     def _joint(self, X: Any, attributes: Any) -> Array:

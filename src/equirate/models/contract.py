@@ -86,7 +86,7 @@ class Learner:
         Returns
         -------
         Seen
-            Sums over the rows, of the predictions and of whatever else was asked for.
+            Sums over the rows, of the predictions and of the other quantities requested.
         """
         raise NotImplementedError
 
@@ -121,7 +121,7 @@ class Learner:
         raise AlgorithmError(f"{type(self).__name__} cannot continue an earlier play: only linear models can")
 
     def about(self) -> str:
-        """A text that differs where the model or its data do: only a state of the same text can be resumed.
+        """A text that identifies the model and its data: only a state with the same text can be resumed.
 
         Returns
         -------
@@ -203,10 +203,10 @@ class Learner:
         list of Family
             Classifiers with their sums.
         """
-        every = self.every_sum()
-        if every is None:
+        sums = self.every_sum()
+        if sums is None:
             return []
-        return [Family(every, Source.LISTED, self.every_snapshot(np.arange(every.shape[1])))]
+        return [Family(sums, Source.LISTED, self.every_snapshot(np.arange(sums.shape[1])))]
 
     def respond(self, costs: Array) -> list[Family]:
         """Best responses to costs (counts, responses); none where `families` has all classifiers already.

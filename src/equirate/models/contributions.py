@@ -1,8 +1,8 @@
-"""How much each feature adds to the score that a member decides by.
+"""Contribution of each feature to the score by which a member decides.
 
 In: features, and linear weights or trees. Out: `Contributions`, which add up to the score: above 0 where 1 is
-predicted. For trees these are path contributions: each split adds what its side changes in the mean value of the leaves
-below, and the change belongs to the feature that is split.
+predicted. For trees these are path contributions: each split adds the change in the mean value of the leaves
+below, which is attributed to the feature that is split.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Contributions:
     Attributes
     ----------
     base
-        What the score begins with (rows, members): intercept, mean of the trees, less the threshold.
+        Constant part of the score (rows, members): intercept or mean of the trees, less the threshold.
     features
-        What each feature adds (rows, members, features).
+        Contribution of each feature (rows, members, features).
     groups
-        What the estimated groups of a row add (rows, members): the threshold of a plug-in rule depends on them. It is
-        infinite where the rule decides by them alone.
+        Contribution of the estimated groups of a row (rows, members): the threshold of a plug-in rule depends on them.
+        It is infinite where the rule decides by them alone.
     """
 
     base: Array
@@ -69,7 +69,7 @@ class Contributions:
         return Contributions(*(np.einsum("rm...,m->r...", part, weights)[:, None] for part in parts))
 
     def merged(self, parts: Sequence[slice]) -> Contributions:
-        """Features that belong together as one."""
+        """Sum the contributions of groups of features."""
         joined = [self.features[:, :, part].sum(axis=2) for part in parts]
         return Contributions(self.base, np.stack(joined, axis=2), self.groups)
 
@@ -108,7 +108,7 @@ def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
     columns = np.ascontiguousarray(features.T)
     value = _with_means(forest)
     base = forest.offset.copy()
-    found = np.zeros((len(features), len(base), forest.width))
+    contributions = np.zeros((len(features), len(base), forest.width))
     for root, column in zip(forest.roots.tolist(), forest.column.tolist(), strict=True):
         base[column] += value[root]
         ways = [(root, np.arange(len(features)))]
@@ -117,11 +117,14 @@ def tree_contributions(forest: Forest, X: Any) -> tuple[Array, Array]:
             if forest.left[node] == node:
                 continue
             goes_left = forest.goes_left(columns, node, rows)
-            for child, some in ((int(forest.left[node]), rows[goes_left]), (int(forest.right[node]), rows[~goes_left])):
-                if len(some):
-                    found[some, column, forest.feature[node]] += value[child] - value[node]
-                    ways.append((child, some))
-    return base, found
+            for child, below in (
+                (int(forest.left[node]), rows[goes_left]),
+                (int(forest.right[node]), rows[~goes_left]),
+            ):
+                if len(below):
+                    contributions[below, column, forest.feature[node]] += value[child] - value[node]
+                    ways.append((child, below))
+    return base, contributions
 
 
 def _with_means(forest: Forest) -> Array:

@@ -1,8 +1,8 @@
 """Cross-fitting: every row is predicted by a classifier that was trained without the row's fold.
 
 In: a classifier of scikit-learn (or of `equirate.boosting`) and one table of features. Out: `Trainer`, which trains
-for any target and weights on that table; a library that bins features does so once. The plug-in asks it for the
-probabilities of labels and groups, the oracle for the sign of costs, round after round.
+for any target and weights on that table; a library that bins features does so once. The plug-in uses it for the
+probabilities of labels and groups, the oracle for the sign of costs, in every round.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 FEW, MANY = 5, 2
-"""Folds where rows are few, and where they are many."""
+"""Number of folds for few rows, and for many."""
 ENOUGH = 20_000
 """Rows from which on half of them train a classifier that is nearly as good as all."""
 
 
 def fold_count(rows: int, folds: int | None = None) -> int:
-    """How many folds to take: as wished, or as many as the rows need."""
+    """Number of folds: as set, or by the number of rows."""
     return (MANY if rows >= ENOUGH else FEW) if folds is None else folds
 
 
 def make_folds(cells: Cells, rows: Index, count: int, seed: int) -> list[Index]:
-    """Parts of some rows, of about the same size with about the same share of every cell; clusters stay together."""
-    here = cells.take(rows)
-    if here.clusters is None:
-        return [rows[part] for part in _folds(here.index, count, seed)]
-    _, place = np.unique(here.clusters, return_inverse=True)
-    parts = _folds(clusters_as_examples(here).index, count, seed)
+    """Split rows into folds of about equal size, stratified by cell; clusters are not split."""
+    selected = cells.take(rows)
+    if selected.clusters is None:
+        return [rows[part] for part in _folds(selected.index, count, seed)]
+    _, place = np.unique(selected.clusters, return_inverse=True)
+    parts = _folds(clusters_as_examples(selected).index, count, seed)
     return [rows[np.isin(place.reshape(-1), part)] for part in parts]
 
 
@@ -75,8 +75,8 @@ class Trainer:
         ``folds`` are parts of the rows that are trained on; ``rest`` are rows that nothing is ever trained on.
         """
         trainers = trainers_of(estimator)
-        found: Trainer | None = None if trainers is None else trainers.trainer_of(estimator, X, folds, rest)
-        return Trainer(estimator, X, folds, rest) if found is None else found
+        trainer: Trainer | None = None if trainers is None else trainers.trainer_of(estimator, X, folds, rest)
+        return Trainer(estimator, X, folds, rest) if trainer is None else trainer
 
     def __init__(self, estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None = None) -> None:
         self.estimator, self.X, self.folds = estimator, X, list(folds)
@@ -96,20 +96,20 @@ class Trainer:
 
         Probabilities of the rows of ``rest`` are means over the classifiers.
         """
-        found = np.zeros((len(target), classes))
+        probabilities = np.zeros((len(target), classes))
         models = []
         for k, fold in enumerate(self.folds):
             train = self.without(k) if len(self.folds) > 1 else fold
-            model, said = self._train(target, weights, classes, k, train, [fold, self.rest])
-            found[fold] = said[0]
-            found[self.rest] += said[1] / len(self.folds)
+            model, predictions = self._train(target, weights, classes, k, train, [fold, self.rest])
+            probabilities[fold] = predictions[0]
+            probabilities[self.rest] += predictions[1] / len(self.folds)
             models.append(model)
-        return CrossFitted(found, tuple(models))
+        return CrossFitted(probabilities, tuple(models))
 
     def fit(self, target: NDArray[Any], weights: Array | None, classes: int) -> tuple[Any, Array]:
         """Train on the rows of all folds; return the classifier, and its probabilities for the rows of ``rest``."""
-        model, said = self._train(target, weights, classes, None, self.rows, [self.rest])
-        return model, said[0]
+        model, predictions = self._train(target, weights, classes, None, self.rows, [self.rest])
+        return model, predictions[0]
 
     def _train(
         self,
@@ -134,7 +134,7 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Certain:
-    """The classifier of a part in which there is one class only."""
+    """The classifier of a fold with one class only."""
 
     classes_: NDArray[Any]
     count: int
@@ -192,19 +192,19 @@ def classes_of(model: Any) -> NDArray[Any]:
 
 
 def spread(model: Any, X: Any, classes: int, rows: int) -> Array:
-    """Probabilities of the classes 0, 1, ..., whichever of them the classifier has met.
+    """Probabilities of the classes 0, 1, ...; 0 for classes that the classifier was not trained on.
 
-    Of a classifier of two classes without probabilities, the score counts as log-odds, or its word as certain.
+    For a classifier of two classes without probabilities, the score counts as log-odds, or the prediction as certain.
     """
     result = np.zeros((rows, classes))
     if rows:
-        said = np.asarray(_probabilities(model, X), dtype=float)
-        if said.shape != (rows, len(classes_of(model))) or not np.isfinite(said).all():
+        probabilities = np.asarray(_probabilities(model, X), dtype=float)
+        if probabilities.shape != (rows, len(classes_of(model))) or not np.isfinite(probabilities).all():
             raise DataError(
                 f"predict_proba of {type(model).__name__} must give a finite number for each row and class; got "
-                f"shape {said.shape}"
+                f"shape {probabilities.shape}"
             )
-        result[:, classes_of(model).astype(np.intp)] = said
+        result[:, classes_of(model).astype(np.intp)] = probabilities
     return result
 
 

@@ -1,4 +1,4 @@
-"""Decisions of linear classifiers in numpy that do not depend on how many rows are decided together.
+"""Decisions of linear classifiers in numpy that do not depend on the number of rows in a batch.
 
 In: features and weights. Out: whether each score is above 0. A matrix product adds up in an order that depends on its
 shape, so a score at the edge may come out on either side, alone or in a batch. Scores as near to 0 as rounding reaches
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 _SPLIT = 2.0**27 + 1
 """Cuts a double into two halves whose products are exact (Dekker 1971)."""
 _ROWS = 1024
-"""Rows that are added up again at once."""
+"""Rows per block that are summed again."""
 
 
 def above(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.bool_]:
@@ -31,8 +31,8 @@ def above(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.bool_]:
     decided: NDArray[np.bool_] = scores > 0
     rows = _doubtful(X, W, scores)
     for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
-        decided[some] = in_order(X[some], W) > 0
+        block = rows[start : start + _ROWS]
+        decided[block] = in_order(X[block], W) > 0
     return decided
 
 
@@ -57,7 +57,7 @@ def _doubtful(X: Any, W: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.intp]
         if not len(rows):  # nearly always, and a single row is decided in microseconds
             return rows
         reach = length[rows, None] * steep + shift
-        near = (np.abs(scores[rows]) <= reach) & (reach > 0)  # what is made of zeros is 0 in any order
+        near = (np.abs(scores[rows]) <= reach) & (reach > 0)  # a sum of zeros is 0 in any order
     return np.asarray(rows[near.any(axis=1)])
 
 
@@ -72,7 +72,7 @@ def in_order(X: Any, W: NDArray[Any]) -> NDArray[Any]:
 
 
 def _fused(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
-    """``a * b + c`` rounded once, as machines have it (up to what a second rounding makes of a tie)."""
+    """``a * b + c`` rounded once, as a fused multiply-add (up to a second rounding of ties)."""
     if c.dtype == np.float32:  # a product of two singles is a double
         return np.asarray(a.astype(float) * b + c, dtype=np.float32)
     with np.errstate(over="ignore", invalid="ignore"):

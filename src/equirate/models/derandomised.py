@@ -79,14 +79,14 @@ class Derandomised(Members):
         """The same for a sample; only rows that the members decide differently need a score."""
 
         def decided() -> NDArray[Any]:
-            every = self.base.decide_sample(sample)
-            apart, score = scores_apart(self.base, self.weights, sample)
-            found = every[:, :1].copy()
-            found[apart, 0] = every[apart, self.choice[np.searchsorted(self.edges, score, side="right")]]
-            return found
+            by_member = self.base.decide_sample(sample)
+            disputed, score = scores_apart(self.base, self.weights, sample)
+            decisions = by_member[:, :1].copy()
+            decisions[disputed, 0] = by_member[disputed, self.choice[np.searchsorted(self.edges, score, side="right")]]
+            return decisions
 
-        found: NDArray[Any] = sample.remember((self,), decided)
-        return found
+        decisions: NDArray[Any] = sample.remember((self,), decided)
+        return decisions
 
     def deciding(self, X: Any, *, attributes: Any = None) -> NDArray[np.int64]:
         """The member that decides each row: that of its bin."""
@@ -97,8 +97,8 @@ class Derandomised(Members):
 
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Those of the member that decides."""
-        found = self.base.contributions(X, attributes=attributes)
-        return None if found is None else found.picked(self.deciding(X, attributes=attributes))
+        by_member = self.base.contributions(X, attributes=attributes)
+        return None if by_member is None else by_member.picked(self.deciding(X, attributes=attributes))
 
     @property
     def has_scores(self) -> bool:
@@ -115,7 +115,7 @@ class Derandomised(Members):
         return self.base.split_counts()
 
     def take(self, indices: Sequence[int]) -> Members:
-        """The one there is."""
+        """The only classifier."""
         if list(indices) != [0]:
             raise AlgorithmError(f"there is one classifier here; asked for {list(indices)}")
         return self
@@ -125,19 +125,19 @@ class Derandomised(Members):
         return replace(self, base=self.base.map(function))
 
     def plain(self, width: int) -> Written:
-        """Write the members, and what cuts them up."""
+        """Write the members and the bins."""
         kind, settings, arrays = self.base.plain(width)
-        own = {"weights": self.weights, "edges": self.edges, "choice": self.choice}
-        return Written("derandomised", {"base": kind, **settings}, {**own, **_prefixed(arrays)})
+        bins = {"weights": self.weights, "edges": self.edges, "choice": self.choice}
+        return Written("derandomised", {"base": kind, **settings}, {**bins, **_prefixed(arrays)})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the members, and what cuts them up."""
+        """Read the members and the bins."""
         if not isinstance(settings.get("base"), str) or settings["base"] == "derandomised":
             raise FileError("a derandomised classifier is one of members of another kind")
-        rest = {name: value for name, value in settings.items() if name != "base"}
+        base_settings = {name: value for name, value in settings.items() if name != "base"}
         inner = {name.removeprefix(cls.nested): array for name, array in arrays.items() if name.startswith(cls.nested)}
-        base = read_members(Written(settings["base"], rest, inner))
+        base = read_members(Written(settings["base"], base_settings, inner))
         weights, edges, choice = arrays["weights"], arrays["edges"], arrays["choice"]
         fit = len(weights) == len(base) and len(choice) == len(edges) + 1 and (np.diff(edges) > 0).all()
         if not fit or choice.min() < 0 or choice.max() >= len(base):
@@ -146,25 +146,25 @@ class Derandomised(Members):
 
 
 def disagree(decided: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows that some members decide otherwise than others."""
-    apart, first = np.zeros(len(decided), dtype=bool), decided[:, 0]
+    """Rows on which members disagree."""
+    disputed, first = np.zeros(len(decided), dtype=bool), decided[:, 0]
     for member in decided.T[1:]:  # numpy takes ten times as long along rows of a few bytes
-        apart |= member != first
-    return apart
+        disputed |= member != first
+    return disputed
 
 
 def scores_apart(members: Members, weights: Array, sample: Sample) -> tuple[NDArray[np.intp], Array]:
     """The rows of a sample that members decide differently, and the mean scores of these."""
 
     def scored() -> tuple[NDArray[np.intp], Array]:
-        apart = np.flatnonzero(disagree(members.decide_sample(sample)))
-        if not len(apart):
-            return apart, np.zeros(0)
-        rows = sample.take(apart)
-        return apart, members.mean_score(rows.X, weights=weights, attributes=rows.examples.columns)
+        disputed = np.flatnonzero(disagree(members.decide_sample(sample)))
+        if not len(disputed):
+            return disputed, np.zeros(0)
+        rows = sample.take(disputed)
+        return disputed, members.mean_score(rows.X, weights=weights, attributes=rows.examples.columns)
 
-    found: tuple[NDArray[np.intp], Array] = sample.remember((members, weights), scored)
-    return found
+    result: tuple[NDArray[np.intp], Array] = sample.remember((members, weights), scored)
+    return result
 
 
 NEAR = 1e-9

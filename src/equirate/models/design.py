@@ -1,6 +1,6 @@
-"""Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that pays.
+"""Features and cells arranged for the passes of a game: zeros left out and equal rows merged where that is faster.
 
-`Design.sweep` is what a round costs: one pass over the rows that gives the scores' cell sums and the slope of the
+`Design.sweep` is the work of a round: one pass over the rows that gives the scores' cell sums and the slope of the
 surrogate bounds with respect to linear weights, for all configurations at once. It is compiled for the hinge bounds
 where `kernels` are ready for the work ahead, and a few matrix products over blocks of rows otherwise; both give the
 same up to rounding.
@@ -45,9 +45,9 @@ _WORK = 2_000_000
 """Multiplications worth a block of their own in a compiled pass."""
 _MOST_BLOCKS = 8
 _ROWS = 65536
-"""Rows that are worked on together in numpy."""
+"""Rows per block in numpy."""
 _PARTIAL_VALUES = 1 << 22
-"""Values of all blocks' slopes together that are worth keeping."""
+"""Largest number of values in the slopes of all blocks."""
 _LEAST = 1e-150
 """Spread of a feature below which squares are lost."""
 
@@ -57,7 +57,7 @@ class Swept(NamedTuple):
 
     seen: Seen
     slope: Weights
-    """Slope of what was asked with respect to the weights, intercept last."""
+    """Slope of the requested costs with respect to the weights, intercept last."""
 
 
 class Design:
@@ -71,9 +71,9 @@ class Design:
         self.compiled, self.wide = kernels.ready(), wide
         X = _leaner(X, self.compiled)
         self.cells, self.trained = cells, trained
-        found = _merge(X, cells, trained)
-        if found is not None:
-            X, self.cells, self.trained = found
+        merged = _merge(X, cells, trained)
+        if merged is not None:
+            X, self.cells, self.trained = merged
         self.X = X
         self.sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
         self.features = (X.indptr, X.indices, X.data) if self.sparse else (X,)
@@ -81,7 +81,7 @@ class Design:
         self._known_blocks: dict[int, list[Batch]] = {}
 
     def sweep(self, W: Weights, asked: Asked) -> Swept:
-        """See and take the slope, in one pass."""
+        """Cell sums and slope, in one pass."""
         if self.compiled and self.X.dtype == W.dtype and asked.surrogate is HINGE and not asked.losses:
             return self._compiled(W, asked.up, asked.down, asked.bounded)
         return self._in_blocks(W, asked)
@@ -118,7 +118,9 @@ class Design:
                 cells = self.cells.take(rows)
                 trained = cells if self.trained is self.cells else self.trained.take(rows)
                 blocks.append(Batch(self.X[rows], cells=cells, trained=trained, rows=rows))
-            self._known_blocks = {size: blocks}  # the number of configurations only falls: older cuts are done with
+            self._known_blocks = {
+                size: blocks
+            }  # the number of configurations only falls: older blocks are not needed again
         return self._known_blocks[size]
 
     # -- compiled --------------------------------------------------------------------------------
@@ -226,18 +228,18 @@ def linear_slope(X: Any, gradient: Weights) -> Weights:
 
 
 def decisions(X: Any, W: Weights) -> NDArray[np.bool_] | None:
-    """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None where some score is no finite number."""
+    """Whether ``X @ W[:-1] + W[-1]`` is above 0, row by row; None if a score is not finite."""
     n, count = X.shape[0], W.shape[1]
     if X.dtype != W.dtype or not kernels.ready(stored_values(X) * count):
         return _decided(X, W) if n <= _ROWS and X.dtype == W.dtype else _decided_in_blocks(X, W)
     passes, wide = kernels.compiled(), _wide(count)
     sparse = bool(sp.issparse(X))
-    given = (X.indptr, X.indices, X.data) if sparse else (X,)
+    arrays = (X.indptr, X.indices, X.data) if sparse else (X,)
     decided = np.empty((n, wide), np.uint8)
     blocks = max(min(n * X.shape[1] * wide // _WORK, 8 * _MOST_BLOCKS), 1)
     edges = np.linspace(0, n, blocks + 1).astype(int)
     run, padded = passes.decide_sparse if sparse else passes.decide_dense, _padded(W, wide, W.dtype)
-    threads.each(run, [(*given, padded, decided, int(a), int(b)) for a, b in itertools.pairwise(edges)])
+    threads.each(run, [(*arrays, padded, decided, int(a), int(b)) for a, b in itertools.pairwise(edges)])
     if decided.max(initial=0) > 1:
         return None
     return decided[:, :count].view(np.bool_)
@@ -250,15 +252,15 @@ def _decided(X: Any, W: Weights) -> NDArray[np.bool_] | None:
 
 
 def _decided_in_blocks(X: Any, W: Weights) -> NDArray[np.bool_] | None:
-    """The same for blocks of rows side by side, in the precision that the weights were trained in."""
+    """The same for blocks of rows in parallel, in the precision that the weights were trained in."""
     blocks, decided = _chunks(X), np.empty((X.shape[0], W.shape[1]), dtype=bool)
     finite = np.zeros(len(blocks), dtype=bool)
 
     def work(k: int) -> None:
         part = X[blocks[k]]
-        found = _decided(part, W) if part.dtype == W.dtype else decisions(part.astype(W.dtype), W)
-        if found is not None:
-            decided[blocks[k]], finite[k] = found, True
+        result = _decided(part, W) if part.dtype == W.dtype else decisions(part.astype(W.dtype), W)
+        if result is not None:
+            decided[blocks[k]], finite[k] = result, True
 
     threads.each(work, [(k,) for k in range(len(blocks))])
     return decided if finite.all() and len(blocks) else None
@@ -284,12 +286,12 @@ def _joined(parts: NDArray[Any], count: int) -> NDArray[Any]:
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     if len(total) == 1:
         return np.asarray(total[0, :, :count])
-    beside: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
-    return beside[:, :count]
+    joined: NDArray[Any] = np.moveaxis(total, 0, 1).reshape(total.shape[1], -1)
+    return joined[:, :count]
 
 
 def _leaner(X: Any, compiled: bool) -> Any:
-    """Features as the passes want them: CSR where most values are zero and a compiled pass makes use of that."""
+    """Features in the format of the passes: CSR if most values are zero and a compiled pass uses that."""
     sparse = bool(sp.issparse(X))
     if not sparse and compiled and X.size and np.count_nonzero(X) <= SPARSE * X.size:
         return sp.csr_array(X)
@@ -374,10 +376,10 @@ class Standard:
             square, present, stored = shared.add(square, present, stored)
             square = square + np.where(stored == number, 0.0, np.maximum(1 - present, 0.0)) * mean**2
         else:
-            left = np.zeros_like(mean)  # what rounding left over
+            residual = np.zeros_like(mean)  # correction of the rounding error
             for rows in _chunks(X):
-                left += share(rows) @ (X[rows].astype(float) - mean)
-            mean = mean + shared.total(left)
+                residual += share(rows) @ (X[rows].astype(float) - mean)
+            mean = mean + shared.total(residual)
             for rows in _chunks(X):
                 square += share(rows) @ (X[rows].astype(float) - mean) ** 2
             square = shared.total(square)
@@ -393,7 +395,7 @@ class Standard:
 
     @property
     def single(self) -> bool:
-        """Whether single precision will do: means are not large against spreads, which are neither tiny nor huge."""
+        """Whether single precision is enough: means are not large relative to spreads, which are not extreme."""
         mean, spread = self.mean[np.isfinite(self.spread)], self.spread[np.isfinite(self.spread)]
         usual = (spread > 1e-15).all() and (spread < 1e15).all() and (np.abs(self.mean) < 1e30).all()
         return bool(usual and (np.abs(mean) <= 100 * spread).all())

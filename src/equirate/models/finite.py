@@ -129,11 +129,11 @@ class FiniteMembers(Members):
         return len(self.classes)
 
     def __len__(self) -> int:
-        """Count them."""
+        """Count the classifiers."""
         return len(self.classifiers)
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[Any]:
-        """Decide with each."""
+        """Decisions of each classifier."""
         if any(isinstance(c, np.ndarray) for c in self.classifiers):
             raise DataError(
                 "this classifier was given as decisions on the training examples; it cannot decide on new ones"
@@ -153,7 +153,7 @@ class FiniteMembers(Members):
         return self.n_classes == 2 and all(scored)
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some."""
+        """Select classifiers."""
         return FiniteMembers(tuple(self.classifiers[k] for k in indices), self.classes)
 
     def concatenate(self, parts: Sequence[FiniteMembers]) -> Members:
@@ -178,7 +178,7 @@ def decisions(classifiers: Sequence[Any], X: Any, length: int | None, classes: C
 
 
 def _answers(classifier: Any, X: Any, classes: Classes) -> NDArray[Any]:
-    """Codes of what a classifier predicts among more than two classes."""
+    """Predictions of a classifier of more than two classes, as codes."""
     if hasattr(classifier, "predict"):
         answered = np.asarray(classifier.predict(X))
     elif isinstance(classifier, np.ndarray):

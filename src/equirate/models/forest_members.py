@@ -2,7 +2,7 @@
 
 In: forests, and for each member a prefix of one of them and a threshold. Out: `ForestMembers`, whose scores are running
 sums over the pieces of the forests: members that are prefixes of the same ensemble share its trees. They are saved as
-arrays, and a single member can be handed back to LightGBM or XGBoost where it came from there.
+arrays, and a single member can be converted back to LightGBM or XGBoost if it came from there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .forests import Forest, as_boosted
 from .members import Array, Members, Written
 
 Piece = tuple[int, int]
-"""An ensemble, and how many of its trees count."""
+"""An ensemble, and the number of its first trees."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,16 +53,16 @@ class ForestMembers(Members):
         cls, classifiers: Sequence[Any], place: NDArray[np.intp], cuts: Array, width: int
     ) -> ForestMembers:
         """Thresholds on the scores of whole ensembles, or of constant classifiers."""
-        found = [as_boosted(each) for each in classifiers]
-        single = next((each.forest.single for each in found if each is not None), False)
+        boosted = [as_boosted(each) for each in classifiers]
+        single = next((each.forest.single for each in boosted if each is not None), False)
         forests = []
-        for classifier, each in zip(classifiers, found, strict=True):
+        for classifier, each in zip(classifiers, boosted, strict=True):
             if each is None:
                 forests.append(Forest.constant(classifier.decision_function(np.zeros((1, 1))), width, single))
             else:
                 forests.append(each.forest)
-        whole = Forest.concatenate(forests)
-        return cls(whole, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
+        forest = Forest.concatenate(forests)
+        return cls(forest, np.full(len(forests), -1), np.asarray(place, dtype=np.int64), cuts)
 
     @classmethod
     def of_prefixes(
@@ -123,7 +123,7 @@ class ForestMembers(Members):
         return self.forest.split_counts()
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some, and the trees that they need."""
+        """Select members, and the trees that they need."""
         place = self.place[list(indices)]
         needed = np.zeros(len(self.before), dtype=bool)
         needed[place] = True
@@ -144,8 +144,8 @@ class ForestMembers(Members):
     def plain(self, width: int) -> Written:
         """Write the trees."""
         settings = {"width": self.forest.width, "single": self.forest.single}
-        own = {"before": self.before.astype(np.int64), "place": self.place, "cuts": self.cuts}
-        return Written("forests", settings, {**self.forest.arrays(), **own})
+        pieces = {"before": self.before.astype(np.int64), "place": self.place, "cuts": self.cuts}
+        return Written("forests", settings, {**self.forest.arrays(), **pieces})
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:

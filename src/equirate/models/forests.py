@@ -1,8 +1,8 @@
-"""Trees as plain arrays: what a fitted ensemble decides, without the library that fitted it and without pickle.
+"""Trees as plain arrays: the scores of a fitted ensemble, without the library that fitted it and without pickle.
 
 In: trees of LightGBM, XGBoost (`equirate.boosting`) or of a ``HistGradientBoostingClassifier``. Out: a `Forest` that
-gives the same scores, as arrays that are written and read like any others: nothing of a stranger's file reaches a
-library's own parser. A `Boosted` is a forest as a classifier of scikit-learn.
+gives the same scores, as arrays that are written and read like any others: no untrusted file reaches a library's
+parser. A `Boosted` is a forest as a classifier of scikit-learn.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TREE = 20_000.0
 _LOT = 16384
 """Rows that one thread takes at a time."""
 _FEW = 1 << 14
-"""Rows times trees up to which all trees are gone down at once: nodes of that many ways stay in a processor's cache."""
+"""Rows times trees up to which all trees are descended at once: that many node numbers stay in cache."""
 _NONE = np.zeros(0, np.int32)
 
 
@@ -49,9 +49,9 @@ class Forest:
     starts, words
         The sets of codes as bits: those of set k are ``words[starts[k]:starts[k + 1]]``, 32 codes a word.
     roots, column
-        Where each tree begins, and which of the scores it adds to.
+        The root node of each tree, and the score that it adds to.
     offset
-        What every score begins with: one number for each.
+        Constant of each score.
     single
         Whether features are compared in single precision (XGBoost).
     width
@@ -115,8 +115,8 @@ class Forest:
         outputs = len(fitted._predictors[0])
         starts = np.cumsum([0, *(len(nodes) for nodes in trees)])[:-1]
         nodes, shift = np.concatenate(trees), np.repeat(starts, [len(nodes) for nodes in trees])
-        leaf, own = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
-        left, right = (np.where(leaf, own, nodes[side].astype(np.int64) + shift) for side in ("left", "right"))
+        leaf, indices = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
+        left, right = (np.where(leaf, indices, nodes[side].astype(np.int64) + shift) for side in ("left", "right"))
         bare = cls.constant(np.broadcast_to(np.ravel(fitted._baseline_prediction), outputs), fitted.n_features_in_)
         return replace(
             bare,
@@ -149,7 +149,7 @@ class Forest:
         offset = np.zeros(1 + max(int(part.max(initial=-1)) for part in columns))
         for each, part in zip(forests, columns, strict=True):
             np.add.at(offset, part, each.offset)
-        together: dict[str, Any] = {
+        joined: dict[str, Any] = {
             name: np.concatenate([getattr(each, name) for each in forests])
             for name in ("feature", "threshold", "value", "default_left", "words")
         }
@@ -162,7 +162,7 @@ class Forest:
         ]
         starts = [each.starts[:-1] + shift for each, shift in zip(forests, words, strict=False)]
         return cls(
-            **{**together, **{name: array.astype(np.int32) for name, array in moved.items()}},
+            **{**joined, **{name: array.astype(np.int32) for name, array in moved.items()}},
             category=np.concatenate(category).astype(np.int32),
             starts=np.concatenate([*starts, words[-1:]]).astype(np.int32),
             column=np.concatenate([part[each.column] for each, part in zip(forests, columns, strict=True)]),
@@ -192,7 +192,7 @@ class Forest:
         scores = np.repeat(self.offset[None], len(X), axis=0)
         if not len(self.roots) or not len(X):
             return scores
-        # The same sums in the same order either way, so that what was loaded before may decide.
+        # Both ways give the same sums in the same order, so the choice may depend on whether kernels are loaded.
         if kernels.ready_by_now((TREE + VISIT * len(X)) * len(self.roots)):
             descend = importlib.import_module("equirate._core.kernels.descents").descend
             arrays = [getattr(self, name) for name in _PASSED]
@@ -207,7 +207,7 @@ class Forest:
         return scores
 
     def _few_scores(self, X: Array, scores: Array) -> Array:
-        """Take few rows down all trees at once, a level at a time; values are added up tree by tree, as elsewhere."""
+        """Descend all trees at once with few rows, level by level; values are summed tree by tree, as elsewhere."""
         rows, at = np.arange(len(X))[:, None], np.repeat(self.roots[None], len(X), axis=0)
         holes = bool(np.isnan(X).any())
         while True:
@@ -223,8 +223,8 @@ class Forest:
                 break
             at = below
         for column in range(len(self.offset)):
-            own = self.value[at[:, self.column == column]]
-            scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], own]), axis=1)[:, -1]
+            values = self.value[at[:, self.column == column]]
+            scores[:, column] = np.cumsum(np.hstack([scores[:, [column]], values]), axis=1)[:, -1]
         return scores
 
     def _inside_each(self, value: Array, category: Whole) -> NDArray[np.bool_]:
@@ -232,7 +232,7 @@ class Forest:
         start = self.starts[category]
         known = (value >= 0) & (value < 32.0 * (self.starts[category + 1] - start))
         code = np.where(known, value, 0).astype(np.int64)
-        words = np.append(self.words, np.uint32(0))  # a place to look for what is in no set
+        words = np.append(self.words, np.uint32(0))  # an entry for codes that are in no set
         place = np.where(known, start + (code >> 5), len(self.words))
         return np.asarray((words[place].astype(np.int64) >> (code & 31)) & 1 == 1)
 
@@ -247,7 +247,7 @@ class Forest:
         return np.ascontiguousarray(X, dtype=float)
 
     def _descend(self, columns: Array, root: int, scores: Array) -> None:
-        """Add one tree's values to scores: the rows of a node are split among its children, all at once."""
+        """Add one tree's values to scores; the rows of a node are split among its children at once."""
         ways = [(root, np.arange(len(scores)))]
         while ways:
             node, rows = ways.pop()
@@ -257,17 +257,17 @@ class Forest:
                 continue
             goes_left = self.goes_left(columns, node, rows)
             below = ((left, rows[goes_left]), (int(self.right[node]), rows[~goes_left]))
-            ways += [(child, some) for child, some in below if len(some)]
+            ways += [(child, child_rows) for child, child_rows in below if len(child_rows)]
 
     def goes_left(self, columns: Array, node: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Which of some rows go left at a node; ``columns`` are the features, one row each."""
+        """Which rows go left at a node; ``columns`` are the features, transposed."""
         value = columns[self.feature[node]][rows]
         category = int(self.category[node])
         left = value <= self.threshold[node] if category < 0 else self._inside(value, category)
         return np.asarray(left | np.isnan(value) if self.default_left[node] else left)
 
     def _inside(self, value: Array, category: int) -> NDArray[np.bool_]:
-        """Whether codes are in a set; those that are no code of it are not."""
+        """Whether codes are in a set; False for invalid codes."""
         words = self.words[self.starts[category] : self.starts[category + 1]]
         known = (value >= 0) & (value < 32.0 * len(words))
         code = np.where(known, value, 0).astype(np.int64)
@@ -278,14 +278,14 @@ class Forest:
 
     def split_counts(self) -> Array:
         """How often the trees split by each feature."""
-        whole = self.compact()
-        splits = whole.left != np.arange(len(whole.left))
-        return np.bincount(whole.feature[splits], minlength=self.width).astype(float)
+        compact = self.compact()
+        splits = compact.left != np.arange(len(compact.left))
+        return np.bincount(compact.feature[splits], minlength=self.width).astype(float)
 
     # -- writing -------------------------------------------------------------------------------------
 
     def compact(self) -> Forest:
-        """The same without nodes that no tree leads to, each tree after the one before."""
+        """The same without unreachable nodes, in the same order."""
         seen = np.zeros(len(self.feature), dtype=bool)
         at = np.unique(self.roots)
         while len(at):
@@ -305,12 +305,12 @@ class Forest:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """As arrays to write."""
-        whole = self.compact()
-        return {name: getattr(whole, name) for name in self.rules}
+        compact = self.compact()
+        return {name: getattr(compact, name) for name in self.rules}
 
     @classmethod
     def read(cls, arrays: Mapping[str, NDArray[Any]], width: int, single: bool) -> Self:
-        """Take arrays back that passed the rules; refuses what is no forest over ``width`` features."""
+        """Read arrays that passed the rules; refuses arrays that are not a forest over ``width`` features."""
         kinds = {"i": np.int32, "f": np.float64}
         a = {name: arrays[name].astype(kinds.get(arrays[name].dtype.kind, arrays[name].dtype)) for name in cls.rules}
         same = all(np.array_equal(a[name], arrays[name]) for name in a)
@@ -319,8 +319,8 @@ class Forest:
         nodes = ("threshold", "left", "right", "value", "default_left", "category")
         if not same or sets < 0 or not len(a["offset"]) or any(len(a[name]) != size for name in nodes):
             raise FileError("the trees do not fit together")
-        own, left, right, starts = np.arange(size), a["left"], a["right"], a["starts"]
-        downwards = ((left > own) & (right > own)) | ((left == own) & (right == own))  # no way goes round in circles
+        indices, left, right, starts = np.arange(size), a["left"], a["right"], a["starts"]
+        downwards = ((left > indices) & (right > indices)) | ((left == indices) & (right == indices))  # no cycles
         good = downwards.all() and len(a["column"]) == len(a["roots"])
         good &= starts[0] == 0 and starts[-1] == len(a["words"]) and bool((np.diff(starts) >= 0).all())
         for name, low, high in (
@@ -381,7 +381,7 @@ def chances(scores: Array) -> Array:
 
 
 def as_boosted(classifier: Any) -> Boosted | None:
-    """A fitted classifier as a forest, where it is one whose trees are known here."""
+    """A fitted classifier as a forest; None if its trees cannot be read."""
     if isinstance(classifier, Boosted):
         return classifier
     if type(classifier).__name__ == "HistGradientBoostingClassifier" and hasattr(classifier, "_predictors"):
@@ -392,8 +392,8 @@ def as_boosted(classifier: Any) -> Boosted | None:
 
 
 def counted_splits(classifiers: Sequence[Any]) -> Array | None:
-    """How often the trees of some classifiers split by each feature; None where one is no ensemble known here."""
-    found = []
+    """Number of splits by each feature in the trees of classifiers; None if one has no trees that can be read."""
+    counts = []
     for classifier in classifiers:
         try:
             boosted = as_boosted(classifier)
@@ -401,5 +401,5 @@ def counted_splits(classifiers: Sequence[Any]) -> Array | None:
             return None
         if boosted is None:
             return None
-        found.append(boosted.forest.split_counts())
-    return np.asarray(np.sum(found, axis=0), dtype=float) if found else None
+        counts.append(boosted.forest.split_counts())
+    return np.asarray(np.sum(counts, axis=0), dtype=float) if counts else None

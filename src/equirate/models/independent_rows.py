@@ -2,7 +2,7 @@
 
 In: rows of which few are distinct. Out: a learner, where every decision of the distinct rows is that of a linear
 classifier; `game.engine` asks for it. Costs are then answered exactly: a distinct row is predicted 1 where that costs
-less than predicting 0. The distinct rows in the order of what that gains are a family, one classifier for each length.
+less than predicting 0. The distinct rows sorted by that gain are a family, one classifier for each length.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .messages import Family
 Array = NDArray[np.float64]
 
 MOST = 400
-"""Distinct rows at most: a system of as many equations is solved, and a family has as many classifiers."""
+"""Largest number of distinct rows: a system of as many equations is solved, and a family has as many classifiers."""
 REPEATED = 5
-"""Examples of each distinct row, on average, from which on deciding each by itself is more than learning by heart."""
+"""Mean number of examples per distinct row from which on deciding each row separately does not overfit."""
 _EXACT = 1e-6
-"""Scores of the distinct rows may be off by this much from the 1 or -1 that they are solved for."""
+"""Largest error of the scores of the distinct rows."""
 
 
 class IndependentRows(FittedLinear):
@@ -72,7 +72,7 @@ class IndependentRows(FittedLinear):
         return []
 
     def respond(self, costs: Array) -> list[Family]:
-        """For each of the costs (cells, answers), the distinct rows in the order of what predicting 1 gains."""
+        """For each of the costs (cells, answers), the distinct rows sorted by the gain from predicting 1."""
         size = np.maximum(self.counts.sum(axis=0), 1e-300)
         return [self._ordered(np.argsort(cost @ self.counts / size, kind="stable")) for cost in costs.T]
 
@@ -85,11 +85,11 @@ class IndependentRows(FittedLinear):
 def _distinct(X: Any) -> Array | None:
     """The distinct rows, sorted; None where they are more than the features and the intercept, or than `MOST`."""
     most = min(X.shape[1] + 1, MOST)
-    for rows in (slice(0, 8 * most), slice(None)):  # most data show on their first rows that they are not of this kind
-        found = np.unique(_dense(X[rows]), axis=0)
-        if len(found) > most:
+    for rows in (slice(0, 8 * most), slice(None)):  # usually the first rows are enough to see that there are too many
+        distinct = np.unique(_dense(X[rows]), axis=0)
+        if len(distinct) > most:
             return None
-    return np.asarray(found, dtype=float)
+    return np.asarray(distinct, dtype=float)
 
 
 def _dense(X: Any) -> NDArray[Any]:

@@ -148,7 +148,7 @@ class LinearLearner(Learner):
 
     def __init__(self, setting: Linear, rows: Rows, step: StepRule[Any], seeds: Sequence[int]) -> None:
         self.setting, self.rows, self.rule, self.names = setting, rows, step, rows.sample.names
-        self.can_start = self.shifts  # snapshots without intercepts do not fit a model with them
+        self.can_start = self.shifts  # snapshots without intercepts do not match a model with them
         self.X = X = features(rows.X, len(rows))
         rows.shared.agree("the features", f"{X.shape[1]} columns of {X.dtype}")
         self.standard = Standard.of(X, rows.trained.weights, rows.shared) if setting.standardise else None
@@ -227,14 +227,14 @@ class LinearLearner(Learner):
         from sklearn.exceptions import ConvergenceWarning  # takes a second: only where it is used
         from sklearn.linear_model import LogisticRegression
 
-        weights, wanted, size = np.zeros((len(self.W), 1), self.W.dtype), cost < 0, np.abs(cost)
+        weights, target, size = np.zeros((len(self.W), 1), self.W.dtype), cost < 0, np.abs(cost)
         used = size > 0
-        if wanted[used].any() and not wanted[used].all():
+        if target[used].any() and not target[used].all():
             strength = 1 / self.setting.penalty if self.setting.penalty else 1e4 * len(cost) / size.sum()
             learner = LogisticRegression(C=strength, fit_intercept=self.setting.intercept, max_iter=300, tol=1e-3)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the oracle is approximate anyway
-                learner.fit(self._scaled[used], wanted[used], sample_weight=size[used])
+                learner.fit(self._scaled[used], target[used], sample_weight=size[used])
             weights[:-1, 0] = learner.coef_[0]
         if self.setting.intercept:
             raw = weights if self.standard is None else self.standard.raw(weights)
@@ -253,7 +253,7 @@ class LinearLearner(Learner):
         """Every threshold of the only feature, ascending, between its values; None where there are more features."""
         if self.X.shape[1] != 1 or not self.setting.intercept:
             return None
-        values, most = np.unique(self._only), MOST_LISTED / len(self.rows.cells)
+        values, most = np.unique(self._only_feature), MOST_LISTED / len(self.rows.cells)
         if self.rows.shared.some(len(values) > most):
             return None
         values = np.unique(np.concatenate(self.rows.shared.gather(values)))
@@ -261,11 +261,11 @@ class LinearLearner(Learner):
             return None
         low, high = values[:-1].astype(float), values[1:].astype(float)
         middle = (low / 2 + high / 2).astype(values.dtype)
-        middle = np.where(middle < values[1:], middle, values[:-1])  # between neighbouring floats there is none
+        middle = np.where(middle < values[1:], middle, values[:-1])  # there is no float between neighbouring floats
         return np.concatenate([[-np.inf], middle])
 
     @property
-    def _only(self) -> NDArray[Any]:
+    def _only_feature(self) -> NDArray[Any]:
         """Values of the only feature."""
         sparse = bool(sp.issparse(self.X))
         return np.asarray(self.X.toarray() if sparse else self.X)[:, 0]
@@ -280,7 +280,7 @@ class LinearLearner(Learner):
     def _every_sum(self) -> Array | None:
         if self._edges is None:
             return None
-        cells, bins = self.rows.cells, np.searchsorted(self._edges, self._only, side="left") - 1
+        cells, bins = self.rows.cells, np.searchsorted(self._edges, self._only_feature, side="left") - 1
         counts = np.zeros((len(cells), len(self._edges)))
         np.add.at(counts, (cells.index, bins), cells.weights)
         (counts,) = self.rows.reduce(counts)
@@ -289,7 +289,7 @@ class LinearLearner(Learner):
 
     def every_snapshot(self, chosen: NDArray[np.intp]) -> NDArray[Any]:
         """Weights of 1 or -1 with thresholds."""
-        assert self._edges is not None  # asked for by those who have seen `every_sum`
+        assert self._edges is not None  # callers have called `every_sum`
         count = len(self._edges)
         sign = np.where(chosen < count, 1.0, -1.0)
         edge = self._edges[chosen % count].astype(float)
@@ -299,9 +299,9 @@ class LinearLearner(Learner):
 
     def snapshot(self) -> NDArray[Any]:
         """Copy the weights."""
-        return self._shown(self.raw).copy()
+        return self._as_snapshot(self.raw).copy()
 
-    def _shown(self, V: NDArray[Any]) -> NDArray[Any]:
+    def _as_snapshot(self, V: NDArray[Any]) -> NDArray[Any]:
         """Weights without the intercept's row where there is none."""
         return V if self.shifts else V[:-1]
 
@@ -311,11 +311,11 @@ class LinearLearner(Learner):
         return self.setting.intercept or self.setting.standardise
 
     def start_from(self, snapshot: NDArray[Any]) -> None:
-        """Take the weights over."""
-        wanted = self._shown(self.W).shape
-        if snapshot.shape != wanted:
+        """Start from the weights of a snapshot."""
+        expected = self._as_snapshot(self.W).shape
+        if snapshot.shape != expected:
             raise AlgorithmError(
-                f"cannot continue: the earlier play has weights of shape {snapshot.shape}, this one {wanted}"
+                f"cannot continue: the earlier play has weights of shape {snapshot.shape}, this one {expected}"
             )
         V = np.zeros_like(self.W)
         V[: len(snapshot)] = snapshot
@@ -331,9 +331,9 @@ class LinearLearner(Learner):
         return copy.deepcopy(LinearState(self.W, self.steps))
 
     def resume(self, state: LinearState) -> None:
-        """Take weights and steps over."""
-        kept = copy.deepcopy(state)
-        self.W, self.steps = kept.W, kept.step
+        """Restore weights and steps."""
+        restored = copy.deepcopy(state)
+        self.W, self.steps = restored.W, restored.step
 
     def keep(self, columns: NDArray[np.intp]) -> None:
         """Drop the other columns."""

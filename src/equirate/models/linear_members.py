@@ -18,7 +18,7 @@ from .members import Array, Members, Written
 
 _BLOCK = 65536
 DECIDED = 1 << 20
-"""Rows of an array that are decided together, where there are more."""
+"""Rows per block of a large array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +114,11 @@ class LinearMembers(Members):
         numpy.ndarray of bool
             (examples, classifiers).
         """
-        wanted, V = len(self.W) - self.intercept, self.with_intercept
+        width, V = len(self.W) - self.intercept, self.with_intercept
         if isinstance(X, np.ndarray) and len(X) > DECIDED:  # a block at a time
             return np.concatenate([self.decide(X[k : k + DECIDED]) for k in range(0, len(X), DECIDED)])
-        decided = decisions(checked_features(X, wanted, self.names, finite=False), V)
-        if decided is None:  # features that are not finite are refused; scores may be infinite all the same
+        decided = decisions(checked_features(X, width, self.names, finite=False), V)
+        if decided is None:  # refuses features that are not finite; scores of finite ones may still be infinite
             return np.asarray(self.scores(X) > 0)
         return decided
 
@@ -232,14 +232,14 @@ class LinearMembers(Members):
         return cls(arrays["coefficients"], settings["intercept"])
 
 
-def checked_features(X: Any, wanted: int, names: tuple[str, ...] | None, finite: bool = True) -> Any:
-    """Features of new examples; refuses other columns than those of the training data, and values not finite."""
-    given = feature_names(X)
-    if names is not None and given is not None and given != names:
+def checked_features(X: Any, width: int, names: tuple[str, ...] | None, finite: bool = True) -> Any:
+    """Features of new examples; refuses other columns than those of the training data, and non-finite values."""
+    columns = feature_names(X)
+    if names is not None and columns is not None and columns != names:
         raise DataError(
-            f"X has the columns {', '.join(given)}; the classifier was trained on {', '.join(names)}, in that order"
+            f"X has the columns {', '.join(columns)}; the classifier was trained on {', '.join(names)}, in that order"
         )
     X = features(X, finite=finite)
-    if X.shape[1] != wanted:
-        raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {wanted}")
+    if X.shape[1] != width:
+        raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {width}")
     return X

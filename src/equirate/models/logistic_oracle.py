@@ -72,7 +72,7 @@ class View:
     penalty: Array
     directions: list[Direction] = field(default_factory=list)
     settled: bool = False
-    """Whether the last answer was close to what the regression ends at."""
+    """Whether the last answer was close to the solution of the regression."""
     _last: tuple[int, int, Array] | None = None
     """The direction that the last step began at, the one that it ended at, and the costs."""
 
@@ -103,21 +103,21 @@ class View:
         return self.directions[1 + int(np.argmin(self._losses(normal)[1:]))]
 
     def normal(self, costs: Array) -> Array:
-        """Costs of 1 on average, as labels have them, where this view trains."""
+        """Costs scaled to a mean of 1 (as the costs of labels have) on the cells that this view trains on."""
         total = float(self.weights.sum())
         return np.asarray(costs * self.train * total / max(float(np.abs(costs) @ self.weights), 1e-300))
 
     def _losses(self, costs: Array) -> Array:
-        """Loss of every known direction at normal costs; infinite where it is not known."""
+        """Loss of every known direction at normal costs; infinite if the loss is unknown."""
         size = np.abs(costs)
-        there = [k for k, each in enumerate(self.directions) if each.loss is not None]
-        known = [self.directions[k] for k in there]
-        lost = np.array([each.loss for each in known]) @ size
-        lost -= np.array([each.linear for each in known]) @ (size * (costs < 0))
-        lost += 0.5 * np.square([each.weights for each in known]) @ self.penalty
-        found = np.full(len(self.directions), np.inf)
-        found[there] = lost
-        return found
+        places = [k for k, each in enumerate(self.directions) if each.loss is not None]
+        known = [self.directions[k] for k in places]
+        losses = np.array([each.loss for each in known]) @ size
+        losses -= np.array([each.linear for each in known]) @ (size * (costs < 0))
+        losses += 0.5 * np.square([each.weights for each in known]) @ self.penalty
+        result = np.full(len(self.directions), np.inf)
+        result[places] = losses
+        return result
 
     def _slope(self, direction: Direction, costs: Array) -> Array:
         assert direction.slope is not None  # its loss is finite
@@ -126,7 +126,7 @@ class View:
         return np.asarray(slope + self.penalty * direction.weights)
 
     def _step(self, costs: Array, first: bool) -> Step:
-        """One step for costs that are normal."""
+        """One step for normalised costs."""
         losses = self._losses(costs)
         best = int(np.argmin(losses))
         slope = self._slope(self.directions[best], costs)
@@ -138,7 +138,7 @@ class View:
         return Step(self.directions[best].weights - move, best, decrement)
 
     def _shortened(self, best: int, slope: Array, losses: Array, costs: Array) -> Array | None:
-        """The minimum of the cubic along the last step, where that ended higher than it began; else None."""
+        """The minimum of the cubic along the last step, if that step increased the loss; else None."""
         if self._last is None or self._last[0] != best:
             return None
         _, other, before = self._last
@@ -147,13 +147,13 @@ class View:
         if float(np.abs(costs - before) @ self.rows.cells.totals) > ALIKE * float(self.weights.sum()):
             return None
         move = self.directions[other].weights - self.directions[best].weights
-        down, there = float(slope @ move), float(self._slope(self.directions[other], costs) @ move)
-        if down >= 0:
+        start_slope, end_slope = float(slope @ move), float(self._slope(self.directions[other], costs) @ move)
+        if start_slope >= 0:
             return None
-        rise = down + there - 3 * float(losses[other] - losses[best])
-        root = np.sqrt(max(rise * rise - down * there, 0.0))
-        width = there - down + 2 * root
-        share = 1 - (there + root - rise) / width if abs(width) > 1e-300 else 0.5
+        rise = start_slope + end_slope - 3 * float(losses[other] - losses[best])
+        root = np.sqrt(max(rise * rise - start_slope * end_slope, 0.0))
+        width = end_slope - start_slope + 2 * root
+        share = 1 - (end_slope + root - rise) / width if abs(width) > 1e-300 else 0.5
         share = float(np.clip(share, SHORTEST, LONGEST)) if np.isfinite(share) else 0.5
         return np.asarray(self.directions[best].weights + share * move)
 
@@ -187,11 +187,11 @@ class View:
 
 def _two_loops(slope: Array, pairs: Sequence[tuple[Array, Array, float]], solve: Solve, rough: bool) -> Array:
     """The step of L-BFGS (Nocedal 1980) from a first guess of the inverse; a ``rough`` one is scaled by the secants."""
-    rest, shares = slope.copy(), []
+    direction, shares = slope.copy(), []
     for s, y, curve in reversed(pairs):
-        shares.append(float(s @ rest) / curve)
-        rest = rest - shares[-1] * y
-    move = solve(rest)
+        shares.append(float(s @ direction) / curve)
+        direction = direction - shares[-1] * y
+    move = solve(direction)
     if pairs and rough:
         _, y, curve = pairs[-1]
         move = move * np.clip(curve / float(y @ solve(y)), 1.0, 10.0)

@@ -1,4 +1,4 @@
-"""Members: deterministic classifiers that decide together, and write and read themselves as plain data.
+"""Members: the deterministic classifiers of a mixture, which can be written and read as plain data.
 
 A mixture draws one of its members for each row. Every model has a class of members of its own; `concatenate_members`
 (`side_by_side`) makes one of several, and `read_members` (`registry`) reads any kind from a file.
@@ -30,7 +30,7 @@ class Written(NamedTuple):
 
 
 class Members:
-    """Several deterministic classifiers that decide together, and write and read themselves as plain data."""
+    """Several deterministic classifiers, such as those of a mixture, which can be written and read as plain data."""
 
     needs_attributes = False
     n_classes = 2
@@ -67,7 +67,7 @@ class Members:
         raise NotImplementedError
 
     def decide_sample(self, sample: Sample) -> NDArray[Any]:
-        """`decide` for the rows of a sample, which remembers the answer.
+        """`decide` for the rows of a sample, which caches the decisions.
 
         Parameters
         ----------
@@ -83,8 +83,8 @@ class Members:
         def decided() -> NDArray[Any]:
             return self.decide(sample.X, attributes=sample.examples.columns)
 
-        found: NDArray[Any] = sample.remember((self,), decided)
-        return found
+        decisions: NDArray[Any] = sample.remember((self,), decided)
+        return decisions
 
     def scores(self, X: Any, *, attributes: Any = None) -> Scores:
         """Return real-valued scores (examples, classifiers), for classifiers that have scores.
@@ -209,7 +209,7 @@ class Members:
         Returns
         -------
         Members
-            What the function returned, put together as these are.
+            The results of the function, combined in the same way.
         """
         return function(self)
 

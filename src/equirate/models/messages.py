@@ -1,4 +1,4 @@
-"""What the game and a model tell each other: costs per cell go in, sums over cells come back.
+"""Messages between the game and a model: costs per cell go in, sums over cells come back.
 
 Each round the game asks (`Asked`: costs per cell) and the learner answers (`Seen`: sums over cells). Column generation
 gets classifiers with their sums (`Family`). No array with one entry per example is exchanged, and everything that is
@@ -72,9 +72,9 @@ class Seen(NamedTuple):
         Seen
             The message with these arrays.
         """
-        rest = list(parts[1:])
-        bounds = None if self.bounds is None else (rest.pop(0), rest.pop(0))
-        return Seen(parts[0], bounds, rest.pop(0) if rest else None)
+        others = list(parts[1:])
+        bounds = None if self.bounds is None else (others.pop(0), others.pop(0))
+        return Seen(parts[0], bounds, others.pop(0) if others else None)
 
     def plus(self, other: Seen) -> Seen:
         """The sums over both sets of rows.
@@ -94,7 +94,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What the game wants of the model this round: arrays are (counts, configurations), nothing is per example.
+    """The request of the game to the model in a round: arrays are (counts, configurations), nothing is per example.
 
     A model that responds minimises the sum of ``costs`` times the weighted predictions. A model that descends takes
     the gradient of an upper bound of that sum, in which each prediction is replaced by an upper bound where its cost is

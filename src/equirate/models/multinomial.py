@@ -33,15 +33,15 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-5
 """Largest slope of the mean loss at the end, by weights that are scaled to unit second derivatives."""
 MOST_PASSES = 300
-"""Steps at most."""
+"""Largest number of steps."""
 SAMPLED = 20_000
 """Rows, evenly spaced, that second moments are estimated on: they set the scale of the steps, not the result."""
 WIDEST = 1000
 """Features up to which second moments are used: their eigenvectors take half a second then."""
 _BLOCK = 1 << 18
-"""Values of features that are looked at together, in double precision: they stay in cache."""
+"""Values of features per block, in double precision: they stay in cache."""
 _TASK = 1 << 22
-"""Values that a thread takes at a time; how many threads there are changes no sum."""
+"""Values of features per task of a thread; the number of threads changes no sum."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Multinomial:
         return {"penalty": self.penalty, "intercept": self.intercept, "scale": self.scale}
 
     def predict_proba(self, X: Any) -> Array:
-        """Nothing is fitted here: `fit` returns what predicts."""
+        """Not available: `fit` returns the object that predicts."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Array | None = None) -> Logistic | Certain:
@@ -120,18 +120,18 @@ class _Regression:
         return max(_BLOCK // max(values, len(self.present), 1), 1)
 
     def _tasks(self) -> list[tuple[int, int]]:
-        """First and last row of what a thread takes at a time: some blocks."""
+        """First and last row of each task of a thread: several blocks."""
         size = self._rows * (_TASK // _BLOCK)
         return [(a, min(a + size, len(self.target))) for a in range(0, len(self.target), size)]
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[Any, Array, NDArray[np.intp]]]:
-        """Features as given, weights, and places of the classes, of the rows that count."""
+        """Features as given, weights, and positions of the classes, of the rows with positive weight."""
         for a in range(first, last, self._rows):
             rows = slice(a, min(a + self._rows, last))
             w, X, target = self.weights[rows], self.X[rows], self.target[rows]
-            there = w > 0
-            if not there.all():
-                w, X, target = w[there], X[there], target[there]
+            used = w > 0
+            if not used.all():
+                w, X, target = w[used], X[used], target[used]
             if len(w):
                 yield X, w, self.place[target]
 
@@ -145,11 +145,13 @@ class _Regression:
             parts[first] = [self._moments_of(X, w) for X, w, _ in self._blocks(first, last)]
 
         threads.each(work, self._tasks())
-        found = [each for first in sorted(parts) for each in parts[first]]
+        moments = [each for first in sorted(parts) for each in parts[first]]
         nothing = np.zeros(self.width)
-        (total,) = self.shared.add(sum((size * mean for size, mean, _ in found), nothing))
+        (total,) = self.shared.add(sum((size * mean for size, mean, _ in moments), nothing))
         mean = total / self.total
-        (squares,) = self.shared.add(sum((square + size * (own - mean) ** 2 for size, own, square in found), nothing))
+        (squares,) = self.shared.add(
+            sum((square + size * (centre - mean) ** 2 for size, centre, square in moments), nothing)
+        )
         spread = np.sqrt(squares / self.total)
         spread = np.where(spread > 1e-9 * np.maximum(np.hypot(spread, mean), 1e-300), spread, 1.0)
         return (nothing if self.sparse or not self.setting.intercept else mean), spread
@@ -168,9 +170,9 @@ class _Regression:
         """Standardised features; sparse ones are scaled by the weights instead."""
         if self.sparse:
             return X
-        found = X - self.centre
-        found *= self._inverse
-        return found
+        scaled = X - self.centre
+        scaled *= self._inverse
+        return scaled
 
     # -- scales ------------------------------------------------------------------------------------
 
@@ -180,15 +182,15 @@ class _Regression:
             return np.ones(self.width), np.eye(0)
         first, total = self.shared.places(len(self.target))
         step = max(total // SAMPLED, 1)
-        found, size = np.zeros((self.width, self.width)), 0.0
+        matrix, size = np.zeros((self.width, self.width)), 0.0
         chosen = np.arange(-first % step, len(self.target), step)
         chosen = chosen[self.weights[chosen] > 0]
         for a in range(0, len(chosen), self._rows):
             X = self._scaled(self.X[chosen[a : a + self._rows]])
-            found += X.T @ X
+            matrix += X.T @ X
             size += len(X)
-        found, sizes = self.shared.add(found, np.array([size]))
-        values, vectors = eigh(found / max(float(sizes[0]), 1.0))
+        matrix, sizes = self.shared.add(matrix, np.array([size]))
+        values, vectors = eigh(matrix / max(float(sizes[0]), 1.0))
         return np.maximum(values, 0.0), np.asarray(vectors)
 
     def solve(self) -> Logistic:
@@ -217,20 +219,20 @@ class _Regression:
             return loss, (scale * (turned(slope, back=True) @ U)).reshape(-1)
 
         options: Any = {"maxiter": MOST_PASSES, "gtol": TOLERANCE, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
-        found = minimize(mean_loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
-        return self._served(weights(found.x))
+        result = minimize(mean_loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
+        return self._served(weights(result.x))
 
     def loss(self, W: Array) -> tuple[float, Array]:
         """Mean loss with the ridge at weights (features and intercept, classes) and its slope: one pass."""
-        own = W[:-1] / self.spread[:, None] if self.sparse else W[:-1]
+        coefficients = W[:-1] / self.spread[:, None] if self.sparse else W[:-1]
         parts: dict[int, list[tuple[float, Array]]] = {}
 
         def work(first: int, last: int) -> None:
-            parts[first] = [self._lost(block, own, W[-1]) for block in self._blocks(first, last)]
+            parts[first] = [self._block_loss(block, coefficients, W[-1]) for block in self._blocks(first, last)]
 
         threads.each(work, self._tasks())
         loss, slope = np.zeros(1), np.zeros_like(W)
-        for first in sorted(parts):  # in the order of the rows, whatever thread was there first
+        for first in sorted(parts):  # in the order of the rows, whichever thread finished first
             for lost, part in parts[first]:
                 loss += lost
                 slope += part
@@ -243,8 +245,10 @@ class _Regression:
             slope[-1] = 0.0
         return float(loss[0] / self.total + self.ridge / 2 * np.square(W[:-1]).sum()), slope
 
-    def _lost(self, block: tuple[Any, Array, NDArray[np.intp]], W: Array, intercept: Array) -> tuple[float, Array]:
-        """Loss and slope of some rows."""
+    def _block_loss(
+        self, block: tuple[Any, Array, NDArray[np.intp]], W: Array, intercept: Array
+    ) -> tuple[float, Array]:
+        """Loss and slope of a block of rows."""
         X, w, target = self._scaled(block[0]), block[1], block[2]
         rows = np.arange(len(target))
         scores = np.ascontiguousarray((X @ W).T)  # by class: sums over a few classes are fast that way

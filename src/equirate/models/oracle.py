@@ -38,18 +38,18 @@ from .plug_in import MOST_SIGNATURES, PlugIn, PlugInMembers, by_place, expected,
 from .posterior import Posterior, Signatures
 from .registry import trainers_of
 from .rows import Rows
-from .side_by_side import together
+from .side_by_side import join_written
 from .sklearn_classifiers import Always, lines
 from .weighted_fit import weight_parameter
 
 FITS = 8
 """Default number of fits of an oracle."""
 CUTS = 16
-"""Thresholds on the score of each fit that are in the pool, beside its own."""
+"""Thresholds on the score of each fit that are in the pool, in addition to its own."""
 _SAME = 1 - 1e-6
-"""Cosine from which on two costs are the same to a classifier."""
+"""Cosine from which on two cost vectors are treated as the same."""
 _CERTAIN = 1e-9
-"""How far probabilities are kept from 0 and 1, so that their log-odds are numbers."""
+"""Probabilities are clipped this far from 0 and 1, so that their log-odds are finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Oracle(Model):
         A scikit-learn classifier whose ``fit`` takes ``sample_weight``, or a pipeline that ends with one. It is
         cloned, never changed.
     fits
-        How often it is fitted at most; answers after that come from thresholds on what was fitted.
+        Largest number of fits; later answers are thresholds on the scores of these.
     folds
         Folds of the cross-fitting in an estimator; by default 3, or 2 from 20,000 rows on. 1 trains and measures on the
         same rows, as `equirate.solve` does.
@@ -79,13 +79,13 @@ class Oracle(Model):
                 "choose one that does, such as LogisticRegression, or a plug-in"
             )
         for name, value in (("fits", self.fits), ("folds", self.folds)):
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if value is not None and (not whole or value < 1):
+            is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if value is not None and (not is_integer or value < 1):
                 raise AlgorithmError(f"{name} of an oracle must be a whole number of at least 1; got {value!r}")
 
     @property
     def capabilities(self) -> Capabilities:
-        """Cross-fitted where the classifier may overfit; the rest is as the classifier has it."""
+        """Cross-fitted if the classifier may overfit; the other capabilities are those of the classifier."""
         crossed = self.folds != 1 and fits_closely(self.estimator)
         return Capabilities(
             fitted_before=crossed,
@@ -127,8 +127,8 @@ class Oracle(Model):
         Oracle or None
             A new model; None where the classifier takes no categories.
         """
-        told = with_categories(self.estimator, columns)
-        return None if told is None else replace(self, estimator=told)
+        estimator = with_categories(self.estimator, columns)
+        return None if estimator is None else replace(self, estimator=estimator)
 
     @property
     def defaults(self) -> Defaults:
@@ -186,7 +186,7 @@ class Oracle(Model):
 
 @dataclass(frozen=True, eq=False)
 class RowOracle(Model):
-    """The oracle of a game that has numbers of rows in the place of features."""
+    """The oracle of a game in which row numbers replace the features."""
 
     pool: Pool
 
@@ -209,7 +209,7 @@ class Fitted:
 
 
 class Pool:
-    """A table, and everything that was fitted on it."""
+    """A table, and the classifiers that were fitted on it."""
 
     def __init__(self, setting: Oracle, X: Any, trained: Cells, folds: int, seed: int) -> None:
         self.setting, self.X, self.trained = setting, X, trained
@@ -217,14 +217,14 @@ class Pool:
         labels = trained.labels[trained.index[rows]]
         count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
         parts = make_folds(trained, rows, count, seed)
-        rest = np.flatnonzero(trained.weights <= 0)
-        self.trainer = Trainer.of(setting.estimator, X, parts, rest)
+        unused = np.flatnonzero(trained.weights <= 0)
+        self.trainer = Trainer.of(setting.estimator, X, parts, unused)
         self.fitted: list[Fitted] = []
-        self.asked: list[Array] = []
+        self.directions: list[Array] = []
         self.fits = 0
         self.posterior: Posterior | None = None
-        self.handed = np.zeros((0, 0))
-        if type(self.trainer) is Trainer:  # a library's own is known to weigh
+        self.probabilities = np.zeros((0, 0))
+        if type(self.trainer) is Trainer:  # trainers of boosting libraries use the weights
             check_weights(setting.estimator, X, trained, rows)
 
     @property
@@ -239,32 +239,32 @@ class Pool:
         groups = cheaper(self.setting.estimator)
         rule = PlugIn(self.setting.estimator, group_estimator=groups, folds=max(len(self.trainer.folds), 2))
         if len(Signatures.of(self.trained, ())) <= MOST_SIGNATURES:
-            self.posterior, self.handed = rule.estimate(replace(sample, X=self.X), self.trained, seed)
+            self.posterior, self.probabilities = rule.estimate(replace(sample, X=self.X), self.trained, seed)
 
     def new(self, costs: Array) -> bool:
         """Whether costs per cell point in another direction than those of earlier fits."""
         size = float(np.linalg.norm(costs))
         direction = costs / size if size else costs
-        return all(float(direction @ known) < _SAME for known in self.asked)
+        return all(float(direction @ known) < _SAME for known in self.directions)
 
     def remember(self, costs: Array) -> None:
         """Keep the direction of costs per cell that are fitted to."""
         size = float(np.linalg.norm(costs))
-        self.asked.append(costs / size if size else costs)
+        self.directions.append(costs / size if size else costs)
 
     def fit(self, cost: Array) -> Fitted:
         """Fit to the costs of the rows of the table."""
         self.fits += 1
-        wanted, size = cost < 0, np.abs(cost)
+        target, size = cost < 0, np.abs(cost)
         used = size > 0
-        if not used.any() or wanted[used].all() or not wanted[used].any():
-            answer = bool(used.any() and wanted[used].all())
-            found = Fitted(Always(answer), np.full(len(cost), 1.0 if answer else -1.0))
+        if not used.any() or target[used].all() or not target[used].any():
+            answer = bool(used.any() and target[used].all())
+            fitted = Fitted(Always(answer), np.full(len(cost), 1.0 if answer else -1.0))
         else:
             weights = size * (used.sum() / size.sum())
-            found = self._trained(wanted.astype(np.intp), weights)
-        self.fitted.append(found)
-        return found
+            fitted = self._trained(target.astype(np.intp), weights)
+        self.fitted.append(fitted)
+        return fitted
 
     def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
         crossed = self.trainer.cross_fit(target, weights, 2)
@@ -276,7 +276,7 @@ def _table(X: Any) -> Any:
 
 
 def _served(members: Any) -> Members:
-    """The classifiers of a game on numbers of rows, which score features again."""
+    """The classifiers of a game on row numbers, as classifiers that score features."""
     return ScoredMembers(members.fitted, members.place, members.cuts)
 
 
@@ -285,7 +285,7 @@ Cut = tuple[Fitted, float]
 
 
 class OracleLearner(Learner):
-    """What each configuration plays; every answer is a fit of its own."""
+    """The classifier of each configuration; every answer is a new fit."""
 
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         self.pool, self.rows, self.numbers = pool, rows, numbers
@@ -304,7 +304,7 @@ class OracleLearner(Learner):
         return self.pool.fit(cost)
 
     def resume(self, state: list[Cut]) -> None:
-        """Take the fitted classifiers over."""
+        """Restore the fitted classifiers."""
         self.now = list(state)
 
     def snapshot(self) -> list[Cut]:
@@ -320,18 +320,18 @@ class OracleLearner(Learner):
         return np.ones(len(self.now), dtype=bool)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
-        """Look the classifiers up; each is there once, whatever the number of thresholds on it."""
+        """Look the classifiers up; each is stored once, whatever the number of thresholds on it."""
         return self._members([snapshots[t][c] for t, c in chosen], remembered=False)
 
-    def _members(self, found: Sequence[Cut], remembered: bool) -> Members:
-        distinct = {id(fitted): fitted for fitted, _ in found}
+    def _members(self, cuts: Sequence[Cut], remembered: bool) -> Members:
+        distinct = {id(fitted): fitted for fitted, _ in cuts}
         order = {key: k for k, key in enumerate(distinct)}
-        place = np.array([order[id(fitted)] for fitted, _ in found], dtype=np.intp)
-        return ScoredMembers(tuple(distinct.values()), place, np.array([cut for _, cut in found]), remembered)
+        place = np.array([order[id(fitted)] for fitted, _ in cuts], dtype=np.intp)
+        return ScoredMembers(tuple(distinct.values()), place, np.array([cut for _, cut in cuts]), remembered)
 
 
 class PoolLearner(OracleLearner):
-    """What each configuration plays; answers come from everything that was fitted, and all thresholds on it."""
+    """The classifier of each configuration; answers are chosen from all fits and all thresholds on their scores."""
 
     def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
         super().__init__(pool, rows, numbers, count)
@@ -341,7 +341,7 @@ class PoolLearner(OracleLearner):
         self.answered: list[set[int]] = [set() for _ in range(count)]
 
     def answer(self, asked: Asked) -> Seen:
-        """The cheapest classifier of the pool; where that was the answer before, of the pool and one more fit."""
+        """The cheapest classifier of the pool; if that was an earlier answer, of the pool and one more fit."""
         if not self.candidates:
             self._begin()
         index = [self._answer(c, costs) for c, costs in enumerate(asked.costs.T)]
@@ -388,7 +388,7 @@ class PoolLearner(OracleLearner):
         signatures = pool.posterior.signatures
         k = by_place(costs[:, None], signatures.of_cells(self.rows.cells)[0], len(signatures))
         size = float(np.abs(k).max())
-        scores = -expected(pool.handed, k / (size if size else 1.0))[:, 0]
+        scores = -expected(pool.probabilities, k / (size if size else 1.0))[:, 0]
         sums = self.rows.trained.sums((scores[self.numbers] > 0)[:, None])
         if (np.abs(self.sums - sums).max(axis=0) == 0).any():
             return False
@@ -404,14 +404,14 @@ class PoolLearner(OracleLearner):
             labels = pool.trained.labels[:, None]
             pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
         else:
-            pool.fitted.append(Fitted(pool.posterior.label, _logit(pool.handed[:, 0])))
+            pool.fitted.append(Fitted(pool.posterior.label, _logit(pool.probabilities[:, 0])))
         self._learn_of_all()
 
     def _cheapest(self, costs: Array) -> int:
         return int(np.argmin(self.sums.T @ costs))
 
     def _learn_of_all(self) -> None:
-        """Measure what was fitted since the last time, with its thresholds."""
+        """Measure the new fits, with their thresholds."""
         for fitted in self.pool.fitted[self.known :]:
             scores = fitted.scores[self.numbers]
             cuts = [0.0] if isinstance(fitted.classifier, PlugInRule) else _cuts(scores)
@@ -444,9 +444,9 @@ def _cuts(scores: Array) -> list[float]:
 
 @dataclass(frozen=True, eq=False)
 class ScoredMembers(Members):
-    """Thresholds on the scores of some classifiers, each of which scores once.
+    """Thresholds on the scores of several classifiers, each of which scores once.
 
-    ``remembered``: features are numbers of rows, and each row has the score that was given without it.
+    ``remembered``: features are row numbers, and each row has its out-of-fold score.
     """
 
     fitted: tuple[Fitted, ...]
@@ -466,27 +466,27 @@ class ScoredMembers(Members):
         """How far the log-odds are above the threshold."""
         if self.remembered:
             rows = np.asarray(X)[:, 0].astype(np.intp)
-            found = np.stack([each.scores[rows] for each in self.fitted], axis=1)
+            scores = np.stack([each.scores[rows] for each in self.fitted], axis=1)
         else:
-            found = _scores([each.classifier for each in self.fitted], X)
-        return np.asarray(found[:, self.place] - self.cuts)
+            scores = _scores([each.classifier for each in self.fitted], X)
+        return np.asarray(scores[:, self.place] - self.cuts)
 
     def split_counts(self) -> Array | None:
         """Number of splits by each feature; None where not all classifiers are trees."""
         rules = {id(each.posterior): each.posterior for each in self._learned(PlugInRule)}
         learned = [each for each in self._learned() if not isinstance(each, (Always, PlugInRule))]
-        both = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
-        return counted_splits([*learned, *both])
+        rule_classifiers = [part for each in rules.values() for part in (each.label, each.groups) if part is not None]
+        return counted_splits([*learned, *rule_classifiers])
 
     def _learned(self, kind: type = object) -> list[Any]:
         return [each.classifier for each in self.fitted if isinstance(each.classifier, kind)]
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some, and the classifiers that they need."""
-        wanted = self.place[list(indices)]
-        distinct = np.unique(wanted)
+        """Select thresholds, and the classifiers that they need."""
+        places = self.place[list(indices)]
+        distinct = np.unique(places)
         fitted = tuple(self.fitted[k] for k in distinct)
-        return ScoredMembers(fitted, np.searchsorted(distinct, wanted), self.cuts[list(indices)], self.remembered)
+        return ScoredMembers(fitted, np.searchsorted(distinct, places), self.cuts[list(indices)], self.remembered)
 
     def concatenate(self, parts: Sequence[ScoredMembers]) -> Members:
         """Thresholds on the scores of all classifiers, each of which scores once."""
@@ -515,7 +515,7 @@ class ScoredMembers(Members):
         return self._forests(width).plain(width)
 
     def _with_rules(self, is_rule: NDArray[np.bool_], width: int) -> Written:
-        """Write plug-in rules as such, and the other classifiers beside them."""
+        """Write plug-in rules and the other classifiers as two parts."""
         rules = [self.fitted[k].classifier for k in self.place[is_rule]]
         k = np.stack([rule.k for rule in rules], axis=1)
         parts = [PlugInMembers(rules[0].posterior, k).plain(width)]
@@ -523,13 +523,13 @@ class ScoredMembers(Members):
         if len(others):
             parts.append(self.take(others.tolist()).plain(width))
         order = np.argsort(np.argsort(~is_rule, kind="stable"), kind="stable")
-        return together(parts, order)
+        return join_written(parts, order)
 
     def forests(self) -> ForestMembers:
-        """The same as members of trees, where all classifiers are."""
+        """The same as `ForestMembers`, if all classifiers are trees."""
         learned = [each.classifier for each in self.fitted]
         if not all(isinstance(each, Always) or as_boosted(each) is not None for each in learned):
-            raise AlgorithmError("not all of these classifiers are trees that are known here")
+            raise AlgorithmError("not all of these classifiers are trees that can be read")
         return self._forests(self.width or 1)
 
     def _forests(self, width: int) -> ForestMembers:
@@ -545,14 +545,14 @@ def _scores(classifiers: Sequence[Any], X: Any) -> Array:
     """Scores of classifiers; rules on the same probabilities share them."""
     rules = [k for k, each in enumerate(classifiers) if isinstance(each, PlugInRule)]
     rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    found = np.zeros((rows, len(classifiers)))
+    scores = np.zeros((rows, len(classifiers)))
     if rules:
         first = classifiers[rules[0]]
-        found[:, rules] = -expected(first.posterior(X, None), np.stack([classifiers[k].k for k in rules], axis=1))
+        scores[:, rules] = -expected(first.posterior(X, None), np.stack([classifiers[k].k for k in rules], axis=1))
     for k, each in enumerate(classifiers):
         if not isinstance(each, PlugInRule):
-            found[:, k] = log_odds(each, X)
-    return found
+            scores[:, k] = log_odds(each, X)
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -568,12 +568,12 @@ class PlugInRule:
         return self.posterior.width
 
     def decision_function(self, X: Any) -> Array:
-        """What predicting 1 is expected to save."""
+        """Expected saving from predicting 1."""
         return -expected(self.posterior(X, None), self.k[:, None])[:, 0]
 
 
 def cheaper(estimator: Any) -> Any:
-    """A classifier of groups for the plug-in rule: fewer trees, where the classifier is one of trees that are known."""
+    """A classifier of groups for the plug-in rule: fewer trees, if the classifier is one of a boosting library."""
     trainers = trainers_of(estimator)
     return None if trainers is None else trainers.cheaper(estimator)
 

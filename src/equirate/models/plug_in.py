@@ -2,7 +2,7 @@ r"""A plug-in rule on class probabilities: fit once, then every best response co
 
 With the probability :math:`P(c \mid x)` that an example belongs to cell c, the classifier that minimises a weighted
 sum of rates predicts 1 where the expected coefficient :math:`\sum_c P(c \mid x) k_c` is negative. A cell is a label and
-a *signature*: slices that an example is in, and what baselines say of it. So two classifiers are enough, one for the
+a *signature*: the slices of an example, and the predictions of baselines. So two classifiers are enough, one for the
 label and one for the signature, :math:`P(c \mid x) = P(y \mid x) \, P(s \mid x)`; attributes that are known when
 predicting are used instead. Both are cross-fitted: a row's probabilities are those of classifiers that were trained
 without it, so that rates hold on new data even where a classifier overfits.
@@ -33,7 +33,7 @@ from .cross_fitting import Trainer, fold_count, make_folds
 from .forests import Boosted, counted_splits
 from .members import Members, Written
 from .messages import Asked, Seen
-from .posterior import Handed, Posterior, Signatures
+from .posterior import GivenProbabilities, Posterior, Signatures
 from .rows import Rows
 from .sklearn_classifiers import LINEAR
 from .weighted_fit import weight_parameter
@@ -68,8 +68,8 @@ class PlugIn(Model):
     folds: int | None = None
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.folds, (int, np.integer)) and not isinstance(self.folds, bool)
-        if self.folds is not None and (not whole or self.folds < 1):
+        is_integer = isinstance(self.folds, (int, np.integer)) and not isinstance(self.folds, bool)
+        if self.folds is not None and (not is_integer or self.folds < 1):
             raise AlgorithmError(f"folds must be None or a whole number of at least 1; got {self.folds!r}")
 
     @property
@@ -110,9 +110,9 @@ class PlugIn(Model):
         PlugIn or None
             A new model; None where a classifier takes no categories.
         """
-        both = {"estimator": self.estimator, "group_estimator": self.group_estimator}
-        told = {name: with_categories(each, columns) for name, each in both.items() if each is not None}
-        return replace(self, **told) if all(each is not None for each in told.values()) else None
+        estimators = {"estimator": self.estimator, "group_estimator": self.group_estimator}
+        changed = {name: with_categories(each, columns) for name, each in estimators.items() if each is not None}
+        return replace(self, **changed) if all(each is not None for each in changed.values()) else None
 
     def with_groups(self, names: tuple[str, ...]) -> Model:
         """The rule that looks these attributes up.
@@ -150,12 +150,12 @@ class PlugIn(Model):
         """
         setting = self
         if self.folds is None and not fits_closely(self.estimator):
-            setting = replace(self, folds=1)  # rows are judged as they were fitted, by a model that shows little of it
-        posterior, handed = setting.estimate(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
-        return PlugInLearner(posterior, handed, rows, count)
+            setting = replace(self, folds=1)  # rows are judged by a model fitted to them, which hardly overfits
+        posterior, probabilities = setting.estimate(rows.sample, rows.trained, int(seeds[0]) if len(seeds) else 0)
+        return PlugInLearner(posterior, probabilities, rows, count)
 
     def prepared(self, sample: Sample, cells: Cells, seed: int) -> Prepared:
-        """Fit the probabilities; the game then has them in the place of the features.
+        """Fit the probabilities, which replace the features in the game.
 
         Parameters
         ----------
@@ -171,8 +171,8 @@ class PlugIn(Model):
         Prepared
             The model of the game, and the probabilities that replace the features.
         """
-        posterior, handed = self.estimate(sample, cells, seed)
-        return Prepared(Handing(posterior.signatures), handed, Serving(posterior))
+        posterior, probabilities = self.estimate(sample, cells, seed)
+        return Prepared(GivenPlugIn(posterior.signatures), probabilities, Serving(posterior))
 
     def estimate(self, sample: Sample, cells: Cells, seed: int) -> tuple[Posterior, Array]:
         """Classifiers for label and signature, and their probabilities for each row (rows, 1 + signatures).
@@ -207,7 +207,7 @@ class PlugIn(Model):
                 f"each (at most {MOST_SIGNATURES}): use PlugIn(group_aware=True) or an oracle"
             )
         used = cells.weights > 0
-        rest, rows = np.flatnonzero(~used), np.flatnonzero(used)
+        unused, rows = np.flatnonzero(~used), np.flatnonzero(used)
         equal = bool((cells.weights[rows] == cells.weights[rows[0]]).all()) if len(rows) else True
         weights = None if equal else cells.weights
         if weights is not None:
@@ -216,27 +216,27 @@ class PlugIn(Model):
         fewest = int(np.bincount(labels[rows], minlength=2).min())
         count = min(fold_count(len(rows), self.folds), max(fewest, 1))
         folds = make_folds(cells, rows, count, seed)
-        trainer = Trainer.of(self.estimator, X, folds, rest)
-        handed = np.zeros((len(sample), 1 + len(signatures)))
+        trainer = Trainer.of(self.estimator, X, folds, unused)
+        probabilities = np.zeros((len(sample), 1 + len(signatures)))
         crossed = trainer.cross_fit(labels, weights, 2)
-        handed[:, 0] = crossed.chances[:, 1]
+        probabilities[:, 0] = crossed.chances[:, 1]
         label = crossed.models[0]
         if count > 1:
-            label, said = trainer.fit(labels, weights, 2)
-            handed[rest, 0] = said[:, 1] if len(rest) else 0.0
+            label, predictions = trainer.fit(labels, weights, 2)
+            probabilities[unused, 0] = predictions[:, 1] if len(unused) else 0.0
         groups = None
         if not signatures.all_known:
             if self.group_estimator is not None:
                 trainer = trainer.for_groups(self.group_estimator)
             crossed = trainer.cross_fit(of[cells.index], weights, len(signatures))
-            handed[:, 1:], groups = crossed.chances, crossed.models[0]
+            probabilities[:, 1:], groups = crossed.chances, crossed.models[0]
             if count > 1 and all(isinstance(model, Boosted) for model in crossed.models):
-                groups = crossed.averaged()  # of trees, the mean of the folds serves as well as new ones
+                groups = crossed.averaged()  # for trees, the mean of the folds is as good as a new fit
             elif count > 1:
-                groups, said = trainer.fit(of[cells.index], weights, len(signatures))
-                handed[rest, 1:] = said
-        handed[:, 1:] = signatures.among(handed[:, 1:], sample.examples)
-        return Posterior(label, groups, signatures, int(X.shape[1])), handed
+                groups, predictions = trainer.fit(of[cells.index], weights, len(signatures))
+                probabilities[unused, 1:] = predictions
+        probabilities[:, 1:] = signatures.among(probabilities[:, 1:], sample.examples)
+        return Posterior(label, groups, signatures, int(X.shape[1])), probabilities
 
     def _refuse_unweighted(self) -> None:
         for estimator in (self.estimator, self.group_estimator):
@@ -248,8 +248,8 @@ class PlugIn(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class Handing(Model):
-    """The plug-in of a game that has probabilities in the place of features."""
+class GivenPlugIn(Model):
+    """The plug-in of a game in which probabilities replace the features."""
 
     signatures: Signatures
 
@@ -260,7 +260,7 @@ class Handing(Model):
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
         """Nothing is left to be fitted."""
-        return PlugInLearner(Handed(self.signatures), rows.X, rows, count)
+        return PlugInLearner(GivenProbabilities(self.signatures), rows.X, rows, count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,21 +277,21 @@ class Serving:
 class PlugInLearner(Learner):
     """Coefficients of the cells (cells, configurations)."""
 
-    def __init__(self, posterior: Posterior | Handed, handed: Array, rows: Rows, count: int) -> None:
-        self.posterior, self.handed, self.rows = posterior, handed, rows
+    def __init__(self, posterior: Posterior | GivenProbabilities, probabilities: Array, rows: Rows, count: int) -> None:
+        self.posterior, self.probabilities, self.rows = posterior, probabilities, rows
         self.places, _ = posterior.signatures.of_cells(rows.cells)
         self.k = np.ones((len(rows.cells), count))
 
     def answer(self, asked: Asked) -> Seen:
         """Adopt the costs as coefficients, and predict 1 where the expected cost is negative."""
         self.k = asked.costs.copy()
-        return Seen(self.rows.cells.sums(expected(self.handed, self._by_place(self.k)) < 0))
+        return Seen(self.rows.cells.sums(expected(self.probabilities, self._by_place(self.k)) < 0))
 
     def _by_place(self, k: Array) -> Array:
         return by_place(k, self.places, len(self.posterior.signatures))
 
     def resume(self, state: Array) -> None:
-        """Take the coefficients over."""
+        """Restore the coefficients."""
         self.k = state.copy()
 
     def snapshot(self) -> Array:
@@ -313,17 +313,17 @@ class PlugInLearner(Learner):
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
         """On the rows of this learner, by their out-of-fold probabilities."""
-        if rows.X is not self.rows.X or isinstance(self.posterior, Handed):
+        if rows.X is not self.rows.X or isinstance(self.posterior, GivenProbabilities):
             return super().measurer(rows)
 
         def sums(members: Any) -> Array:
-            return rows.cells.sums(expected(self.handed, members.k) < 0)
+            return rows.cells.sums(expected(self.probabilities, members.k) < 0)
 
         return sums
 
 
 def by_place(k: Array, places: NDArray[np.intp], count: int) -> Array:
-    """Coefficients of cells as (label and signature, columns): those of label 0 first; what is no cell costs nothing.
+    """Coefficients of cells as (label and signature, columns): label 0 first; combinations that are not cells cost 0.
 
     ``places`` has the row of each cell.
     """
@@ -332,10 +332,10 @@ def by_place(k: Array, places: NDArray[np.intp], count: int) -> Array:
     return spread
 
 
-def expected(handed: Array, k: Array) -> Array:
+def expected(probabilities: Array, k: Array) -> Array:
     """Expected coefficient of each row (rows, columns): probabilities of label and signature times coefficients."""
     count = len(k) // 2
-    positive, groups = handed[:, :1], handed[:, 1:]
+    positive, groups = probabilities[:, :1], probabilities[:, 1:]
     without = groups @ k[:count]
     return np.asarray(without + positive * (groups @ k[count:] - without))
 
@@ -344,7 +344,7 @@ def expected(handed: Array, k: Array) -> Array:
 class PlugInMembers(Members):
     """Plug-in rules, one column of coefficients (label and signature, rules) each."""
 
-    posterior: Posterior | Handed
+    posterior: Posterior | GivenProbabilities
     k: Array
     settings_rule = Fields(
         {
@@ -375,13 +375,13 @@ class PlugInMembers(Members):
         return np.asarray(self._expected(X, attributes) < 0)
 
     def scores(self, X: Any, *, attributes: Any = None) -> Array:
-        """What predicting 1 is expected to save."""
+        """Expected saving from predicting 1."""
         return -self._expected(X, attributes)
 
     def _expected(self, X: Any, attributes: Any) -> Array:
-        return expected(self._handed(X, attributes), self.k)
+        return expected(self._probabilities(X, attributes), self.k)
 
-    def _handed(self, X: Any, attributes: Any) -> Array:
+    def _probabilities(self, X: Any, attributes: Any) -> Array:
         """Probabilities of label 1 and of each signature."""
         examples = None
         if self.needs_attributes and attributes is not None:
@@ -389,23 +389,23 @@ class PlugInMembers(Members):
         return self.posterior(X, examples)
 
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
-        """How far the label's log-odds are above those that the costs of the row's groups ask for."""
+        """Contributions to the label's log-odds, less the threshold that follows from the costs of the row's groups."""
         posterior = self.posterior
         label = posterior.label_contributions(X) if isinstance(posterior, Posterior) else None
         if label is None:
             return None
-        handed, half = self._handed(X, attributes), len(self.k) // 2
-        without = handed[:, 1:] @ self.k[:half]
-        difference = handed[:, 1:] @ self.k[half:] - without
-        # 1 where p * difference < -without: where p is above (or, for a positive difference, below) a chance
+        probabilities, half = self._probabilities(X, attributes), len(self.k) // 2
+        without = probabilities[:, 1:] @ self.k[:half]
+        difference = probabilities[:, 1:] @ self.k[half:] - without
+        # 1 where p * difference < -without: where p is above (or, for a positive difference, below) a threshold
         with np.errstate(divide="ignore", invalid="ignore"):
-            asked = logit(np.clip(-without / difference, 0, 1))
-        asked = np.where(difference == 0, np.where(without < 0, -np.inf, np.inf), asked)
+            threshold = logit(np.clip(-without / difference, 0, 1))
+        threshold = np.where(difference == 0, np.where(without < 0, -np.inf, np.inf), threshold)
         sign = np.where(difference > 0, -1.0, 1.0)
         features = sign[:, :, None] * label.features
         if half == 1:  # everybody is in the same group: the threshold is one for all
-            return Contributions.of(sign * (label.base - asked), features)
-        return Contributions.of(sign * label.base, features, -sign * asked)
+            return Contributions.of(sign * (label.base - threshold), features)
+        return Contributions.of(sign * label.base, features, -sign * threshold)
 
     def split_counts(self) -> Array | None:
         """Number of splits by each feature of the trees for label and groups; None where not all are trees."""
@@ -439,7 +439,7 @@ class PlugInMembers(Members):
 
 
 def fits_closely(estimator: Any) -> bool:
-    """Whether a classifier may fit its own rows too well: any but a linear one."""
+    """Whether a classifier may overfit its training rows: any but a linear one."""
     return type(estimator).__name__ not in (*LINEAR, "Multinomial")
 
 

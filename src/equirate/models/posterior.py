@@ -1,6 +1,6 @@
-"""The probability of label and groups given the features: what plug-in rules are made on, as classifiers and as data.
+"""The probability of label and groups given the features, on which plug-in rules are based.
 
-In: fitted classifiers for the label and for the signature (which slices, and what baselines say). Out: `Posterior`,
+In: fitted classifiers for the label and for the signature (slices, and predictions of baselines). Out: `Posterior`,
 which gives each row its probabilities (rows, 1 + signatures): that of label 1, then that of each signature.
 """
 
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Signatures:
-    """What tells cells of the same label apart: slices and baselines, and which combinations of them there are.
+    """The differences between cells of the same label: slices and baselines, and the combinations that occur.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Signatures:
     known
         Which of the bits are looked up when predicting.
     shares
-        How much of the weight each signature has.
+        Share of the weight of each signature.
     depth
-        Bits of what a baseline says: one for two classes. With more, baselines are not looked up when predicting.
+        Bits of a baseline's prediction: one for two classes. With more, baselines are not looked up when predicting.
     """
 
     slices: tuple[Slice, ...]
@@ -56,10 +56,10 @@ class Signatures:
 
     @classmethod
     def of(cls, cells: Cells, groups: Sequence[str] | None) -> Signatures:
-        """Those of some cells. ``groups`` are the attributes that are known when predicting; None for everything."""
+        """The signatures of cells. ``groups`` are the attributes that are known when predicting; None for all."""
         depth = (cells.n_classes - 1).bit_length()
-        every = _bits(cells, tuple(cells.members), tuple(cells.baselines), depth)
-        bits, of = np.unique(every, axis=0, return_inverse=True)
+        cell_bits = _bits(cells, tuple(cells.members), tuple(cells.baselines), depth)
+        bits, of = np.unique(cell_bits, axis=0, return_inverse=True)
         names = set(groups or ())
         by_slice = [groups is None or part.attributes <= names for part in cells.members]
         by_baseline = [depth == 1 and (groups is None or name in names) for name in cells.baselines]
@@ -82,16 +82,16 @@ class Signatures:
         return len(np.unique(self.bits[:, self.looked_up], axis=0)) == len(self)
 
     def of_cells(self, cells: Cells) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Where the coefficient of each cell is (label 0 first), and the signature of each cell."""
+        """Position of the coefficient of each cell (label 0 first), and the signature of each cell."""
         place = {row.tobytes(): k for k, row in enumerate(self.bits)}
-        found = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines, self.depth)]
-        if min(found, default=0) < 0:
+        codes = [place.get(row.tobytes(), -1) for row in _bits(cells, self.slices, self.baselines, self.depth)]
+        if min(codes, default=0) < 0:
             raise DataError("there are combinations of groups here that the plug-in was not trained on")
-        of = np.array(found, dtype=np.intp)
+        of = np.array(codes, dtype=np.intp)
         return cells.labels.astype(np.intp) * len(self) + of, of
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What they stand for, as data."""
+        """The signatures as plain data."""
         settings = {"slices": list(map(slice_text, self.slices)), "baselines": list(self.baselines)}
         bits, known = self.bits.astype(np.uint8), self.known.astype(np.uint8)
         return settings, {"bits": bits, "known": known, "shares": self.shares}
@@ -104,8 +104,8 @@ class Signatures:
             raise DataError("this classifier looks groups up: give attributes (sensitive_features) when predicting")
         kinds, which = np.unique(self.bits[:, self.looked_up], axis=0, return_inverse=True)
         names = [*self.slices, *self.baselines]
-        wanted = [names[k].attributes if isinstance(names[k], Slice) else {names[k]} for k in self.looked_up]
-        missing = sorted(set().union(*wanted) - set(examples.columns))
+        needed = [names[k].attributes if isinstance(names[k], Slice) else {names[k]} for k in self.looked_up]
+        missing = sorted(set().union(*needed) - set(examples.columns))
         if missing:
             raise DataError(
                 "this classifier looks groups up: give attributes (sensitive_features) with "
@@ -117,8 +117,8 @@ class Signatures:
         ]
         rows = _packed(np.stack(masks, axis=1))
         place = {row.tobytes(): k for k, row in enumerate(_packed(kinds))}
-        found, inverse = np.unique(rows, axis=0, return_inverse=True)
-        kind = np.array([place.get(row.tobytes(), -1) for row in found], dtype=np.intp)[inverse.reshape(-1)]
+        distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        kind = np.array([place.get(row.tobytes(), -1) for row in distinct], dtype=np.intp)[inverse.reshape(-1)]
         possible = np.concatenate([which.reshape(-1) == np.arange(len(kinds))[:, None], np.zeros((1, len(self)), bool)])
         allowed = possible[kind]
         result = np.where(allowed, chances, 0.0)
@@ -129,8 +129,8 @@ class Signatures:
 
 def _bits(cells: Cells, slices: Sequence[Slice], baselines: Sequence[str], depth: int) -> NDArray[np.bool_]:
     """(cells, slices and bits of baselines)."""
-    said = (cells.baselines[name] >> k & 1 for name in baselines for k in range(depth))
-    columns = [*(cells.members[part] for part in slices), *said]
+    baseline_bits = (cells.baselines[name] >> k & 1 for name in baselines for k in range(depth))
+    columns = [*(cells.members[part] for part in slices), *baseline_bits]
     return np.stack(columns, axis=1).astype(bool) if columns else np.zeros((len(cells), 0), dtype=bool)
 
 
@@ -139,8 +139,8 @@ def _packed(bits: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True, eq=False)
-class Handed:
-    """Probabilities that are given in the place of features."""
+class GivenProbabilities:
+    """Probabilities that replace the features."""
 
     signatures: Signatures
     needs_attributes = False
@@ -155,7 +155,7 @@ class Handed:
         return np.asarray(X, dtype=float)
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Nobody predicts with them."""
+        """Not available: they exist only during a game."""
         raise FileError("rules on given probabilities cannot be saved")
 
 
@@ -194,7 +194,7 @@ class Posterior:
     # -- writing -------------------------------------------------------------------------------------
 
     def plain(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """The classifiers as numbers, and what their signatures stand for."""
+        """The classifiers as numbers, and their signatures as plain data."""
         settings, arrays = self.signatures.plain()
         settings |= {"groups": None, "width": self.width}
         for name, learner in (("label", self.label), ("groups", self.groups)):
@@ -206,31 +206,31 @@ class Posterior:
 
     @classmethod
     def read(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Posterior:
-        """Read what was written, which may come from a stranger."""
+        """Read a posterior from a file that is not trusted."""
         classes: int = settings.get("classes", 2)
         signatures = read_signatures(settings, arrays)
         count, learners = len(signatures), []
-        left = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
+        unread = {name.removeprefix("learner."): array for name, array in arrays.items() if name.startswith("learner.")}
         for name, number in (("label", classes), ("groups", count)):
-            own = {k.removeprefix(f"{name}."): left.pop(k) for k in [*left] if k.startswith(f"{name}.")}
+            inner = {k.removeprefix(f"{name}."): unread.pop(k) for k in [*unread] if k.startswith(f"{name}.")}
             kind = settings[name]
-            learners.append(None if kind is None else _read(kind, settings.get(f"{name}_single"), own, number))
+            learners.append(None if kind is None else _read(kind, settings.get(f"{name}_single"), inner, number))
             if learners[-1] is not None and learners[-1].n_features_in_ != settings["width"]:
                 raise FileError("the classifiers of a plug-in have other numbers of features")
-            if kind is None and own:
+            if kind is None and inner:
                 raise FileError("a plug-in has numbers of a classifier that it does not have")
-        if left:
-            raise FileError(f"a plug-in has an array {next(iter(left))[:60]!r} that this equirate does not know")
+        if unread:
+            raise FileError(f"a plug-in has an array {next(iter(unread))[:60]!r} that this equirate does not know")
         return cls(learners[0], learners[1], signatures, settings["width"], **cls._more(classes))
 
     @classmethod
     def _more(cls, classes: int) -> dict[str, Any]:
-        """What else a posterior of so many classes is made with."""
+        """Further arguments of a posterior with this number of classes."""
         return {}
 
 
 def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Signatures:
-    """The signatures of a plug-in that was written; refuses those that do not fit to each other and to its costs."""
+    """The signatures of a plug-in that was written; refuses signatures that are inconsistent."""
     classes: int = settings.get("classes", 2)
     depth = (classes - 1).bit_length()
     slices, baselines = tuple(map(read_slice, settings["slices"])), tuple(settings["baselines"])
@@ -243,7 +243,7 @@ def read_signatures(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
         raise FileError("the groups of a plug-in do not fit together")
     signatures = Signatures(slices, baselines, bits.astype(bool), known.astype(bool), shares, depth)
     if signatures.all_known != (settings["groups"] is None):
-        raise FileError("a plug-in must estimate the groups that it is not told, and no others")
+        raise FileError("a plug-in must have a classifier of the groups if they are not looked up, and only then")
     return signatures
 
 
@@ -278,20 +278,20 @@ def _read(kind: str, single: bool | None, arrays: dict[str, NDArray[Any]], class
         count = len(arrays["classes"])
         if count < 2 or len(forest.offset) != (1 if count == 2 else count):
             raise FileError(f"{place} has other scores than classes")
-        found: Any = Boosted(forest, arrays["classes"])
+        learner: Any = Boosted(forest, arrays["classes"])
     elif kind == "logistic":
         check_arrays(_LOGISTIC, arrays, place)
-        found = Logistic(arrays["coefficients"], arrays["intercepts"], arrays["classes"])
+        learner = Logistic(arrays["coefficients"], arrays["intercepts"], arrays["classes"])
     else:
         raise FileError(f"{place} is of the kind {kind[:60]!r}, which this equirate does not know: upgrade it")
     named = arrays["classes"]
     if not len(named) or not (np.diff(named) > 0).all() or named[0] < 0 or named[-1] >= classes:
         raise FileError("the classes of a plug-in do not fit together")
-    return found
+    return learner
 
 
 def class_chances(learner: Any, X: Any, classes: int) -> Array:
-    """Probabilities of the classes 0, 1, ..., whichever of them a classifier has met."""
+    """Probabilities of the classes 0, 1, ...; 0 for classes that a classifier was not trained on."""
     result = np.zeros((int(X.shape[0]), classes))
     result[:, classes_of(learner).astype(np.intp)] = learner.predict_proba(X)
     return result

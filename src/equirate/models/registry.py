@@ -1,7 +1,7 @@
-"""Where models and members are found by name or by type.
+"""Lookup of models and members by name or by type.
 
-In: what users give as ``model``, or members as they were written to a file. Out: a `Model`, or `Members`. Classes of
-extras and of later packages are named by texts here, and only here: they are imported when somebody uses them.
+In: a ``model`` parameter, or members as they were written to a file. Out: a `Model`, or `Members`. Classes of
+extras and of later packages are named as strings here, and only here: they are imported when they are used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLASS_MODELS = {
     "equirate.models.oracle:Oracle": "equirate.models.class_plug_in:of_oracle",
     "equirate.models.plug_in:PlugIn": "equirate.models.class_plug_in:of_plug_in",
     "equirate.models.class_plug_in:ClassPlugIn": "equirate.models.class_plug_in:as_it_is",
-    "equirate.models.class_plug_in:ClassHanding": "equirate.models.class_plug_in:as_it_is",
+    "equirate.models.class_plug_in:GivenClassPlugIn": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_oracle:ClassOracle": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_oracle:ClassRowOracle": "equirate.models.class_plug_in:as_it_is",
     "equirate.models.class_scores:ClassScores": "equirate.models.class_plug_in:as_it_is",
@@ -71,7 +71,7 @@ SAVED_ESTIMATORS = {
 
 
 def load(path: str) -> Any:
-    """Import what a table above names: a module, or ``module:name``.
+    """Import an entry of a table above: a module, or ``module:name``.
 
     Examples
     --------
@@ -79,12 +79,12 @@ def load(path: str) -> Any:
     Linear(intercept=True, radius=None, penalty=0.0, spread=0.0, standardise=False)
     """
     module, _, name = path.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, name) if name else found
+    imported = importlib.import_module(module)
+    return getattr(imported, name) if name else imported
 
 
 def make_model(model: Any) -> Model:
-    """Turn what users give as ``model`` into a model.
+    """Turn a ``model`` parameter into a model.
 
     ``"linear"``, ``"trees"``, a list of classifiers, a model of this package, a ``torch.nn.Module`` with one score per
     example (one for each class, where there are more than two), or a scikit-learn classifier whose ``fit`` takes
@@ -106,14 +106,14 @@ def make_model(model: Any) -> Model:
         if model not in MODELS:
             names = ", ".join(f'"{name}"' for name in MODELS)
             raise AlgorithmError(f"the model must be {names}, a list of classifiers, or a classifier; got {model!r}")
-        found: Model = load(MODELS[model])()
-        return found
+        result: Model = load(MODELS[model])()
+        return result
     wrapped = wrap_type(model)
     if wrapped is not None:
         return wrapped
     if hasattr(model, "fit") and hasattr(model, "predict"):
-        found = load(ORACLE)(model)
-        return found
+        result = load(ORACLE)(model)
+        return result
     raise AlgorithmError(
         'the model must be "linear", "trees", a list of classifiers, a model of equirate.models, a scikit-learn '
         f"classifier or a torch.nn.Module; got {type(model).__name__}"
@@ -125,13 +125,13 @@ def wrap_type(model: Any) -> Model | None:
     for kind in type(model).__mro__:
         path = TYPES.get(f"{kind.__module__}:{kind.__qualname__}")
         if path is not None:
-            found: Model = load(path)(model)
-            return found
+            wrapped: Model = load(path)(model)
+            return wrapped
     return None
 
 
 def for_classes(model: Model, n_classes: int) -> Model:
-    """A model for more than two classes; refuses one that tells two apart, by its name."""
+    """A model for more than two classes; refuses models for two classes, by name."""
     kind = type(model)
     path = CLASS_MODELS.get(f"{kind.__module__}:{kind.__qualname__}")
     if path is None:
@@ -139,8 +139,8 @@ def for_classes(model: Model, n_classes: int) -> Model:
             f'{kind.__name__} tells two classes apart, and y has {n_classes}: take model="linear" or "trees", a '
             "classifier that takes sample_weight, a list of classifiers, or a torch.nn.Module"
         )
-    found: Model = load(path)(model, n_classes)
-    return found
+    result: Model = load(path)(model, n_classes)
+    return result
 
 
 def trainers_of(estimator: Any) -> Any:
@@ -150,7 +150,7 @@ def trainers_of(estimator: Any) -> Any:
 
 
 def read_members(written: Written) -> Members:
-    """Read members of any kind from plain data, which may come from a stranger."""
+    """Read members of any kind from plain data that is not trusted."""
     if written.kind not in MEMBERS:
         raise FileError(f"members of the kind {written.kind[:60]!r} are not known to this equirate: upgrade it")
     try:
@@ -159,6 +159,6 @@ def read_members(written: Written) -> Members:
         raise FileError(f"its members are of the kind {written.kind!r}: {error}") from None
     reader.settings_rule.check(written.settings, f"the settings of the {written.kind} members")
     inside = reader.nested
-    own = {name: array for name, array in written.arrays.items() if not inside or not name.startswith(inside)}
-    check_arrays(reader.array_rules, own, f"the {written.kind} members")
+    arrays = {name: array for name, array in written.arrays.items() if not inside or not name.startswith(inside)}
+    check_arrays(reader.array_rules, arrays, f"the {written.kind} members")
     return reader.from_plain(written.settings, written.arrays)

@@ -1,4 +1,4 @@
-"""The rows of a game: the only thing that knows how many examples there are, and where they are.
+"""The rows of a game: the only object that knows the number of examples and where they are stored.
 
 In: a `Sample` and its cells. Out: `Rows`, which a model is trained and measured on, in batches where the model wants
 them. Sums over rows that several processes share are completed by `Rows.reduce`.
@@ -144,13 +144,13 @@ class Rows:
 
     def _in_order(self, size: int) -> list[Batch]:
         if size not in self._blocks:
-            self._blocks.clear()  # the number of configurations only falls: older cuts are done with
+            self._blocks.clear()  # the number of configurations only falls: older batches are not needed again
             n = len(self)
             self._blocks[size] = [self.batch(slice(a, min(a + size, n))) for a in range(0, n, size)]
         return self._blocks[size]
 
     def reduce(self, *parts: Array) -> tuple[Array, ...]:
-        """Add parts up over all processes, in one call: what is seen and the slope of a round go together.
+        """Add parts up over all processes, in one call: the sums and the slope of a round are reduced at once.
 
         Parameters
         ----------

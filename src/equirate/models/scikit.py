@@ -1,7 +1,7 @@
-"""What a user gives as ``model`` as plain data, and back.
+"""Conversion of the ``model`` parameter to plain data, and back.
 
 In: a model, or a classifier of scikit-learn that is not fitted. Out: its name and settings for JSON. Fitted classifiers
-are in `sklearn_classifiers`. What only pickle would keep is refused by name.
+are in `sklearn_classifiers`. Objects that only pickle could save are refused by name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MORE = {
     *("lambda_l1", "lambda_l2", "bagging_fraction", "bagging_freq", "feature_fraction", "path_smooth", "cat_smooth"),
     *("max_bin", "extra_trees", "min_data_in_leaf", "min_data_in_bin", "max_cat_to_onehot", "is_unbalance"),
 }
-"""Settings that the boosting libraries take beside those that they list; others may name files, and are refused."""
+"""Settings of the boosting libraries that ``get_params`` does not list; others may name files, and are refused."""
 BOOSTED_RULE = MapOf(Either((SCALAR, ListOf(SCALAR, 100_000))), 200)
 
 
@@ -34,40 +34,40 @@ BOOSTED_RULE = MapOf(Either((SCALAR, ListOf(SCALAR, 100_000))), 200)
 
 
 def plain_model(model: Any) -> Any:
-    """What a user gave as ``model``, as plain data."""
+    """The ``model`` parameter as plain data."""
     if isinstance(model, str):
         return model
-    made: Any = wrap_type(model) or model
+    wrapped: Any = wrap_type(model) or model
     for name, path in SAVED_MODELS.items():
-        if f"{type(made).__module__}:{type(made).__qualname__}" == path:
-            return {name: plain(made.plain())}
+        if f"{type(wrapped).__module__}:{type(wrapped).__qualname__}" == path:
+            return {name: plain(wrapped.plain())}
     for name, kind in MODELS.items():
         if type(model) is kind:
-            parts = {part.name: getattr(model, part.name) for part in fields(kind) if not _usual(part, model)}
-            return {name: {key: plain_learner(v) if key in _LEARNT else plain(v) for key, v in parts.items()}}
+            parts = {part.name: getattr(model, part.name) for part in fields(kind) if not _is_default(part, model)}
+            return {name: {key: plain_learner(v) if key in _ESTIMATOR_FIELDS else plain(v) for key, v in parts.items()}}
     if type(model).__name__ in SAVED_ESTIMATORS:
         return plain_boosted(model)
     return plain_learner(model)
 
 
-_LEARNT = ("estimator", "group_estimator")
+_ESTIMATOR_FIELDS = ("estimator", "group_estimator")
 """Settings of models that are classifiers themselves."""
 
 
-def _usual(part: Any, model: Any) -> bool:
+def _is_default(part: Any, model: Any) -> bool:
     """Whether an optional setting has its default, and is left out of the file."""
     return part.name in ("groups", "group_estimator", "folds", "fits") and getattr(model, part.name) == part.default
 
 
 def plain_boosted(model: Any) -> dict[str, Any]:
-    """Name and settings of what `equirate.boosting` has."""
+    """Name and settings of a classifier of `equirate.boosting`."""
     settings = model.plain()
     BOOSTED_RULE.check(settings, f"the settings of {type(model).__name__}")
     return {type(model).__name__: settings}
 
 
 def read_boosted(name: str, settings: Any) -> Any:
-    """Make what `equirate.boosting` has from its name and settings; the library is not needed for that."""
+    """Make a classifier of `equirate.boosting` from its name and settings; the boosting library is not needed."""
     BOOSTED_RULE.check(settings, f"the settings of {name}")
     try:
         return load(SAVED_ESTIMATORS[name]).from_plain(settings)
@@ -76,7 +76,7 @@ def read_boosted(name: str, settings: Any) -> Any:
 
 
 def read_model(value: Any) -> Any:
-    """Make what a user gave as ``model`` from plain data."""
+    """Make the ``model`` parameter from plain data."""
     if isinstance(value, str) and value in NAMED:
         return value
     if not isinstance(value, dict) or len(value) != 1:
@@ -92,9 +92,11 @@ def read_model(value: Any) -> Any:
     if not isinstance(settings, dict) or "estimator" not in {*rule.optional, *rule.needed}:
         rule.check(settings, f"the model {name}")
         return build(MODELS[name], settings)
-    others = {key: part for key, part in settings.items() if key not in _LEARNT}
+    others = {key: part for key, part in settings.items() if key not in _ESTIMATOR_FIELDS}
     rule.check({**others, "estimator": None}, f"the model {name}")
-    learners = {key: read_learner(settings.get(key)) for key in _LEARNT if key == "estimator" or key in settings}
+    learners = {
+        key: read_learner(settings.get(key)) for key in _ESTIMATOR_FIELDS if key == "estimator" or key in settings
+    }
     others = {key: tuple(part) if isinstance(part, list) else part for key, part in others.items()}
     return MODELS[name](**learners, **others)
 
@@ -106,10 +108,10 @@ def plain_learner(learner: Any) -> dict[str, Any]:
         return plain_boosted(learner)
     if name not in LEARNERS or type(learner) is not learner_class(name):
         raise FileError(f"the model holds {describe_type(learner)}, which cannot be saved: {SAVED}")
-    usual, found = type(learner)().get_params(deep=False), learner.get_params(deep=False)
-    given = {key: v for key, v in found.items() if key not in usual or (v is not usual[key] and v != usual[key])}
-    _check_settings(name, given, {*usual})
-    return {name: given}
+    usual, params = type(learner)().get_params(deep=False), learner.get_params(deep=False)
+    settings = {key: v for key, v in params.items() if key not in usual or (v is not usual[key] and v != usual[key])}
+    _check_settings(name, settings, {*usual})
+    return {name: settings}
 
 
 def _check_settings(name: str, settings: Any, known: set[str]) -> None:

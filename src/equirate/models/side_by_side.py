@@ -1,6 +1,6 @@
-"""Classifiers of several kinds that decide together: those of folds, or an oracle's own and plug-in rules beside them.
+"""Members of several kinds as one: those of folds, or the fits of an oracle and plug-in rules.
 
-In: members of several kinds, and the order in which their classifiers stand. Out: `SideBySide`, which decides and is
+In: members of several kinds, and the order of their classifiers. Out: `SideBySide`, which decides and is
 written as they are, each part by itself.
 """
 
@@ -22,7 +22,7 @@ from .registry import read_members
 
 KIND = "side_by_side"
 MOST = 8
-"""Parts that a file may have."""
+"""Largest number of parts in a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,46 +82,46 @@ class SideBySide(Members):
 
     def split_counts(self) -> Array | None:
         """Sum of those of the parts, where all are trees."""
-        found = [part.split_counts() for part in self.parts]
-        counts = [each for each in found if each is not None]
-        return None if len(counts) < len(found) else np.asarray(np.sum(counts, axis=0), dtype=float)
+        by_part = [part.split_counts() for part in self.parts]
+        counts = [each for each in by_part if each is not None]
+        return None if len(counts) < len(by_part) else np.asarray(np.sum(counts, axis=0), dtype=float)
 
     def mean_score(self, X: Any, *, weights: Array, attributes: Any = None) -> Array:
         """Sum of the parts' mean scores, each with the weights of its own classifiers."""
         ends = np.cumsum([0, *map(len, self.parts)])
         shares = np.zeros(ends[-1])
         np.add.at(shares, self.order, weights)
-        found = [
+        scores = [
             part.mean_score(X, weights=shares[a:b], attributes=attributes)
             for part, (a, b) in zip(self.parts, pairwise(ends), strict=True)
         ]
-        return np.asarray(np.sum(found, axis=0), dtype=float)
+        return np.asarray(np.sum(scores, axis=0), dtype=float)
 
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Those of the parts; None where a part has none."""
-        found = [part.contributions(X, attributes=attributes) for part in self.parts]
-        known = [each for each in found if each is not None]
-        return Contributions.beside(known).in_order(self.order) if len(known) == len(found) else None
+        by_part = [part.contributions(X, attributes=attributes) for part in self.parts]
+        known = [each for each in by_part if each is not None]
+        return Contributions.beside(known).in_order(self.order) if len(known) == len(by_part) else None
 
     def map(self, function: Callable[[Members], Members]) -> Members:
         """Apply a function to the parts."""
         return replace(self, parts=tuple(part.map(function) for part in self.parts))
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some, and of the parts what they need."""
-        wanted = self.order[list(indices)]
-        begin, kept = 0, list[Members]()
+        """Select classifiers, and the parts that they need."""
+        chosen = self.order[list(indices)]
+        begin, parts = 0, list[Members]()
         place = np.zeros(sum(len(part) for part in self.parts), dtype=np.int64)
         for part in self.parts:
-            own = np.unique(wanted[(wanted >= begin) & (wanted < begin + len(part))])
-            place[own] = sum(len(each) for each in kept) + np.arange(len(own))
-            kept += [part.take((own - begin).tolist())] if len(own) else []
+            selected = np.unique(chosen[(chosen >= begin) & (chosen < begin + len(part))])
+            place[selected] = sum(len(each) for each in parts) + np.arange(len(selected))
+            parts += [part.take((selected - begin).tolist())] if len(selected) else []
             begin += len(part)
-        return SideBySide(tuple(kept), place[wanted])
+        return SideBySide(tuple(parts), place[chosen])
 
     def plain(self, width: int) -> Written:
         """Write the parts, one after the other."""
-        return together([part.plain(width) for part in self.parts], self.order)
+        return join_written([part.plain(width) for part in self.parts], self.order)
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
@@ -130,16 +130,16 @@ class SideBySide(Members):
         if not isinstance(kinds, list) or not 1 <= len(kinds) <= MOST or not all(isinstance(k, str) for k in kinds):
             raise FileError(f"classifiers side by side have 1 to {MOST} parts, of kinds that are named")
         _check_kinds(kinds)
-        left, numbers = {k: v for k, v in settings.items() if k != "parts"}, dict(arrays)
+        remaining, numbers = {k: v for k, v in settings.items() if k != "parts"}, dict(arrays)
         del numbers["order"]
         parts = []
         for k, kind in enumerate(kinds):
-            own, named = f"{k}.", f"{cls.nested}{k}."
-            inner = {name.removeprefix(own): left.pop(name) for name in [*left] if name.startswith(own)}
-            some = {name.removeprefix(named): numbers.pop(name) for name in [*numbers] if name.startswith(named)}
-            parts.append(read_members(Written(kind, inner, some)))
-        if left or numbers:
-            raise FileError(f"classifiers side by side have {next(iter([*left, *numbers]))[:60]!r}, of no part")
+            prefix, start = f"{k}.", f"{cls.nested}{k}."
+            inner = {name.removeprefix(prefix): remaining.pop(name) for name in [*remaining] if name.startswith(prefix)}
+            inside = {name.removeprefix(start): numbers.pop(name) for name in [*numbers] if name.startswith(start)}
+            parts.append(read_members(Written(kind, inner, inside)))
+        if remaining or numbers:
+            raise FileError(f"classifiers side by side have {next(iter([*remaining, *numbers]))[:60]!r}, of no part")
         if len({part.width for part in parts if part.width is not None}) > 1:
             raise FileError("classifiers side by side have other numbers of features")
         if not len(order) or order.min() < 0 or order.max() >= sum(len(part) for part in parts):
@@ -166,12 +166,12 @@ def concatenate_members(parts: Sequence[Members]) -> Members:
 
 
 def _check_kinds(kinds: Sequence[str]) -> None:
-    """Refuse kinds that are made of other kinds: a file nests once."""
+    """Refuse kinds that consist of other kinds: a file nests only once."""
     if set(kinds) & {KIND, "derandomised"}:
         raise FileError("classifiers side by side are of other kinds themselves")
 
 
-def together(parts: Sequence[Written], order: NDArray[Any]) -> Written:
+def join_written(parts: Sequence[Written], order: NDArray[Any]) -> Written:
     """Several written members as one: the names of a part's settings and arrays begin with its number."""
     settings: dict[str, Any] = {"parts": [part.kind for part in parts]}
     _check_kinds(settings["parts"])

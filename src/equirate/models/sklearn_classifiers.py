@@ -48,7 +48,7 @@ def learner_class(name: str) -> Any:
 
 
 def describe_type(thing: Any) -> str:
-    """What a thing is, in a few words, for messages."""
+    """Short description of an object's type, for messages."""
     return f"an array of {thing.dtype}" if isinstance(thing, np.ndarray) else type(thing).__name__
 
 
@@ -70,7 +70,7 @@ def _line(classifier: Any, width: int) -> NDArray[Any]:
 class Line:
     """A fitted linear classifier of scikit-learn as coefficients: a score, and the second class where it is above 0.
 
-    ``kind`` is the name of what was fitted, ``names`` are those of its features, where it knows them.
+    ``kind`` is the name of the fitted class, ``names`` are those of its features, if they are known.
     """
 
     kind: str
@@ -113,10 +113,10 @@ class Line:
         return self._scores(X)[:, 0]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        given, X = feature_names(X), features(X)
+        columns, X = feature_names(X), features(X)
         if X.shape[1] != self.n_features_in_:
             raise DataError(f"X has {X.shape[1]} features, but the classifier was trained on {self.n_features_in_}")
-        if given is not None and self.names is not None and given != self.names:
+        if columns is not None and self.names is not None and columns != self.names:
             raise DataError(f"the columns of X must be those of the training data, in their order: {list(self.names)}")
         return np.asarray(X @ self.coef_.T + self.intercept_, dtype=float)
 
@@ -133,11 +133,11 @@ class ClassLine(Line):
         """Take the coefficients of scikit-learn's; refuses another estimator."""
         if isinstance(learner, cls):
             return learner
-        found = Logistic.of(learner)
+        logistic = Logistic.of(learner)
         names = getattr(learner, "feature_names_in_", None)
         names = None if names is None else tuple(map(str, names))
         kind = type(learner).__name__
-        return cls(kind, found.coef_.astype(float), found.intercept_.astype(float), learner.classes_, names)
+        return cls(kind, logistic.coef_.astype(float), logistic.intercept_.astype(float), learner.classes_, names)
 
     def __post_init__(self) -> None:
         rows = len(self.classes_)

@@ -34,7 +34,7 @@ MOST_LISTED = 2_000_000
 
 @dataclass(frozen=True)
 class GivenScores:
-    """Scores that are given in the place of features; ``sign`` is -1 where low ones speak for label 1."""
+    """Scores that replace the features; ``sign`` is -1 if low scores mean label 1."""
 
     sign: float = 1.0
 
@@ -132,11 +132,11 @@ class ThresholdLearner(Learner):
 
     def every_snapshot(self, chosen: NDArray[np.intp]) -> Array:
         """Some of the thresholds."""
-        assert self._edges is not None  # asked for by those who have seen `every_sum`
+        assert self._edges is not None  # callers have called `every_sum`
         return self._edges[chosen][None]
 
     def resume(self, state: Array) -> None:
-        """Take the thresholds over."""
+        """Restore the thresholds."""
         self.cuts = state.copy()
 
     def snapshot(self) -> Array:
@@ -148,7 +148,7 @@ class ThresholdLearner(Learner):
         self.cuts = self.cuts[:, columns]
 
     def finite(self) -> NDArray[np.bool_]:
-        """Thresholds at infinity are meant: only NaN is not."""
+        """Infinite thresholds are valid: only NaN is not."""
         return np.asarray(~np.isnan(self.cuts).any(axis=0))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
@@ -199,12 +199,12 @@ class ThresholdMembers(Members):
     def contributions(self, X: Any, *, attributes: Any = None) -> Contributions | None:
         """Those of the score less the threshold; None for a scorer without contributions."""
         explain = getattr(self.setting.scorer, "contributions", None)
-        found: Contributions | None = None if explain is None else explain(X)
-        if found is None:
+        score_parts: Contributions | None = None if explain is None else explain(X)
+        if score_parts is None:
             return None
-        cuts = self._cuts(len(found.base), X, attributes)
-        features = np.broadcast_to(found.features, (len(cuts), len(self), found.features.shape[2]))
-        return Contributions.of(found.base - cuts, features)
+        cuts = self._cuts(len(score_parts.base), X, attributes)
+        features = np.broadcast_to(score_parts.features, (len(cuts), len(self), score_parts.features.shape[2]))
+        return Contributions.of(score_parts.base - cuts, features)
 
     def take(self, indices: Sequence[int]) -> Members:
         """Keep some columns."""
@@ -272,11 +272,13 @@ def _cheapest(score: Array, costs: Array) -> Array:
     """Threshold with the smallest sum of costs above it, per column; midway between neighbouring scores."""
     running = np.concatenate([np.zeros((1, costs.shape[1])), np.cumsum(costs, axis=0)])
     allowed = np.concatenate([[True], score[1:] < score[:-1], [True]]) if len(score) else np.array([True])
-    running[~allowed] = np.inf  # a threshold cannot part equal scores
+    running[~allowed] = np.inf  # a threshold cannot separate equal scores
     accepted = np.argmin(running, axis=0)
     padded = np.concatenate([[np.inf], score, [-np.inf]])
     upper, lower = padded[accepted], padded[accepted + 1]
     with np.errstate(invalid="ignore"):
         middle = upper / 2 + lower / 2
-    middle = np.where((lower <= middle) & (middle < upper), middle, lower)  # between neighbouring floats there is none
+    middle = np.where(
+        (lower <= middle) & (middle < upper), middle, lower
+    )  # there is no float between neighbouring floats
     return np.where(accepted == 0, np.inf, np.where(accepted == len(score), -np.inf, middle))

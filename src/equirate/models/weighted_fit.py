@@ -50,7 +50,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, weights: Any = None) -> Any:
 
 
 def passed_by(name: str) -> AbstractContextManager[Any]:
-    """A context in which a pipeline hands parameters to its steps by their names, which routing would refuse."""
+    """A context in which a pipeline passes parameters to its steps by their names, which routing would refuse."""
     from sklearn import config_context
 
     context: AbstractContextManager[Any] = config_context(enable_metadata_routing=False)

@@ -1,4 +1,4 @@
-"""PyTorch networks: as a model of `equirate.solve` and `equirate.RateClassifier`, and in a training loop of one's own.
+"""PyTorch networks: as a model of `equirate.solve` and `equirate.RateClassifier`, and in a custom training loop.
 
 `TorchModel` (or the ``torch.nn.Module`` itself) is a model like any other. `RateGame` is the game without a model: the
 user's loop asks it for a loss. `StratifiedSampler` puts rare cells into every batch. Needs the extra ``torch``.
@@ -38,4 +38,4 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
-del safetensors, torch  # here to be missed early; `equirate.torch.torch` is nobody's name
+del safetensors, torch  # imported to raise early if they are missing; not names of this package

@@ -32,7 +32,7 @@ LARGEST_SHIFT = 10.0
 
 @dataclass(frozen=True, eq=False)
 class LogitAdjusted(Asked):
-    """What is asked of one configuration, with shifts where both labels of a pair of cells pull their own way."""
+    """The request to one configuration, with shifts for pairs of cells whose labels have costs of opposite signs."""
 
     shift: Array | None = None
     """Shift of the score, by cell; NaN where costs stay weights."""
@@ -40,21 +40,21 @@ class LogitAdjusted(Asked):
     """Weight of a shifted loss, by cell."""
 
     def slope(self, batch: Batch, scores: Scores) -> Scores:
-        """Slope of the shifted losses, and of the logistic surrogate for the rest."""
+        """Slope of the shifted losses, and of the logistic surrogate for the other cells."""
         plain = super().slope(batch, scores)
         shifted, sign, shift, size = self._of(batch, scores)
-        own = -size * sign * expit(-sign * (scores - shift))
-        own *= batch.trained.weights.astype(scores.dtype)[:, None]
-        return np.where(shifted, own, plain).astype(scores.dtype)
+        slopes = -size * sign * expit(-sign * (scores - shift))
+        slopes *= batch.trained.weights.astype(scores.dtype)[:, None]
+        return np.where(shifted, slopes, plain).astype(scores.dtype)
 
     def value(self, batch: Batch, scores: Scores) -> Array:
-        """Value of the same."""
+        """Value of the function whose gradient `slope` is."""
         shifted, sign, shift, size = self._of(batch, scores)
         cells = batch.trained
         costs = self.costs[cells.index]
         plain = np.where(costs > 0, costs * LOGISTIC.upper(scores), costs * LOGISTIC.lower(scores))
-        own = size * np.logaddexp(0, -sign * (scores - shift))
-        return np.asarray((np.where(shifted, own, plain) * cells.weights[:, None]).sum(axis=0), dtype=float)
+        losses = size * np.logaddexp(0, -sign * (scores - shift))
+        return np.asarray((np.where(shifted, losses, plain) * cells.weights[:, None]).sum(axis=0), dtype=float)
 
     def _of(self, batch: Batch, scores: Scores) -> tuple[NDArray[np.bool_], Scores, Scores, Scores]:
         assert self.shift is not None  # `adjusted` makes both
@@ -67,7 +67,7 @@ class LogitAdjusted(Asked):
 
 
 def adjusted(asked: Asked, cells: Cells, pairs: NDArray[np.intp] | None) -> Asked:
-    """What is asked of one configuration, logit-adjusted where `partners` of the cells are given."""
+    """The request to one configuration, logit-adjusted if `partners` of the cells are given."""
     if pairs is None:
         return asked
     if asked.losses:
@@ -75,24 +75,24 @@ def adjusted(asked: Asked, cells: Cells, pairs: NDArray[np.intp] | None) -> Aske
             f"logit_adjusted is for rates alone, and the objective has {next(iter(asked.losses))}(): leave one out"
         )
     cost = asked.costs[:, 0]
-    found = pairs >= 0
-    other = np.where(found, cost[pairs], np.nan)
+    paired = pairs >= 0
+    other = np.where(paired, cost[pairs], np.nan)
     positive = cells.labels == 1
     gain = np.where(positive, -cost, -other)  # a_1
     loss = np.where(positive, other, cost)  # a_0
-    good = found & (gain > 0) & (loss > 0)
+    good = paired & (gain > 0) & (loss > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.where(good, np.clip(np.log(gain / loss), -LARGEST_SHIFT, LARGEST_SHIFT), np.nan)
     size = np.where(good, (gain + loss) / (2 * math.log(2)), 0.0)
-    given = {field.name: getattr(asked, field.name) for field in fields(Asked)}
-    return LogitAdjusted(**{**given, "surrogate": LOGISTIC}, shift=shift, size=size)
+    parameters = {field.name: getattr(asked, field.name) for field in fields(Asked)}
+    return LogitAdjusted(**{**parameters, "surrogate": LOGISTIC}, shift=shift, size=size)
 
 
 def partners(cells: Cells) -> NDArray[np.intp]:
-    """The cell that differs from each in the label alone; -1 where there is none."""
+    """For each cell the one that differs in the label only; -1 if there is none."""
     kinds = np.array(
         [*(inside.astype(np.int8) for inside in cells.members.values()), *cells.baselines.values()], dtype=np.int8
     ).reshape(-1, len(cells))
     places = {(kinds[:, c].tobytes(), int(cells.labels[c])): c for c in range(len(cells))}
-    found = [places.get((kinds[:, c].tobytes(), 1 - int(cells.labels[c])), -1) for c in range(len(cells))]
-    return np.array(found, dtype=np.intp)
+    partner = [places.get((kinds[:, c].tobytes(), 1 - int(cells.labels[c])), -1) for c in range(len(cells))]
+    return np.array(partner, dtype=np.intp)

@@ -76,9 +76,9 @@ class NetworkPlugIn(ClassPlugIn):
     def _filling(
         self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, of_groups: bool = False
     ) -> Fill:
-        folds, rest = parts_of(fold)
+        folds, unused = parts_of(fold)
         scores = cells.n_classes if of_groups else None
-        trainer = NetworkTrainer(estimator, X, cells, folds, rest, seed, scores)
+        trainer = NetworkTrainer(estimator, X, cells, folds, unused, seed, scores)
         return partial(cross_fitted, trainer, unequal_weights(cells, fold))
 
     def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
@@ -86,7 +86,7 @@ class NetworkPlugIn(ClassPlugIn):
 
 
 class NetworkTrainer(Trainer):
-    """Trains networks by cross-entropy; with ``scores``, those of groups, by a linear layer on so many scores."""
+    """Trains networks by cross-entropy; with ``scores``, those for groups, with a linear layer on that many scores."""
 
     def __init__(
         self,
@@ -125,12 +125,14 @@ class NetworkTrainer(Trainer):
         return model, [model.chances(self.inputs, test) for test in tests]
 
     def _fitted(self, target: NDArray[Any], weights: Array, classes: int, seed: int) -> NetworkProbabilities:
-        """Train on the rows that have a weight."""
+        """Train on the rows with positive weight."""
         setting = self.setting
         strata = setting.strata(self.cells.weighing(weights))
-        epochs, every = setting.epoch_count(strata), setting.batches(strata)
+        epochs, round_batches = setting.epoch_count(strata), setting.batches(strata)
         share = (weights * strata.factors(len(weights)) / weights.sum()).astype(np.float32)
-        keep = None if not setting.averaging else math.exp(-every / max(setting.averaging * strata.batches, 1e-9))
+        keep = (
+            None if not setting.averaging else math.exp(-round_batches / max(setting.averaging * strata.batches, 1e-9))
+        )
         amp = setting.amp if isinstance(setting.amp, torch.dtype) else torch.bfloat16 if setting.amp else None
         module = made_by(setting.module, self.seed)
         batches = Batches(strata, stream("batches", seed))
@@ -153,7 +155,7 @@ class NetworkTrainer(Trainer):
                 slope[np.arange(len(rows)), target[rows]] -= 1.0
                 network.backward(scores, slope * share[rows, None])
                 network.move()
-                if step % every == 0:
+                if step % round_batches == 0:
                     network.end_round()
                 if step % strata.batches == 0:
                     network.end_epoch()
@@ -174,13 +176,13 @@ class WithLayer(torch.nn.Module):
 
 
 def with_layer(module: torch.nn.Module, scores: int, classes: int) -> WithLayer:
-    """A module of some scores with a layer that makes as many of them as there are classes."""
+    """A module with ``scores`` outputs, followed by a linear layer with one output per class."""
     return WithLayer(module, torch.nn.Linear(scores, classes, dtype=dtype_of(module)))
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkProbabilities:
-    """A trained network that gives softmax probabilities; ``members`` hold its parameters, and only them."""
+    """A trained network that gives softmax probabilities; ``members`` hold its parameters only."""
 
     members: TorchMembers
     count: int
@@ -197,7 +199,7 @@ class NetworkProbabilities:
         return self.chances(inputs, np.arange(inputs.n))
 
     def chances(self, inputs: Inputs, rows: Index) -> Array:
-        """Probability of each class, of some rows."""
+        """Probability of each class for the given rows."""
         if not len(rows):
             return np.zeros((0, self.count))
         device, module = torch.device(self.members.device), self.members.known_module()
@@ -213,8 +215,8 @@ class NetworkProbabilities:
 
 
 def _inputs(X: Any, module: torch.nn.Module, device: torch.device) -> Inputs:
-    own = module.module if isinstance(module, WithLayer) else module
-    return inputs_of(X, count_rows(X), device, dtype_of(own), embeds(own), input_count(own))
+    inner = module.module if isinstance(module, WithLayer) else module
+    return inputs_of(X, count_rows(X), device, dtype_of(inner), embeds(inner), input_count(inner))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,17 +259,17 @@ class NetworkPlugInMembers(ClassPlugInMembers):
 
     @property
     def width(self) -> int | None:
-        """The module knows what it takes."""
+        """None: the number of inputs is that of the module."""
         return None
 
     def completed(self, module: Any) -> Members:
-        """Hand the module, or its constructor, to members that were read from a file."""
+        """Add the module, or its constructor, to members that were read from a file."""
         posterior: Any = self.posterior
         label, groups, K = posterior.label, posterior.groups, posterior.n_classes
         label = replace(label, members=label.members.completed(module))
         if groups is not None:
-            own = groups.members.completed(lambda: with_layer(made_by(module), K, groups.count))
-            groups = replace(groups, members=own)
+            members = groups.members.completed(lambda: with_layer(made_by(module), K, groups.count))
+            groups = replace(groups, members=members)
         return replace(self, posterior=replace(posterior, label=label, groups=groups))
 
     def plain(self, width: int) -> Written:
@@ -284,22 +286,25 @@ class NetworkPlugInMembers(ClassPlugInMembers):
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the parameters; the module is still to be handed over (`completed`)."""
-        found: list[Any] = []
-        classes, left = settings["classes"], {k for k in arrays if k.startswith(cls.nested)}
+        """Read the parameters; `completed` adds the module."""
+        networks: list[Any] = []
+        classes, unread = settings["classes"], {k for k in arrays if k.startswith(cls.nested)}
         signatures = read_signatures({**settings, "groups": settings["groups_names"]}, arrays)
         check_costs(arrays["costs"], classes)
         for name, count in (("label", classes), ("groups", len(signatures))):
-            own, prefix = {key: settings[f"{name}_{key}"] for key in ("names", "types")}, f"{cls.nested}{name}."
-            if None in own.values():
-                found.append(None)
+            network_settings = {key: settings[f"{name}_{key}"] for key in ("names", "types")}
+            prefix = f"{cls.nested}{name}."
+            if None in network_settings.values():
+                networks.append(None)
                 continue
-            mine = {key for key in left if key.startswith(prefix)}
-            found.append(_read_network(own, {key.removeprefix(prefix): arrays[key] for key in mine}, count))
-            left -= mine
-        if left or (found[1] is None) != signatures.all_known:
+            names = {key for key in unread if key.startswith(prefix)}
+            networks.append(
+                _read_network(network_settings, {key.removeprefix(prefix): arrays[key] for key in names}, count)
+            )
+            unread -= names
+        if unread or (networks[1] is None) != signatures.all_known:
             raise FileError("the networks of a plug-in do not fit together")
-        return cls(NetworkPosterior(found[0], found[1], signatures, 0, classes), arrays["costs"])
+        return cls(NetworkPosterior(networks[0], networks[1], signatures, 0, classes), arrays["costs"])
 
 
 def _read_network(settings: dict[str, Any], arrays: dict[str, NDArray[Any]], count: int) -> NetworkProbabilities:

@@ -1,4 +1,4 @@
-"""Files: a mixture of networks as one file without code, and checkpoints of training loops of one's own."""
+"""Files: a mixture of networks as one file without code, and checkpoints of custom training loops."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ def save(classifier: Classifier, path: str | os.PathLike[str]) -> None:
 
 
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
-    """Write the ``state_dict()`` of everything that has one into a file, whole or not at all.
+    """Write the ``state_dict()`` of all objects that have one to a file, atomically.
 
     Parameters
     ----------
     path
-        The file; one that is there is replaced in one step, so that a process that is killed leaves the old or the new.
+        The file; an existing one is replaced in one step, so that a killed process leaves the old or the new one.
     **parts
-        By name: anything with ``state_dict``, and plain values and tensors. The random numbers of torch are kept too.
+        By name: anything with ``state_dict``, and plain values and tensors. torch's random state is saved, too.
     """
     import torch
 
-    kept = {name: part.state_dict() if hasattr(part, "state_dict") else part for name, part in parts.items()}
-    write_tensors(Path(path), {"parts": kept, "random": torch.get_rng_state()})
+    states = {name: part.state_dict() if hasattr(part, "state_dict") else part for name, part in parts.items()}
+    write_tensors(Path(path), {"parts": states, "random": torch.get_rng_state()})
 
 
 def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any] | None:
-    """Bring everything to where `save_checkpoint` kept it; None where there is no such file yet.
+    """Restore the state that `save_checkpoint` wrote; None if the file does not exist.
 
     Parts with ``load_state_dict`` are loaded; all of them are returned by name.
 
@@ -72,7 +72,7 @@ def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any
     path
         A file that `save_checkpoint` wrote.
     **parts
-        By name: objects with ``load_state_dict``, which is called with what was saved under that name.
+        By name: objects with ``load_state_dict``, which is called with the state saved under that name.
 
     Returns
     -------
@@ -86,10 +86,10 @@ def load_checkpoint(path: str | os.PathLike[str], **parts: Any) -> dict[str, Any
     state = read_tensors(Path(path))
     if not isinstance(state, dict) or not isinstance(state.get("parts"), dict):
         raise FileError(f"{path} was not written by save_checkpoint")
-    found: dict[str, Any] = state["parts"]
+    saved: dict[str, Any] = state["parts"]
     for name, part in parts.items():
-        if name not in found:
-            raise FileError(f"{path} holds no {name!r}, but {', '.join(map(repr, found))}")
-        part.load_state_dict(found[name])
+        if name not in saved:
+            raise FileError(f"{path} holds no {name!r}, but {', '.join(map(repr, saved))}")
+        part.load_state_dict(saved[name])
     torch.set_rng_state(state["random"])
-    return found
+    return saved

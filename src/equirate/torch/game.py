@@ -1,4 +1,4 @@
-"""`RateGame`: the game for a training loop of one's own.
+"""`RateGame`: the game for a custom training loop.
 
 In: a problem, labels and attributes; then, batch by batch, the scores of a module and the row numbers of the batch.
 Out: a loss to call ``backward`` on, and at the end a mixture over snapshots of the module. Slacks and multipliers are
@@ -57,14 +57,14 @@ REMEMBERED = (
     "exact ones"
 )
 MOST_BATCHES, PER_PASS = 8, 8
-"""The multipliers move every so many batches, and so often in a pass over the rows if that is more often."""
+"""Largest number of batches between steps of the multipliers, and smallest number of steps per pass."""
 LAMBDA_STEP = 0.5
 HELD_OUT = 0.25
 """Share of the rows that is held out by default, as in `RateClassifier`."""
 
 
 class RateGame:
-    """The game of slacks and multipliers beside a training loop of one's own.
+    """The game of slacks and multipliers for a custom training loop.
 
     The loss of a batch is an unbiased estimate of the Lagrangian (in surrogate rates) of the whole data set: rates have
     the data set's denominators, so a group that is missing from a batch changes nothing, and nothing becomes NaN.
@@ -169,7 +169,7 @@ class RateGame:
         program = canonicalize(self.problem, chosen.form)
         chosen.check(program)
         cells = make_cells(program, examples)
-        measured, trained = _apart(examples, cells, self.problem, held_out)
+        measured, trained = _split_weights(examples, cells, self.problem, held_out)
         self.held_out = measured is not trained
         self.everybody = cells
         self.cells = cells.weighing(measured)
@@ -193,16 +193,16 @@ class RateGame:
         self.tolerance = options.checked_tolerance()
         self.shelf = Shelf(memory, folder)
         self.ledger = Ledger(self.cells, 1)
-        self.own = _Own(self)
+        self.user_module = _UserModule(self)
         players = self.algorithm.players(exact=False)
-        self.game = Game(self.table, training, self.own, players, self.rules, Record(1))
+        self.game = Game(self.table, training, self.user_module, players, self.rules, Record(1))
         self.pairs = partners(self.trained) if logit_adjusted else None
         self.factors: Array | None = None
         self.batch_size = 0
         self.count = int((trained > 0).sum())
         self.rounds = self.batches = self.since = self.rows_since = 0
         self.status: Status | None = None
-        """What was reached; `finish` says."""
+        """The status; set by `finish`."""
         self._begin()
 
     # -- a batch --------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class RateGame:
         torch.Tensor
             One number. Add other losses to it, or divide it where gradients are accumulated, as with any loss.
         """
-        rows, shown = self._given(scores, index)
+        rows, shown = self._checked_batch(scores, index)
         weights = self.trained.weights[rows] * self._factor(rows)
         batch = Batch(None, cells=self.cells, trained=replace(self.trained.take(rows), weights=weights), rows=rows)
         slope = self.asked.slope(batch, shown[:, None])[:, 0]
@@ -245,11 +245,11 @@ class RateGame:
         index
             Row numbers of ``y``, one for each score.
         """
-        rows, shown = self._given(scores, index)
+        rows, shown = self._checked_batch(scores, index)
         self._remember(rows, shown)
 
     def step(self) -> None:
-        """A batch is done (after the optimiser's step): the multipliers move, if it is their turn."""
+        """End a batch (after the optimiser's step): the multipliers move, if their step is due."""
         due = self.since >= (self.every or MOST_BATCHES) if self.every else (
             self.since >= MOST_BATCHES or self.rows_since * PER_PASS >= self.count
         )  # fmt: skip
@@ -280,9 +280,9 @@ class RateGame:
         StratifiedSampler
             For the ``batch_sampler`` of a ``DataLoader``.
         """
-        made = StratifiedSampler.of_cells(self.everybody, batch_size, least, seed)
-        self.factors, self.batch_size = made.weights, made.strata.size
-        return made
+        sampler = StratifiedSampler.of_cells(self.everybody, batch_size, least, seed)
+        self.factors, self.batch_size = sampler.weights, sampler.strata.size
+        return sampler
 
     @property
     def multipliers(self) -> dict[str, float]:
@@ -296,7 +296,7 @@ class RateGame:
         self.turn: Turn = self.game.begin(recorded=False)
         self.asked = adjusted(self.turn.asked, self.trained, self.pairs)
 
-    def _given(self, scores: Any, index: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _checked_batch(self, scores: Any, index: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
         rows = checked_index(index, self.n_rows)
         if not isinstance(scores, torch.Tensor) or tuple(scores.shape) not in ((len(rows),), (len(rows), 1)):
             shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
@@ -316,7 +316,7 @@ class RateGame:
         return rows, shown
 
     def _factor(self, rows: NDArray[np.int64]) -> Any:
-        """How many rows each row of the batch stands for."""
+        """Number of rows that each row of the batch represents."""
         if self.factors is None:
             return self.count / max(int(np.count_nonzero(self.trained.weights[rows])), 1)
         return self.factors[rows] * (self.batch_size / max(len(rows), 1))
@@ -335,7 +335,7 @@ class RateGame:
         module
             The module; its parameters are copied.
         """
-        self.own.states = [module.state_dict()]
+        self.user_module.states = [module.state_dict()]
         self._record()
 
     def _record(self) -> None:
@@ -365,7 +365,7 @@ class RateGame:
             The mixture; its ``notes`` have the status.
         """
         self.snapshot(module)
-        self.own.module = module
+        self.user_module.module = module
         if X is None:
             self._refuse_unseen()
         solution = self.solution
@@ -380,15 +380,15 @@ class RateGame:
         if X is None:
             status = replace(status, advice=(*status.advice, REMEMBERED))
         self.status = status
-        made = solution.polish()
-        return replace(made, notes={**made.notes, "status": status})
+        mixture = solution.polish()
+        return replace(mixture, notes={**mixture.notes, "status": status})
 
     def _refuse_unseen(self) -> None:
         unseen = self.ledger.unseen()
         if len(unseen):
-            some = ", ".join(map(str, unseen[:5])) + (", ..." if len(unseen) > 5 else "")
+            listed = ", ".join(map(str, unseen[:5])) + (", ..." if len(unseen) > 5 else "")
             raise DataError(
-                f"{len(unseen)} of {self.n_rows} rows were never seen (rows {some}), so their rates are not known: "
+                f"{len(unseen)} of {self.n_rows} rows were never seen (rows {listed}), so their rates are not known: "
                 "give finish the inputs X, or feed all rows (a loader with drop_last=True may leave some out)"
             )
         if self.problem.losses():
@@ -399,7 +399,7 @@ class RateGame:
 
     @property
     def solution(self) -> Solution:
-        """What was recorded, as `equirate.solve` gives it; rates are those of remembered predictions."""
+        """The recorded iterates, as `equirate.solve` returns them; rates are those of remembered predictions."""
         record = self.game.record
         judge = self.table
         if self.algorithm.form is not RatioForm.SLACK:
@@ -409,7 +409,14 @@ class RateGame:
         columns = record.columns(rates, record.stacked("losses"))
         played = Play(self.table, record, self.rules, self.configurations)
         return Solution(
-            self.problem, self.algorithm, judge, columns, self.own, tuple(record.snapshots), self.tolerance, play=played
+            self.problem,
+            self.algorithm,
+            judge,
+            columns,
+            self.user_module,
+            tuple(record.snapshots),
+            self.tolerance,
+            play=played,
         )
 
     # -- checkpoints ----------------------------------------------------------------------------------
@@ -434,7 +441,7 @@ class RateGame:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken, with the same problem and rows.
+        """Continue from the state that `state_dict` returned, with the same problem and rows.
 
         Parameters
         ----------
@@ -455,8 +462,8 @@ class RateGame:
         self.rounds, self.batches, self.since, self.rows_since = state["counts"]
 
 
-class _Own(Learner):
-    """Stands for the user's module where the game wants a learner."""
+class _UserModule(Learner):
+    """The user's module as a learner of the game."""
 
     def __init__(self, game: RateGame) -> None:
         self.shelf = game.shelf
@@ -468,12 +475,12 @@ class _Own(Learner):
 
     def snapshot(self) -> Snapshot:
         """Copy the module's parameters."""
-        kept = self.shelf.put(self.states)
-        self.budget = self.shelf.budget(kept.nbytes)
-        return kept
+        snapshot = self.shelf.put(self.states)
+        self.budget = self.shelf.budget(snapshot.nbytes)
+        return snapshot
 
     def finite(self) -> NDArray[np.bool_]:
-        """Scores that are not are refused when they come."""
+        """Always: scores that are not finite are refused in each batch."""
         return np.ones(1, dtype=bool)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
@@ -500,7 +507,7 @@ def _checked(algorithm: Algorithm) -> Algorithm:
     return algorithm
 
 
-def _apart(examples: Examples, cells: Cells, problem: Problem, held_out: Any) -> tuple[Array, Array]:
+def _split_weights(examples: Examples, cells: Cells, problem: Problem, held_out: Any) -> tuple[Array, Array]:
     """Weights to measure with and to train with."""
     if held_out is None:
         return examples.weights, examples.weights
@@ -511,20 +518,20 @@ def _apart(examples: Examples, cells: Cells, problem: Problem, held_out: Any) ->
         if not all(measurable(problem.rates(), cells.take(part), FEWEST) for part in parts):
             return examples.weights, examples.weights
         held_out = parts[1]
-    given = np.asarray(_array(held_out))
+    value = np.asarray(_array(held_out))
     mask = np.zeros(len(examples), dtype=bool)
-    if given.ndim == 0 and given.dtype.kind == "f":
-        share = float(given)
+    if value.ndim == 0 and value.dtype.kind == "f":
+        share = float(value)
         if not 0 < share < 1:
             raise DataError(f"held_out is a share of the rows between 0 and 1, or some of the rows; got {share:g}")
         parts = split_by_cell(cells, (1 - share, share), 0)
         if not all(measurable(problem.rates(), cells.take(part)) for part in parts):
             raise DataError("there are too few rows behind some rate to hold a share out: name the rows in held_out")
         mask[parts[1]] = True
-    elif given.dtype == bool and given.shape == mask.shape:
-        mask = given
+    elif value.dtype == bool and value.shape == mask.shape:
+        mask = value
     else:
-        mask[checked_index(given, len(examples))] = True
+        mask[checked_index(value, len(examples))] = True
     if mask.all() or not mask.any():
         raise DataError("held_out must be some of the rows, and not all: the others are trained on")
     return np.where(mask, examples.weights, 0.0), np.where(mask, 0.0, examples.weights)

@@ -1,7 +1,7 @@
-"""What a module is fed with: arrays, tensors, sparse matrices, a ``Dataset`` or a ``DataLoader``, by row numbers.
+"""Inputs of a module: arrays, tensors, sparse matrices, a ``Dataset`` or a ``DataLoader``, by row numbers.
 
-In: features as users have them. Out: `Inputs`, which give the module's inputs for some rows on its device; and scores,
-checked to be one per example, or one for each class.
+In: features. Out: `Inputs`, which return the module's inputs for any rows on its device; and scores, checked to be one
+per example, or one for each class.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Inputs:
     n: int
 
     def take(self, rows: Rows) -> Any:
-        """The inputs of some rows, on the module's device."""
+        """The inputs of the given rows, on the module's device."""
         raise NotImplementedError
 
     def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:
-        """The inputs of some rows in blocks, with their row numbers."""
+        """The inputs of the given rows in blocks, with their row numbers."""
         for start in range(0, len(rows), size):
             part = rows[start : start + size]
             yield self.take(part), part
@@ -53,7 +53,7 @@ class Tensors(Inputs):
         return picked.to(self.device, self.dtype)
 
     def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:
-        """All rows in order need not be picked."""
+        """As slices, if all rows are read in order."""
         if len(rows) != self.n or (rows[1:] < rows[:-1]).any():
             yield from super().blocks(rows, size)
             return
@@ -68,21 +68,21 @@ class SparseRows(Inputs):
         self.X, self.device, self.dtype, self.n = X, device, dtype, X.shape[0]
 
     def take(self, rows: Rows) -> torch.Tensor:
-        """Pick, fill up, move."""
+        """Select the rows, make them dense, and move them."""
         return torch.from_numpy(self.X[rows].toarray()).to(self.device, self.dtype)
 
 
 class Items(Inputs):
-    """Items of a data set, put together as a loader does.
+    """Items of a data set, collated as a loader does.
 
-    Of a tuple, the module takes the first part, or as many as it has inputs; what follows (labels) is left out.
+    Of a tuple, the module takes the first part, or as many as it has inputs; further parts (labels) are left out.
     """
 
     def __init__(self, data: Any, device: torch.device, dtype: torch.dtype, inputs: int = 1) -> None:
         self.data, self.device, self.dtype, self.n, self.inputs = data, device, dtype, len(data), inputs
 
     def take(self, rows: Rows) -> Any:
-        """Ask for each item."""
+        """Read each item."""
         if hasattr(self.data, "__getitems__"):
             items = self.data.__getitems__(rows.tolist())
         else:
@@ -101,25 +101,25 @@ class Items(Inputs):
 
 
 class Loaded(Inputs):
-    """What a loader of the user's gives: (inputs, row numbers), in its own order and batches."""
+    """Batches of a user's loader: (inputs, row numbers), in its own order."""
 
     def __init__(self, loader: Any, n: int, device: torch.device, dtype: torch.dtype) -> None:
         self.loader, self.device, self.dtype, self.n = loader, device, dtype, n
 
     def take(self, rows: Rows) -> Any:
-        """Not to be had."""
+        """Not available."""
         raise AlgorithmError("a DataLoader gives rows in its own order: give its Dataset where rows are picked")
 
     def batches(self) -> Iterator[tuple[Any, Rows]]:
         """One pass of the loader, with row numbers that are checked."""
-        for given in self.loader:
-            if not isinstance(given, (tuple, list)) or len(given) != 2:
+        for item in self.loader:
+            if not isinstance(item, (tuple, list)) or len(item) != 2:
                 raise DataError(
                     "a DataLoader for equirate yields pairs (inputs, index), with index the row numbers of y; got "
-                    f"{_shape(given)}"
+                    f"{_shape(item)}"
                 )
-            index = checked_index(given[1], self.n)
-            yield moved(given[0], self.device, self.dtype), index
+            index = checked_index(item[1], self.n)
+            yield moved(item[0], self.device, self.dtype), index
 
     def blocks(self, rows: Rows, size: int) -> Iterator[tuple[Any, Rows]]:
         """A whole pass; refuses one that leaves out rows or gives them twice."""
@@ -137,10 +137,12 @@ class Loaded(Inputs):
             )
 
 
-def inputs_of(X: Any, n: int, device: torch.device, dtype: torch.dtype, whole: bool = False, inputs: int = 1) -> Inputs:
-    """Make inputs of whatever holds features.
+def inputs_of(
+    X: Any, n: int, device: torch.device, dtype: torch.dtype, keep_integers: bool = False, inputs: int = 1
+) -> Inputs:
+    """Make inputs from features of any type.
 
-    ``whole`` keeps whole numbers (an embedding's) as they are; ``inputs`` is how many the module takes.
+    ``keep_integers`` keeps integers (for an embedding) as they are; ``inputs`` is the number of inputs of the module.
     """
     if isinstance(X, DataLoader):
         return Loaded(X, n, device, dtype)
@@ -156,15 +158,15 @@ def inputs_of(X: Any, n: int, device: torch.device, dtype: torch.dtype, whole: b
         return SparseRows(features(X), device, dtype)
     array = to_numpy(X)
     if array.dtype.kind not in "biuf":
-        array = features(X)  # says which columns are no numbers
+        array = features(X)  # the error names columns that are not numeric
     if array.dtype.kind == "f" and array.ndim == 2:
         refuse_infinite(array, feature_names(X))
     elif array.dtype.kind == "f" and not np.isfinite(array).all():
         raise DataError("X has NaN or infinite values: fill them or drop those examples")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an array that must not be written to: nobody does
+        warnings.simplefilter("ignore", UserWarning)  # a read-only array is never written to
         tensor = torch.from_numpy(np.ascontiguousarray(array))
-    if whole and array.dtype.kind in "iu":
+    if keep_integers and array.dtype.kind in "iu":
         return Tensors(tensor.long(), device, dtype)
     return Tensors(tensor.to(dtype), device, dtype)
 
@@ -180,13 +182,13 @@ def as_rows(X: Any) -> Any:
 
 
 def input_count(module: torch.nn.Module) -> int:
-    """How many inputs a module needs: the arguments of ``forward`` that have no default, by place; at least one."""
+    """Number of inputs of a module: the positional arguments of ``forward`` without a default; at least one."""
     try:
         parameters = inspect.signature(module.forward).parameters.values()
     except (TypeError, ValueError):  # compiled elsewhere
         return 1
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return max(sum(each.kind in by_place and each.default is each.empty for each in parameters), 1)
+    return max(sum(parameter.kind in by_place and parameter.default is parameter.empty for parameter in parameters), 1)
 
 
 def moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
@@ -201,37 +203,37 @@ def moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
 
 
 def called(module: Any, inputs: Any) -> Any:
-    """What a module answers: parts by name or by place are its arguments."""
+    """Output of a module; mappings and sequences are passed as its arguments."""
     if isinstance(inputs, Mapping):
         return module(**inputs)
     return module(*inputs) if isinstance(inputs, (tuple, list)) else module(inputs)
 
 
 def one_score(output: Any, count: int, device: torch.device) -> torch.Tensor:
-    """One score per example of what a module answered; refuses other shapes and another device."""
+    """One score per example from a module's output; refuses other shapes and another device."""
     shape = tuple(output.shape) if isinstance(output, torch.Tensor) else None
     if shape is None or shape not in ((count,), (count, 1)):
         raise AlgorithmError(
             f"the module must give one score per example, of shape ({count},) or ({count}, 1); got {_shape(output)}. "
             "Of two logits, return the second minus the first; of an output object, its logits"
         )
-    _refuse_elsewhere(output, device)
+    _refuse_other_device(output, device)
     scores: torch.Tensor = output.reshape(count)
     return scores
 
 
 def class_scores(output: Any, count: int, classes: int, device: torch.device) -> torch.Tensor:
-    """A score for each class and example of what a module answered; refuses other shapes and another device."""
+    """A score for each class and example from a module's output; refuses other shapes and another device."""
     if not isinstance(output, torch.Tensor) or tuple(output.shape) != (count, classes):
         raise AlgorithmError(
             f"the module must give {classes} scores per example, one for each class, of shape ({count}, {classes}); "
             f"got {_shape(output)}. Its last layer must have {classes} outputs; of an output object, return its logits"
         )
-    _refuse_elsewhere(output, device)
+    _refuse_other_device(output, device)
     return output
 
 
-def _refuse_elsewhere(output: torch.Tensor, device: torch.device) -> None:
+def _refuse_other_device(output: torch.Tensor, device: torch.device) -> None:
     if output.device.type != device.type:
         raise AlgorithmError(
             f"the module's scores are on the device {output.device}, the data on {device}: move the module with "
@@ -240,7 +242,7 @@ def _refuse_elsewhere(output: torch.Tensor, device: torch.device) -> None:
 
 
 def checked_index(index: Any, n: int) -> Rows:
-    """Row numbers as an array; refuses what is no number, is out of range or comes twice."""
+    """Row numbers as an array; refuses other types, numbers out of range and duplicates."""
     array = index.detach().cpu().numpy() if isinstance(index, torch.Tensor) else np.asarray(index)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise DataError(
@@ -263,13 +265,13 @@ def device_of(module: torch.nn.Module, device: Any = None) -> torch.device:
     """Where to train: as given, or where the module's parameters are."""
     if device is not None:
         return torch.device(device)
-    found = {parameter.device for parameter in module.parameters()}
-    if len(found) > 1:
+    devices = {parameter.device for parameter in module.parameters()}
+    if len(devices) > 1:
         raise AlgorithmError(
-            f"the module's parameters are on several devices ({', '.join(sorted(map(str, found)))}): move it to one, "
+            f"the module's parameters are on several devices ({', '.join(sorted(map(str, devices)))}): move it to one, "
             "or train it in a loop of your own with equirate.torch.RateGame"
         )
-    place = found.pop() if found else torch.device("cpu")
+    place = devices.pop() if devices else torch.device("cpu")
     if place.type == "meta":
         raise AlgorithmError("the module is on the device 'meta', which holds no numbers: make it on a real one")
     return place
@@ -281,7 +283,7 @@ def dtype_of(module: torch.nn.Module) -> torch.dtype:
 
 
 def embeds(module: torch.nn.Module) -> bool:
-    """Whether the module looks whole numbers up."""
+    """Whether the module has an embedding, which takes integers."""
     return any(isinstance(part, (torch.nn.Embedding, torch.nn.EmbeddingBag)) for part in module.modules())
 
 

@@ -1,8 +1,8 @@
-"""Checkpoints: a whole play in a folder, so that one that was killed goes on as if it had never stopped.
+"""Checkpoints: the state of a play in a folder, from which a killed process continues exactly.
 
 In: the loop's game (players, record) and the learner (networks, optimisers, ledger, batches, random numbers). Out: a
-folder with one file for the state, written whole or not at all, and one for each recorded network, written before the
-state names it. The state is plain data and tensors, read with ``weights_only=True``: nothing in it is executed.
+folder with one file for the state, written atomically, and one for each recorded network, written before the state
+names it. The state is plain data and tensors, read with ``weights_only=True``: nothing in it is executed.
 
 Processes that share the rows each keep a folder of their own in it, and the state before the last: a process may be
 killed when some have kept a round and others not yet. They go on from the last round that all have kept.
@@ -33,14 +33,14 @@ STATE, BEFORE = "state.pt", "before.pt"
 
 
 class NetworkCheckpoints:
-    """Keeps a play in a folder, whenever an iterate was recorded and at the end."""
+    """Writes the state of a play to a folder, whenever an iterate was recorded and at the end."""
 
     def __init__(self, folder: str | os.PathLike[str], learner: TorchLearner) -> None:
         self.learner, self.shared = learner, learner.rows.shared
-        own = "" if self.shared.size == 1 else f"process-{self.shared.rank}-of-{self.shared.size}"
-        self.folder = Path(folder) / own
+        subfolder = "" if self.shared.size == 1 else f"process-{self.shared.rank}-of-{self.shared.size}"
+        self.folder = Path(folder) / subfolder
         self.kept: int | None = None
-        """The last round that is kept."""
+        """The last round that was saved."""
 
     @property
     def path(self) -> Path:
@@ -52,8 +52,8 @@ class NetworkCheckpoints:
         """The file of the state before, where several processes keep theirs."""
         return self.folder / BEFORE
 
-    def said(self) -> str:
-        """What is kept, for an error."""
+    def describe(self) -> str:
+        """The last checkpoint, for error messages."""
         if self.kept is None:
             return f"nothing was kept in {self.folder} yet"
         return f"the last good checkpoint, of round {self.kept}, is kept in {self.folder}"
@@ -61,12 +61,12 @@ class NetworkCheckpoints:
     # -- keeping --------------------------------------------------------------------------------------
 
     def keep(self, game: Any, progress: Any, t: int, last: bool) -> None:
-        """Keep the play if its record has grown, or it is over."""
+        """Save the play if an iterate was recorded, or at the end."""
         record = game.record
         if not last and (not record.rounds or record.rounds[-1] != t):
             return
         if not bool(self.learner.finite().all()):
-            return  # the last good one stays
+            return  # keep the last good checkpoint
         self.folder.mkdir(parents=True, exist_ok=True)
         names = [self._placed(snapshot, t) for snapshot, t in zip(record.snapshots, record.rounds, strict=True)]
         state = {
@@ -82,10 +82,10 @@ class NetworkCheckpoints:
         if self.shared.size > 1 and self.path.exists():
             os.replace(self.path, self.before)
         write_tensors(self.path, state)
-        self.shared.end()  # all have kept this round, and nobody needs what only the one before has
+        self.shared.end()  # all have saved this round: the files of the one before are not needed any more
         self.kept = t
-        for left in set(self.folder.glob("snapshot-*.safetensors")) - {self.folder / name for name in names}:
-            left.unlink(missing_ok=True)
+        for path in set(self.folder.glob("snapshot-*.safetensors")) - {self.folder / name for name in names}:
+            path.unlink(missing_ok=True)
 
     def _placed(self, snapshot: Snapshot, t: int) -> str:
         """Write a snapshot into the folder, once."""
@@ -99,25 +99,25 @@ class NetworkCheckpoints:
     # -- resuming -------------------------------------------------------------------------------------
 
     def resume(self, game: Any, progress: Any) -> int:
-        """Bring a game to where it was kept; the round, or the last one where the play was over."""
-        found = {}
+        """Restore a game from its checkpoint; returns the round, or the last one if the play was over."""
+        states = {}
         for path in (self.path, self.before):
             if path.exists():
                 state = read_tensors(path)
                 self._check(state, game)
-                found[int(state["round"])] = state
-        common = set.intersection(*map(set, self.shared.gather(list(found))))
+                states[int(state["round"])] = state
+        common = set.intersection(*map(set, self.shared.gather(list(states))))
         if not common:
             return 0
-        state = found[max(common)]
+        state = states[max(common)]
         restore_play(game, state["play"])
-        game.record.snapshots = [self._found(name, nbytes) for name, nbytes in state["snapshots"]]
+        game.record.snapshots = [self._restored(name, nbytes) for name, nbytes in state["snapshots"]]
         self.learner.resume(state["learner"])
         rewatch(progress, arrays(state["progress"]))
         self.kept = state["round"]
         return int(game.rules.n_rounds if state["over"] else state["round"])
 
-    def _found(self, name: str, nbytes: int) -> Snapshot:
+    def _restored(self, name: str, nbytes: int) -> Snapshot:
         path = self.folder / name
         snapshot = in_file(path, nbytes)
         if not self.learner.shelf.on_disk(nbytes):
@@ -128,8 +128,8 @@ class NetworkCheckpoints:
     def _check(self, state: Any, game: Any) -> None:
         if not isinstance(state, dict) or state.get("version") != VERSION:
             raise FileError(f"{self.path} is no checkpoint of this version of equirate: choose another folder")
-        own, kept = fingerprint(self.learner, game), state["of"]
-        differing = [name for name in own if own[name] != kept.get(name)]
+        expected, stored = fingerprint(self.learner, game), state["of"]
+        differing = [name for name in expected if expected[name] != stored.get(name)]
         if differing:
             raise FileError(
                 f"the checkpoint in {self.folder} is of another run (other {', '.join(differing)}): give another "
@@ -138,14 +138,14 @@ class NetworkCheckpoints:
 
 
 def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
-    """What must be the same for a run to be the same, by name."""
+    """Hashes of everything that must be equal to continue a run, by name."""
     rows, setting, rules = learner.rows, learner.setting, game.rules
     data = hashlib.sha256()
     for part in (rows.cells.index, rows.cells.weights, rows.trained.weights, rows.cells.labels):
         data.update(np.ascontiguousarray(part).tobytes())
-    some = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 64)).astype(np.int64))
-    taken = learner.inputs.take(some)
-    inputs = taken.cpu().numpy().tobytes() if isinstance(taken, torch.Tensor) else repr(taken).encode()
+    sample = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 64)).astype(np.int64))
+    batch = learner.inputs.take(sample)
+    inputs = batch.cpu().numpy().tobytes() if isinstance(batch, torch.Tensor) else repr(batch).encode()
     shapes = {name: (tuple(t.shape), str(t.dtype)) for name, t in learner.networks[0].module.state_dict().items()}
     settings = {**setting.plain(), "memory": None, "optimizer": type(learner.networks[0].optimizer).__name__}
     players = game.players
@@ -162,14 +162,14 @@ def fingerprint(learner: TorchLearner, game: Any) -> dict[str, str]:
 
 
 def play_state(game: Any) -> dict[str, Any]:
-    """Where the players stand, and the record without its snapshots."""
+    """State of the players, and the record without its snapshots."""
     return {**tensors(paused(game)), "iterates": tensors(iterates(game))}
 
 
 def restore_play(game: Any, state: Mapping[str, Any]) -> None:
-    """Put players and record where they stood; the snapshots are to be put back by who has them."""
-    kept = arrays(state)
-    resume(game, kept, kept["iterates"])
+    """Restore players and record; the caller restores the snapshots."""
+    restored = arrays(state)
+    resume(game, restored, restored["iterates"])
 
 
 # -- plain data and tensors ---------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def arrays(value: Any) -> Any:
 
 
 def write_tensors(path: Path, state: Any) -> None:
-    """Write tensors and plain data in containers, whole or not at all."""
+    """Write tensors and plain data in containers, atomically."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     write_whole(path, [buffer.getbuffer()])

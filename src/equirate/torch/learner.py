@@ -1,8 +1,8 @@
-"""The networks of a run, joined with the rows: the game's side of training on batches.
+"""The networks of a run with their rows: the learner of the game, which trains on batches.
 
-A round is `answer`, which says what is seen of the predictions and keeps what was asked, and `advance`, which takes the
-optimisers' steps on the batches of the round. What is seen are the latest predictions of all rows (`Ledger`); in a
-recorded round all rows are scored, and what is seen is exact.
+A round is `answer`, which returns sums of the predictions and stores the request, and `advance`, which takes the
+optimisers' steps on the batches of the round. The sums are those of the latest predictions of all rows (`Ledger`); in a
+recorded round all rows are scored, and the sums are exact.
 
 `step` is one batch: forward, slope, backward, gradients of several processes added up, move. All processes draw the
 same batches of all rows and train on those rows of a batch that are theirs (`sharing`).
@@ -42,16 +42,16 @@ Index = NDArray[np.int64]
 
 
 class TorchLearner(Learner):
-    """One network per configuration; all of them are fed with the same batches."""
+    """One network per configuration; all of them are trained on the same batches."""
 
     alike = False
 
     def __init__(self, setting: TorchModel, rows: Rows, seeds: Sequence[int]) -> None:
         self.setting, self.rows = setting, rows
-        made = [made_by(setting.module, seed) for seed in seeds]
-        self.device = device_of(made[0], setting.device)
+        modules = [made_by(setting.module, seed) for seed in seeds]
+        self.device = device_of(modules[0], setting.device)
         self.inputs = inputs_of(
-            rows.X, len(rows), self.device, dtype_of(made[0]), embeds(made[0]), input_count(made[0])
+            rows.X, len(rows), self.device, dtype_of(modules[0]), embeds(modules[0]), input_count(modules[0])
         )
         self.share = ProcessShare(rows.shared, len(rows))
         if rows.shared.size > 1 and isinstance(self.inputs, Loaded):
@@ -70,18 +70,19 @@ class TorchLearner(Learner):
         """Cells with the weight of each row times the rows that it stands for in a batch."""
         self.weights = self.trained.weights.astype(np.float32)
         self.measured = np.flatnonzero(rows.cells.weights > 0)
-        self.apart = Batches(self._apart(), stream("batches", seeds[0] + 1)) if self._two_sets else None
+        self.held_out = Batches(self._held_out_strata(), stream("batches", seeds[0] + 1)) if self._two_sets else None
         epoch = self.strata.batches / self.every
         keep = None if not setting.averaging else math.exp(-1 / max(setting.averaging * epoch, 1e-9))
         optimizer = setting.optimizer or default_optimizer(setting.learning_rate)
         amp = setting.amp if isinstance(setting.amp, torch.dtype) else torch.bfloat16 if setting.amp else None
         self.networks = [
-            Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep) for module in made
+            Network(module, optimizer, setting.scheduler, self.device, amp, setting.compiled, keep)
+            for module in modules
         ]
-        self.share.alike(self.networks)
-        self.ledger = Ledger(rows.cells, len(made))
+        self.share.synchronise(self.networks)
+        self.ledger = Ledger(rows.cells, len(modules))
         self.shelf = Shelf(setting.memory, setting.folder)
-        self.budget = self.shelf.budget(len(made) * size_of(made[0].state_dict()))
+        self.budget = self.shelf.budget(len(modules) * size_of(modules[0].state_dict()))
         self.steps = 0
         self.asked: list[Asked] = []
         self.costs: list[NDArray[np.float32] | None] = []
@@ -95,9 +96,9 @@ class TorchLearner(Learner):
     # -- a round --------------------------------------------------------------------------------------
 
     def answer(self, asked: Asked) -> Seen:
-        """Keep what is asked, and say what is seen: exactly in a recorded round, else by the latest predictions."""
+        """Store the request, and return the sums: exact in a recorded round, else of the latest predictions."""
         if not self.ledger.complete or not self.setting.remember:
-            self._look(averaged=False)
+            self._score_rows(averaged=False)
         self.asked = [adjusted(asked.column(c), self.rows.trained, self.pairs) for c in range(len(self.networks))]
         self.costs = [_costs(one) for one in self.asked]
         if asked.respond:
@@ -106,7 +107,7 @@ class TorchLearner(Learner):
         if not (asked.recorded or asked.bounded or asked.respond):
             (sums,) = self.rows.reduce(self.ledger.estimate())
             return Seen(sums)
-        scores = self._look(averaged=asked.recorded)
+        scores = self._score_rows(averaged=asked.recorded)
         seen = asked.seen(Batch(None, cells=self.rows.cells, trained=self.rows.trained, rows=slice(None)), scores)
         return seen.of_parts(self.rows.reduce(*seen.parts()))
 
@@ -118,13 +119,13 @@ class TorchLearner(Learner):
                 if self.steps % self.strata.batches == 0:
                     for network in self.networks:
                         network.end_epoch()
-            if self.apart is not None and self.setting.remember:
-                self._measure(self.apart)
+            if self.held_out is not None and self.setting.remember:
+                self._measure_held_out(self.held_out)
         for network in self.networks:
             network.end_round()
 
     def step(self, inputs: Any, index: Index) -> None:
-        """One batch: forward, slope, backward, move, and remember what was predicted."""
+        """One batch: forward, slope, backward, move, and store the predictions."""
         self.steps += 1
         for c, network in enumerate(self.networks):
             if not network.finite:
@@ -134,7 +135,7 @@ class TorchLearner(Learner):
             if self.rows.shared.some(not np.isfinite(shown.sum())):
                 self._stopped(c)
                 continue
-            if scores is None:  # no row of this batch is here
+            if scores is None:  # this process has no row of the batch
                 network.optimizer.zero_grad(set_to_none=True)
             else:
                 network.backward(scores, self._slope(c, shown, index))
@@ -154,33 +155,33 @@ class TorchLearner(Learner):
         return asked.surrogate.net_slope(scores, cost)
 
     def _stopped(self, c: int) -> None:
-        """A network's scores are NaN: the others go on; if there is none, say where it happened."""
+        """A network's scores are NaN: continue with the others; if there are none, raise an error."""
         self.networks[c].finite = False
         epoch = (self.steps - 1) // self.strata.batches + 1
         self.failed = f"step {self.steps} (epoch {epoch})"
         if any(network.finite for network in self.networks):
             return
-        kept = "" if self.keeper is None else f"; {self.keeper.said()}"
+        checkpoint = "" if self.keeper is None else f"; {self.keeper.describe()}"
         raise AlgorithmError(
             f"the network's scores became NaN or infinite at {self.failed}: take a smaller learning rate, scale the "
-            f"features, or clip the gradients in the optimiser{kept}"
+            f"features, or clip the gradients in the optimiser{checkpoint}"
         )
 
     # -- measuring ------------------------------------------------------------------------------------
 
-    def _look(self, averaged: bool) -> NDArray[np.float64]:
+    def _score_rows(self, averaged: bool) -> NDArray[np.float64]:
         """Score all rows that count exactly: (rows, configurations); others keep 0."""
-        found = np.zeros((len(self.rows), len(self.networks)))
+        scores = np.zeros((len(self.rows), len(self.networks)))
         average = averaged and bool(self.setting.averaging)
         for c, network in enumerate(self.networks):
-            found[self.measured, c] = network.measure(self.inputs, self.measured, BLOCK, average)
+            scores[self.measured, c] = network.measure(self.inputs, self.measured, BLOCK, average)
         if not average or not self.ledger.complete:
-            self.ledger.replace(found > 0)
-        return found
+            self.ledger.replace(scores > 0)
+        return scores
 
-    def _measure(self, apart: Batches) -> None:
-        """Look at rows that are not trained on: as many batches of them as were trained on in this round, at once."""
-        rows = self.share.here(np.concatenate([apart.take() for _ in range(self.every)]))
+    def _measure_held_out(self, batches: Batches) -> None:
+        """Score rows that are not trained on: as many batches of them as were trained on in this round, at once."""
+        rows = self.share.local(np.concatenate([batches.take() for _ in range(self.every)]))
         for c, network in enumerate(self.networks):
             scores = network.measure(self.inputs, rows, BLOCK, averaged=False)
             self.ledger.remember(c, rows, scores > 0)
@@ -192,8 +193,8 @@ class TorchLearner(Learner):
         """Whether rows are measured that are not trained on."""
         return self.rows.shared.some(((self.rows.trained.weights == 0) & (self.rows.cells.weights > 0)).any())
 
-    def _apart(self) -> Strata:
-        """Batches of the rows that are measured only: once through while the others are trained on once."""
+    def _held_out_strata(self) -> Strata:
+        """Strata of the rows that are only measured: one pass over them takes as long as one over the training rows."""
         held = of_all_rows(
             self.rows.cells.weighing(np.where(self.rows.trained.weights > 0, 0.0, self.rows.cells.weights))
         )
@@ -213,7 +214,7 @@ class TorchLearner(Learner):
 
     def _drawn(self, batches: Batches) -> Iterator[tuple[Any, Index]]:
         while True:
-            rows = self.share.here(batches.take())
+            rows = self.share.local(batches.take())
             yield self.inputs.take(rows) if len(rows) else None, rows
 
     def _loaded(self, inputs: Loaded) -> Iterator[tuple[Any, Index]]:
@@ -228,15 +229,15 @@ class TorchLearner(Learner):
                 )
 
     def _loaded_factors(self) -> Array:
-        """Rows that each row of a loader's batch stands for."""
+        """Number of rows that each row of a loader's batch represents."""
         loader: Any = self.inputs.loader  # type: ignore[attr-defined]  # these inputs are a loader's
         return np.full(len(self.rows), len(self.rows) / (loader.batch_size or self.strata.size))
 
-    # -- the rest of the contract -----------------------------------------------------------------------
+    # -- other methods of the contract ------------------------------------------------------------------
 
     @contextmanager
     def _own_random(self) -> Iterator[None]:
-        """Dropout draws from the run's own numbers, so that a run repeats itself and disturbs nobody."""
+        """Dropout draws from the run's own generator, so that runs are reproducible and torch's state is unchanged."""
         outside = torch.get_rng_state()
         torch.set_rng_state(self._random)
         try:
@@ -250,7 +251,7 @@ class TorchLearner(Learner):
         return self.shelf.put([network.shown() for network in self.networks])
 
     def start_from(self, snapshot: Snapshot) -> None:
-        """Take parameters over."""
+        """Load the parameters of a snapshot."""
         states = snapshot.states()
         if len(states) != len(self.networks):
             raise AlgorithmError(
@@ -265,19 +266,19 @@ class TorchLearner(Learner):
             "networks": [network.state() for network in self.networks],
             "ledger": self.ledger.state(),
             "batches": None if self.batches is None else self.batches.state(),
-            "apart": None if self.apart is None else self.apart.state(),
+            "apart": None if self.held_out is None else self.held_out.state(),
             "random": self._random.clone(),
             "steps": self.steps,
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Take everything over."""
-        for network, own in zip(self.networks, state["networks"], strict=True):
-            network.resume(own)
+        """Restore everything."""
+        for network, part in zip(self.networks, state["networks"], strict=True):
+            network.resume(part)
         self.ledger.resume(state["ledger"])
-        for stream_, own in ((self.batches, state["batches"]), (self.apart, state["apart"])):
+        for stream_, part in ((self.batches, state["batches"]), (self.held_out, state["apart"])):
             if stream_ is not None:
-                stream_.resume(own)
+                stream_.resume(part)
         self._random, self.steps = state["random"].clone(), state["steps"]
 
     def keep(self, columns: NDArray[np.intp]) -> None:
@@ -286,7 +287,7 @@ class TorchLearner(Learner):
         self.ledger.keep(columns)
 
     def finite(self) -> NDArray[np.bool_]:
-        """Networks whose scores and parameters are numbers."""
+        """Networks whose scores and parameters are finite."""
         return np.array([network.finite and _is_finite(network) for network in self.networks], dtype=bool)
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
@@ -294,7 +295,7 @@ class TorchLearner(Learner):
         return self._members([(snapshots[t], c) for t, c in chosen])
 
     def average(self, snapshots: Sequence[Any], chosen: Sequence[Choice], weights: Array) -> Members:
-        """The network with averaged parameters: a sensible one where all are from one run."""
+        """The network with averaged parameters, which makes sense if all are from one run."""
         states = [snapshots[t].states()[c] for t, c in chosen]
         mean = {
             name: sum((w * state[name].double() for w, state in zip(weights, states, strict=True)), torch.zeros(())).to(
@@ -310,7 +311,7 @@ class TorchLearner(Learner):
         return members_of(self.networks[0].module, states, self.device)
 
     def measurer(self, rows: Rows) -> Callable[[Members], Array]:
-        """Score the rows and add up; exact where the rows are here."""
+        """Score the rows and sum over cells."""
         return lambda members: rows.cells.sums(members.decide(rows.X))
 
 

@@ -1,8 +1,8 @@
 """The ledger: each row's latest prediction, a byte, and the sums over cells that follow from all of them.
 
 A rate's denominator is the whole data set's; a batch only changes numerators. So a group that is missing from a batch
-keeps the sums that it had, and nothing is ever divided by what a batch happens to have. Predictions are as old as the
-last batch with their row, an epoch at most (rare cells: a few batches).
+keeps its sums, and nothing is ever divided by a count in a batch. Predictions are as old as the last batch with their
+row, an epoch at most (rare cells: a few batches).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Ledger:
         self.complete = False
 
     def remember(self, c: int, rows: Rows, predicted: NDArray[np.bool_]) -> None:
-        """Take over the predictions of one configuration on a batch."""
-        own = self.predicted[c]
-        changed = np.flatnonzero(own[rows] != predicted)
+        """Store the predictions of one configuration on a batch."""
+        latest = self.predicted[c]
+        changed = np.flatnonzero(latest[rows] != predicted)
         if len(changed):
             rows, predicted = rows[changed], predicted[changed]
-            own[rows] = predicted
+            latest[rows] = predicted
             amount = np.where(predicted, self.cells.weights[rows], -self.cells.weights[rows])
             np.add.at(self.sums[:, c], self.cells.index[rows], amount)
 
@@ -51,18 +51,18 @@ class Ledger:
         self.complete = bool(self.known[self.cells.weights > 0].all())
 
     def replace(self, predicted: NDArray[np.bool_]) -> None:
-        """Take over exact predictions (rows, configurations) on all rows."""
+        """Store exact predictions (rows, configurations) on all rows."""
         self.predicted = np.ascontiguousarray(predicted.T)
         self.sums = self.cells.partial_sums(predicted)
         self.known[:] = True
         self.totals, self.complete = self.cells.totals.copy(), True
 
     def unseen(self) -> Rows:
-        """Rows that count and were never seen."""
+        """Rows with positive weight that were never seen."""
         return np.flatnonzero(~self.known & (self.cells.weights > 0))
 
     def estimate(self) -> Array:
-        """Sums over all rows; rows that were not seen yet are taken to be like those of their cell that were."""
+        """Sums over all rows; rows not seen yet are estimated from the others of their cell."""
         if self.complete:
             return self.sums.copy()
         totals, seen = self.cells.totals, self.totals
@@ -84,7 +84,7 @@ class Ledger:
         return {name: torch.from_numpy(part.copy()) for name, part in parts.items()}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Take everything over."""
+        """Restore everything."""
         n = len(self.known)
         self.predicted = np.unpackbits(state["predicted"].numpy(), axis=1, count=n).astype(bool)
         self.known = np.unpackbits(state["known"].numpy(), count=n).astype(bool)

@@ -1,7 +1,7 @@
 """Networks as members of a mixture: one architecture, several sets of parameters.
 
 In: a module (or its constructor) and state dicts. Out: `TorchMembers`, which decide, and write themselves as plain
-arrays. A file holds tensors and their names, never code: whoever opens one hands the constructor back.
+arrays. A file holds tensors and their names, never code: the constructor is passed when it is loaded.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class TorchMembers(Members):
     Parameters
     ----------
     module
-        The architecture: a module whose own parameters do not matter, or None for members from a file to which
-        nobody has handed the constructor yet.
+        The architecture: a module whose own parameters do not matter, or None for members from a file that have no
+        module yet (`completed`).
     states
-        A state dict for each classifier, or where to find it: (snapshot, place).
+        A state dict for each classifier, or its location: (snapshot, position).
     device
         Where scores are computed.
     block
@@ -91,8 +91,8 @@ class TorchMembers(Members):
         dict
             Its state dict.
         """
-        found = self.states[k]
-        return found if isinstance(found, dict) else found[0].states()[found[1]]
+        state = self.states[k]
+        return state if isinstance(state, dict) else state[0].states()[state[1]]
 
     def scores(self, X: Any, *, attributes: Any = None) -> Scores:
         """Scores of new examples (examples, networks).
@@ -113,7 +113,7 @@ class TorchMembers(Members):
         module, n = self.known_module(), count_rows(X)
         device, dtype = torch.device(self.device), dtype_of(module)
         inputs = inputs_of(X, n, device, dtype, embeds(module), input_count(module))
-        found = np.empty((n, len(self)), dtype=np.float64 if dtype == torch.float64 else np.float32)
+        scores = np.empty((n, len(self)), dtype=np.float64 if dtype == torch.float64 else np.float32)
         rows = np.arange(n)
         for k in range(len(self)):
             state = {name: tensor.to(device) for name, tensor in self.state(k).items()}
@@ -121,10 +121,10 @@ class TorchMembers(Members):
             def answer(*args: Any, state: State = state, **named: Any) -> Any:
                 return functional_call(module, state, args, named)
 
-            found[:, k] = scored(answer, inputs, rows, self.block, device)
-        if not np.isfinite(found).all():
+            scores[:, k] = scored(answer, inputs, rows, self.block, device)
+        if not np.isfinite(scores).all():
             raise DataError("the network's scores of these examples are NaN or infinite")
-        return found
+        return scores
 
     def decide(self, X: Any, *, attributes: Any = None) -> NDArray[np.bool_]:
         """Predict 1 where the score is above 0.
@@ -144,7 +144,7 @@ class TorchMembers(Members):
         return np.asarray(self.scores(X) > 0)
 
     def take(self, indices: Sequence[int]) -> Members:
-        """Keep some networks.
+        """Select networks.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class TorchMembers(Members):
         return replace(self, states=tuple(self.states[k] for k in indices))
 
     def completed(self, module: Any) -> Members:
-        """Hand the module, or its constructor, to members that were read from a file.
+        """Add the module, or its constructor, to members that were read from a file.
 
         Parameters
         ----------
@@ -176,17 +176,17 @@ class TorchMembers(Members):
                 "it holds a network, of which files have the tensors only: hand its constructor back, "
                 "equirate.load(path, module=...), a function (or class) without arguments that makes the module"
             )
-        made = made_by(module)
-        own = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in made.state_dict().items()}
+        built = made_by(module)
+        shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in built.state_dict().items()}
         for k in range(len(self)):
             written = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in self.state(k).items()}
-            wrong = [name for name in {**own, **written} if own.get(name) != written.get(name)]
+            wrong = [name for name in {**shapes, **written} if shapes.get(name) != written.get(name)]
             if wrong:
                 raise FileError(
-                    f"the module is not the one that was saved: its {wrong[0]!r} is {_kind(own.get(wrong[0]))}, in "
+                    f"the module is not the one that was saved: its {wrong[0]!r} is {_kind(shapes.get(wrong[0]))}, in "
                     f"the file {_kind(written.get(wrong[0]))}"
                 )
-        return replace(self, module=made.eval())
+        return replace(self, module=built.eval())
 
     def known_module(self) -> torch.nn.Module:
         """The architecture; refuses members from a file that have none.
@@ -201,7 +201,7 @@ class TorchMembers(Members):
         return self.module
 
     def plain(self, width: int) -> Written:
-        """Write the parameters, those of one name together.
+        """Write the parameters, one array for each name.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class TorchMembers(Members):
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Members:
-        """Read the parameters; the module is still to be handed over (`completed`).
+        """Read the parameters; `completed` adds the module.
 
         Parameters
         ----------
@@ -242,19 +242,19 @@ class TorchMembers(Members):
             The networks.
         """
         names, types = settings["names"], settings["types"]
-        wanted = [f"{cls.nested}{number}" for number in range(len(names))]
-        if len(types) != len(names) or len(set(names)) != len(names) or set(arrays) != set(wanted):
+        keys = [f"{cls.nested}{number}" for number in range(len(names))]
+        if len(types) != len(names) or len(set(names)) != len(names) or set(arrays) != set(keys):
             raise FileError("the names, types and tensors of a network do not fit together")
         counts = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
         if len(counts) != 1 or not min(counts):
             raise FileError("the tensors of a network are not of the same number of networks")
-        for place in wanted:
+        for place in keys:
             ArrayOf("fiub", None).check(arrays[place], f"the array {place!r} of the network")
         states = []
         for k in range(counts.pop()):
             read = {
                 name: torch.from_numpy(np.array(arrays[place][k])).to(DTYPES[kind])
-                for name, place, kind in zip(names, wanted, types, strict=True)
+                for name, place, kind in zip(names, keys, types, strict=True)
             }
             states.append(read)
         return cls(None, tuple(states))
@@ -267,19 +267,19 @@ def scored(
 
     One per row, or one for each of ``classes``.
     """
-    found = np.empty(inputs.n if classes is None else (inputs.n, classes), dtype=np.float64)
+    scores = np.empty(inputs.n if classes is None else (inputs.n, classes), dtype=np.float64)
     with torch.inference_mode():
         for batch, index in inputs.blocks(rows, block):
             output = called(answer, batch)
             if classes is None:
-                found[index] = one_score(output, len(index), device).float().cpu().numpy()
+                scores[index] = one_score(output, len(index), device).float().cpu().numpy()
             else:
-                found[index] = class_scores(output, len(index), classes, device).double().cpu().numpy()
-    return found[rows] if len(rows) < inputs.n else found
+                scores[index] = class_scores(output, len(index), classes, device).double().cpu().numpy()
+    return scores[rows] if len(rows) < inputs.n else scores
 
 
 def made_by(module: Any, seed: int | None = None) -> torch.nn.Module:
-    """A module of one's own: a copy, or what a constructor makes (of random numbers by a seed)."""
+    """A new module: a copy, or the result of a constructor (with a seed for its random numbers)."""
     if isinstance(module, torch.nn.Module):
         return copy.deepcopy(module)
     if not callable(module):
@@ -290,10 +290,10 @@ def made_by(module: Any, seed: int | None = None) -> torch.nn.Module:
     with torch.random.fork_rng(devices=[]):
         if seed is not None:
             torch.manual_seed(seed % 2**63)  # torch takes no larger ones
-        made = make()
-    if not isinstance(made, torch.nn.Module):
-        raise AlgorithmError(f"the module's constructor made a {type(made).__name__}, not a torch.nn.Module")
-    return made
+        result = make()
+    if not isinstance(result, torch.nn.Module):
+        raise AlgorithmError(f"the module's constructor made a {type(result).__name__}, not a torch.nn.Module")
+    return result
 
 
 def members_of(module: torch.nn.Module, states: Sequence[Any], device: Any = None) -> TorchMembers:
@@ -303,9 +303,9 @@ def members_of(module: torch.nn.Module, states: Sequence[Any], device: Any = Non
 
 
 def _numpy(tensor: torch.Tensor) -> NDArray[Any]:
-    whole = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
-    return np.asarray(whole.cpu().numpy())
+    stored = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    return np.asarray(stored.cpu().numpy())
 
 
-def _kind(found: tuple[tuple[int, ...], torch.dtype] | None) -> str:
-    return "missing" if found is None else f"{str(found[1]).removeprefix('torch.')} of shape {found[0]}"
+def _kind(parameter: tuple[tuple[int, ...], torch.dtype] | None) -> str:
+    return "missing" if parameter is None else f"{str(parameter[1]).removeprefix('torch.')} of shape {parameter[0]}"

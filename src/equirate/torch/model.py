@@ -22,21 +22,21 @@ from .sampling import Strata, check_size
 from .sharing import of_all_rows
 
 LEAST_STEPS = 2000
-"""Steps of the optimiser, at least, where the number of epochs is not given."""
+"""Smallest number of steps of the optimiser, if the number of epochs is not given."""
 EPOCHS = 20
 STEPS_BETWEEN_PASSES = 250
 """Steps of the optimiser from one exact pass to the next, where an epoch has fewer."""
 EPOCHS_BETWEEN_PASSES = 4
-"""Epochs from one exact pass to the next, at most: a pass costs as much as a quarter of an epoch."""
+"""Largest number of epochs between exact passes: a pass costs as much as a quarter of an epoch."""
 FEWEST_STEPS = 10
-"""Steps from one exact pass to the next, at least."""
+"""Smallest number of steps between exact passes."""
 LAMBDA_REACH = 10.0
 """How far a violation of 1 would move its multiplier in a whole run, where ``lambda_step`` is not given."""
 UNITS, FOLLOWED = 10.0, 1000
 """Steps of a constraint in its own unit over those of couplings, in runs of at least so many steps of the optimiser;
 in shorter ones fewer, because a network needs steps to follow."""
 DAMPING = 160
-"""Steps of the optimiser that the change of a violation counts for: about what a network takes to follow."""
+"""Steps of the optimiser for which a change of a violation counts: about as many as a network needs to follow."""
 PATIENCE = 0.1
 """Share of a run in which a violation keeps its sign until its multiplier moves e times as fast; at least `DAMPING`."""
 
@@ -46,8 +46,8 @@ class TorchModel(Model):
     """A PyTorch network as a model: any module with one score per example, or one for each of several classes.
 
     A round of the game is a few batches: the multipliers see the latest prediction of every row, and move once. Every
-    so often all rows are scored, and the network is recorded with exact rates; the mixture is made of what was
-    recorded. In a `equirate.RateClassifier` the multipliers see the held-out rows, and its ``random_state`` is the seed
+    so often all rows are scored, and the network is recorded with exact rates; the mixture consists of recorded
+    networks. In a `equirate.RateClassifier` the multipliers see the held-out rows, and its ``random_state`` is the seed
     of batches and dropout, and of the first parameters where ``module`` is a function.
 
     With more than two classes no game is played: the network is trained by cross-entropy, without each of 5 folds (2
@@ -93,13 +93,13 @@ class TorchModel(Model):
     amp
         Score in lower precision: True for bfloat16, or a ``torch.dtype``.
     compiled
-        Train what ``torch.compile`` makes of the module: True, a backend, or a dict of its options.
+        Train the module compiled by ``torch.compile``: True, a backend, or a dict of its options.
     logit_adjusted
         Shift scores by costs instead of weighing examples by them (Narasimhan and Menon 2021), for networks that fit
         their training data whatever the weights: use it with held-out rows for the multipliers (``referee`` in
         `equirate.solve`; `equirate.RateClassifier` holds rows out by itself).
     checkpoint
-        A folder to keep the whole run in; the same call with the same data goes on from there, wherever it was stopped.
+        A folder for checkpoints; the same call with the same data continues from there, wherever it was stopped.
     memory, folder
         Bytes of memory that recorded networks may take, and where they go if 16 of them would take more: by default a
         temporary folder.
@@ -232,16 +232,16 @@ class TorchModel(Model):
             Rounds and steps.
         """
         strata = self.strata(cells)
-        every = self.batches(strata)
+        round_batches = self.batches(strata)
         epochs = self.epoch_count(strata)
-        rounds = max(math.ceil(epochs * strata.batches / every), 1)
-        apart = max(
+        rounds = max(math.ceil(epochs * strata.batches / round_batches), 1)
+        steps = max(
             strata.batches, min(STEPS_BETWEEN_PASSES, max(EPOCHS_BETWEEN_PASSES * strata.batches, FEWEST_STEPS))
         )
-        recorded = min(max(math.ceil(apart / every), 1), max(rounds // 10, 1))
-        share = min(every / strata.batches, 1.0)
+        recorded = min(max(math.ceil(steps / round_batches), 1), max(rounds // 10, 1))
+        share = min(round_batches / strata.batches, 1.0)
         units = UNITS * min(max(epochs * strata.batches / FOLLOWED, 0.2), 1.0)
-        damping = max(DAMPING / every, 1.0)
+        damping = max(DAMPING / round_batches, 1.0)
         return Pace(rounds, recorded, share, LAMBDA_REACH / epochs, damping, units, max(damping, PATIENCE * rounds))
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
@@ -267,7 +267,7 @@ class TorchModel(Model):
         return TorchLearner(self, rows, seeds)
 
     def refuse_without_module(self) -> None:
-        """Refuse to train what was read from a file."""
+        """Refuse to train a model that was read from a file."""
         if self.module is None:
             raise AlgorithmError(
                 "this TorchModel was read from a file, which holds neither module nor optimiser: set "
@@ -284,11 +284,11 @@ class TorchModel(Model):
         dict
             Settings that JSON can hold.
         """
-        found = {name: getattr(self, name) for name in PLAIN}
-        found["device"] = None if self.device is None else str(self.device)
-        found["amp"] = str(self.amp).removeprefix("torch.") if isinstance(self.amp, torch.dtype) else self.amp
-        found["compiled"] = bool(self.compiled)
-        return found
+        settings = {name: getattr(self, name) for name in PLAIN}
+        settings["device"] = None if self.device is None else str(self.device)
+        settings["amp"] = str(self.amp).removeprefix("torch.") if isinstance(self.amp, torch.dtype) else self.amp
+        settings["compiled"] = bool(self.compiled)
+        return settings
 
     @classmethod
     def read(cls, settings: dict[str, Any]) -> TorchModel:

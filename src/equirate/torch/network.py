@@ -1,7 +1,7 @@
 """One configuration's network: a module, its optimiser and schedule, and the average of its parameters.
 
-In: inputs and the slope with respect to the scores. Out: scores, gradients, steps. What the slope is, is the game's
-business. `backward` and `move` are apart, so that gradients can be added up over machines in between.
+In: inputs and the slope with respect to the scores. Out: scores, gradients, steps. The slope is
+computed by the game. `backward` and `move` are separate, so that gradients can be summed over machines in between.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Factory = Callable[[Iterable[torch.nn.Parameter]], Any]
 
 
 class Network:
-    """A module at work."""
+    """A module in training."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Network:
         return [p.grad for p in self.module.parameters() if p.grad is not None]
 
     def end_round(self) -> None:
-        """Take the parameters into their average."""
+        """Update the average of the parameters."""
         if self.keep_share is None:
             return
         state = self.module.state_dict()
@@ -109,9 +109,9 @@ class Network:
     def measure(self, inputs: Inputs, rows: Rows, block: int, averaged: bool) -> NDArray[np.float64]:
         """Scores of rows, without gradients and as when predicting."""
         module = self.module
-        own = None
+        current = None
         if averaged and self.average is not None:
-            own = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+            current = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
             module.load_state_dict(self.average)
         module.eval()
         try:
@@ -119,8 +119,8 @@ class Network:
                 return scored(module, inputs, rows, block, self.device)
         finally:
             module.train()
-            if own is not None:
-                module.load_state_dict(own)
+            if current is not None:
+                module.load_state_dict(current)
 
     def _precision(self) -> AbstractContextManager[Any]:
         if self.amp is None:
@@ -139,7 +139,7 @@ class Network:
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on where the state was taken."""
+        """Restore a state."""
         self.module.load_state_dict(state["module"])
         self.optimizer.load_state_dict(state["optimizer"])
         if self.scheduler is not None:

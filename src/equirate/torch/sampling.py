@@ -23,12 +23,12 @@ from ..data.cells import Cells
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 LARGEST_SHARE = 0.25
-"""Share of a batch that rare cells get at most beyond what they have in the data."""
+"""Largest share of a batch for rare cells beyond their share of the data."""
 
 
 @dataclass(frozen=True)
 class Strata:
-    """Which rows are rare, and how many of each kind a batch has."""
+    """Rare and common rows, and their numbers in a batch."""
 
     rare: Rows
     common: Rows
@@ -45,9 +45,9 @@ class Strata:
         chosen = (counts > 0) & (expected < least) & (size < len(rows))
         rare = rows[chosen[cells.index[rows]]]
         common = rows[~chosen[cells.index[rows]]]
-        own = len(rare) * size / max(len(rows), 1)
-        wanted = min(least * int(chosen.sum()), math.floor(LARGEST_SHARE * size))
-        count = min(max(wanted, round(own)), len(rare)) if len(rare) else 0
+        proportional = len(rare) * size / max(len(rows), 1)
+        target = min(least * int(chosen.sum()), math.floor(LARGEST_SHARE * size))
+        count = min(max(target, round(proportional)), len(rare)) if len(rare) else 0
         if not count or not len(common) or size - count < 1:
             return cls(rows[:0], rows, 0, size)
         return cls(rare, common, count, min(size - count, len(common)))
@@ -63,7 +63,7 @@ class Strata:
         return self.rare_rows + self.common_rows
 
     def factors(self, n: int) -> Array:
-        """How many rows each row stands for; 0 for those that are never drawn."""
+        """Number of rows that each row represents; 0 for rows that are never drawn."""
         factors = np.zeros(n)
         factors[self.common] = len(self.common) / max(self.common_rows, 1)
         if self.rare_rows:
@@ -72,7 +72,7 @@ class Strata:
 
 
 class BatchDraws:
-    """Rows of one stratum in random order, again and again; no row twice in one batch."""
+    """An endless stream of the rows of one stratum in random order; no row appears twice in a batch."""
 
     def __init__(self, rows: Rows, rng: np.random.Generator) -> None:
         self.rows, self.rng = rows, rng
@@ -82,21 +82,21 @@ class BatchDraws:
         """The next rows."""
         if count == len(self.rows):
             return self.rows
-        found = self.order[self.place : self.place + count]
+        rows = self.order[self.place : self.place + count]
         self.place += count
-        if len(found) == count:
-            return found
+        if len(rows) == count:
+            return rows
         order = self.rng.permutation(self.rows)
-        if len(found):  # those that this batch has already come last
-            again = np.isin(order, found)
+        if len(rows):  # rows that are already in this batch come last
+            again = np.isin(order, rows)
             order = np.concatenate([order[~again], order[again]])
-        missing = count - len(found)
+        missing = count - len(rows)
         self.order, self.place = order, missing
-        return np.concatenate([found, order[:missing]])
+        return np.concatenate([rows, order[:missing]])
 
 
 class Batches:
-    """An endless stream of batches of row numbers; knows its place, so that a run can go on from there."""
+    """An endless stream of batches of row numbers; its state can be saved and resumed."""
 
     def __init__(self, strata: Strata, rng: np.random.Generator) -> None:
         self.strata, self.rng = strata, rng
@@ -110,7 +110,7 @@ class Batches:
         return np.concatenate([self.rare.take(self.strata.rare_rows), common])
 
     def state(self) -> dict[str, Any]:
-        """Where the stream is, as plain data and tensors."""
+        """The state of the stream, as plain data and tensors."""
         return {
             "random": self.rng.bit_generator.state,
             **{
@@ -127,7 +127,7 @@ class Batches:
 
 
 class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
-    """A batch sampler for a ``DataLoader``: every batch has rows of every rare cell, about.
+    """A batch sampler for a ``DataLoader`` that puts rows of rare cells into every batch.
 
     `RateGame.sampler` makes one, and then knows how many rows each row stands for.
 
@@ -159,11 +159,11 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
     """
 
     def __init__(self, cells: ArrayLike, batch_size: int, least: int = 4, seed: int = 0) -> None:
-        found = np.asarray(cells)
-        if found.ndim != 1 or not len(found):
-            raise DataError(f"cells must have one number per row; got shape {found.shape}")
+        numbers = np.asarray(cells)
+        if numbers.ndim != 1 or not len(numbers):
+            raise DataError(f"cells must have one number per row; got shape {numbers.shape}")
         check_size(batch_size, "batch_size")
-        _, of = np.unique(found, return_inverse=True)
+        _, of = np.unique(numbers, return_inverse=True)
         n = int(of.max()) + 1
         totals = np.bincount(of, minlength=n).astype(float)
         self._begin(
@@ -227,6 +227,6 @@ class StratifiedSampler(torch.utils.data.Sampler[list[int]]):
 
 
 def check_size(value: Any, name: str) -> None:
-    """Refuse what is no whole number of at least 1."""
+    """Refuse values that are not an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise AlgorithmError(f"{name} must be a whole number of at least 1; got {value!r}")

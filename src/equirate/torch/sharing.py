@@ -1,7 +1,7 @@
-"""Networks whose rows several processes share: all draw the same batches of all rows, and train on those they have.
+"""Networks whose rows several processes share: all draw the same batches, and train on their own rows of them.
 
-In: the cells of the rows that are here, batches with numbers of all rows, gradients of a batch. Out: the cells of all
-rows, the rows of a batch that are here, gradients added up. A batch then gives the gradient that it gives in one place,
+In: the cells of this process's rows, batches of row numbers, gradients of a batch. Out: the cells of all rows, the rows
+of a batch that this process has, summed gradients. The gradient of a batch is then the same as in a single process,
 whoever has its rows. (Averages over equal shares of a batch, as DistributedDataParallel takes them, would not: rows are
 weighed by their cells, and a process may have none of a batch.)
 """
@@ -37,29 +37,29 @@ class ProcessShare:
         self.shared, self.count = shared, count
         self.first, self.total = shared.places(count)
 
-    def here(self, rows: Index) -> Index:
-        """Those of some rows, by number, that are here, by place."""
+    def local(self, rows: Index) -> Index:
+        """The given rows that this process has, as positions among its own rows."""
         if self.shared.size == 1:
             return rows
         return rows[(rows >= self.first) & (rows < self.first + self.count)] - self.first
 
     def part(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What belongs to the rows here of one value for each row."""
+        """The values of this process's rows."""
         return values[self.first : self.first + self.count]
 
-    def alike(self, networks: list[Network]) -> None:
-        """Begin with the parameters that process 0 has: a module is made by each process for itself."""
+    def synchronise(self, networks: list[Network]) -> None:
+        """Start from the parameters of process 0: each process makes its own module."""
         if self.shared.size == 1:
             return
         for network in networks:
             network.module.load_state_dict(self.shared.first(network.module.state_dict()))
 
     def add(self, network: Network) -> None:
-        """Add the gradients up."""
+        """Sum the gradients over the processes."""
         if self.shared.size == 1:
             return
         trained = [p for p in network.module.parameters() if p.requires_grad]
-        own = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
-        added = self.shared.add(*(gradient.detach().double().cpu().numpy() for gradient in own))
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
+        added = self.shared.add(*(gradient.detach().double().cpu().numpy() for gradient in gradients))
         for parameter, gradient in zip(trained, added, strict=True):
             parameter.grad = torch.from_numpy(np.array(gradient)).to(parameter.device, parameter.dtype)

@@ -1,7 +1,7 @@
 """Snapshots: the parameters of networks at one moment, in memory or, where they are large, in safetensors files.
 
-In: state dicts of tensors. Out: `Snapshot`, which gives them back. What is on disk goes when nobody holds the snapshot
-any more, unless it belongs to a checkpoint.
+In: state dicts of tensors. Out: `Snapshot`, which returns them. Files are removed with the last reference to the
+snapshot, unless they belong to a checkpoint.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .._core.errors import FileError
 
 State = dict[str, torch.Tensor]
 MANY = 16
-"""Snapshots that memory must have room for; with less they go to disk."""
+"""Number of snapshots that must fit into memory; otherwise they are written to disk."""
 
 
 def copied(state: State) -> State:
-    """A state dict of one's own, on the processor; tensors that are one in the module are two here."""
+    """A copy of a state dict on the CPU; tensors that the module shares are copied separately."""
     return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in state.items()}
 
 
@@ -35,12 +35,12 @@ def size_of(state: State) -> int:
 
 
 class Snapshot:
-    """State dicts of some networks, one per configuration."""
+    """State dicts of networks, one per configuration."""
 
     def __init__(self, nbytes: int, load: Callable[[], list[State]], path: Path | None = None) -> None:
         self.nbytes, self._load, self.path = nbytes, load, path
         self.kept: Path | None = None
-        """The file of a checkpoint that has it."""
+        """Its file in a checkpoint."""
 
     def states(self) -> list[State]:
         """The state dicts."""
@@ -48,13 +48,13 @@ class Snapshot:
 
 
 def in_memory(states: Sequence[State]) -> Snapshot:
-    """Keep them as they are."""
-    kept = list(states)
-    return Snapshot(sum(map(size_of, kept)), lambda: kept)
+    """A snapshot that holds the state dicts themselves."""
+    stored = list(states)
+    return Snapshot(sum(map(size_of, stored)), lambda: stored)
 
 
 def in_file(path: Path, nbytes: int, temporary: bool = False) -> Snapshot:
-    """Those in a file that `write` wrote; a temporary one is removed with the snapshot."""
+    """A snapshot in a file that `write` wrote; a temporary file is removed with the snapshot."""
     snapshot = Snapshot(nbytes, lambda: read(path), path)
     if temporary:
         weakref.finalize(snapshot, path.unlink, missing_ok=True)
@@ -62,7 +62,7 @@ def in_file(path: Path, nbytes: int, temporary: bool = False) -> Snapshot:
 
 
 def write(path: Path, states: Sequence[State]) -> None:
-    """Write state dicts as one safetensors file, whole or not at all."""
+    """Write state dicts as one safetensors file, atomically."""
     write_whole(path, [save({f"{c}.{name}": t for c, state in enumerate(states) for name, t in state.items()})])
 
 
@@ -74,13 +74,13 @@ def read(path: Path) -> list[State]:
         raise FileError(f"the snapshot {path} cannot be read: {error}") from None
     states: dict[int, State] = {}
     for name, tensor in tensors.items():
-        number, _, rest = name.partition(".")
-        states.setdefault(int(number), {})[rest] = tensor
+        number, _, key = name.partition(".")
+        states.setdefault(int(number), {})[key] = tensor
     return [states[c] for c in sorted(states)]
 
 
 class Shelf:
-    """Where the snapshots of a run are kept: in memory if there is room for many, else in a folder.
+    """Storage for the snapshots of a run: in memory if there is room for many, else in a folder.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ class Shelf:
         return max(MANY * 4 * nbytes, 1.0) if self.on_disk(nbytes) else self.memory
 
     def put(self, states: Sequence[State]) -> Snapshot:
-        """Keep copies of state dicts."""
-        kept = [copied(state) for state in states]
-        nbytes = sum(map(size_of, kept))
+        """Store copies of state dicts."""
+        copies = [copied(state) for state in states]
+        nbytes = sum(map(size_of, copies))
         if not self.on_disk(nbytes):
-            return in_memory(kept)
+            return in_memory(copies)
         self._count += 1
         path = self._place() / f"snapshot-{self._count:06d}.safetensors"
-        write(path, kept)
+        write(path, copies)
         return in_file(path, nbytes, temporary=True)
 
     def _place(self) -> Path:
