@@ -325,7 +325,7 @@ def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
             else:
                 rows = columns.given(needed("pandas").concat(parts))
                 own.fit(rows.X, rows.y, sensitive_features=rows.attributes, sample_weight=rows.sample_weight)
-        messages = list(dict.fromkeys((each.category, str(each.message)) for each in caught))
+        messages = list(dict.fromkeys((warning.category, str(warning.message)) for warning in caught))
         return (own, messages) if rank == 0 else None
     finally:
         shared.close()

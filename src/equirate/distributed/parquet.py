@@ -206,7 +206,7 @@ class ParquetRows:
             return scratch((count,), np.dtype(kind.to_pandas_dtype()), self.scratch)
         longest = needed("pyarrow.compute").utf8_length
         lengths = (longest(_decoded(batch.column(name))) for group in groups for batch in _batches(group, [name]))
-        widest = max((needed("pyarrow.compute").max(each).as_py() or 0 for each in lengths), default=0)
+        widest = max((needed("pyarrow.compute").max(block).as_py() or 0 for block in lengths), default=0)
         return scratch((count,), f"<U{max(widest, 1)}", self.scratch)
 
 

@@ -125,7 +125,11 @@ def ended() -> list[int]:
     first = int(ours["RANK"]) - int(ours["LOCAL_RANK"])
     ranks = range(first, first + int(ours["LOCAL_WORLD_SIZE"]))
     environments = [_environment(process) for process in os.listdir("/proc") if process.isdigit()]
-    alive = {each.get("RANK") for each in environments if all(each.get(name) == value for name, value in same.items())}
+    alive = {
+        environment.get("RANK")
+        for environment in environments
+        if all(environment.get(name) == value for name, value in same.items())
+    }
     return [rank for rank in ranks if str(rank) not in alive]
 
 

@@ -208,7 +208,7 @@ class Generation:
         assert self._asked is not None
         own = (self.spread(self._asked) * self.factors[:, None]).T
         values = [own @ family.sums for family in families]
-        best = np.argmin([each.min(axis=1) for each in values], axis=0)
+        best = np.argmin([costs.min(axis=1) for costs in values], axis=0)
         return [(first + int(f), int(values[f][k].argmin())) for k, f in enumerate(best)]
 
     def _prove(self, families: Sequence[Family]) -> None:
@@ -278,7 +278,7 @@ class Generation:
         if self.master.has_ratios:
             others = self._elsewhere(STARTS if self.exact else 0)
             spread = self._rng.uniform(-SPREAD, SPREAD, (SPREADS - len(others), len(prices[-1])))
-            asked += [*others, *(prices[-1] * np.exp(each) for each in spread)]
+            asked += [*others, *(prices[-1] * np.exp(exponents) for exponents in spread)]
         elif self.table.program.n_constraints > SEVERAL:
             self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
             asked.append(self._smooth)
@@ -291,7 +291,7 @@ class Generation:
         assert self.master is not None
         columns = self.master.rows.shape[1]
         drawn = self._rng.exponential(size=(count, columns)) ** 3  # a few columns weigh most
-        return [self.master.best(each / each.sum()).prices[-1] for each in drawn]
+        return [self.master.best(weights / weights.sum()).prices[-1] for weights in drawn]
 
     # -- stopping --------------------------------------------------------------------------------
 

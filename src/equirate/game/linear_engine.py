@@ -152,7 +152,10 @@ class LinearEngine:
             W = view.propose(generation.spread(labels[:, None])) if start is None else start
             view.directions += self._score(W)
         sources = [Source.CONSTANT] + [Source.LABELS] * (len(view.directions) - 1)
-        families = [Family(each.sums, source, each) for each, source in zip(view.directions, sources, strict=True)]
+        families = [
+            Family(direction.sums, source, direction)
+            for direction, source in zip(view.directions, sources, strict=True)
+        ]
         generation.begin(families, labels)
         return generation
 
@@ -177,7 +180,7 @@ class LinearEngine:
         if self.setting.intercept:
             return self.rows.score(W)
         W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its large ridge makes it almost 0, but not exactly
-        return [self.rows.at_zero(each) for each in self.rows.score(W)]
+        return [self.rows.at_zero(direction) for direction in self.rows.score(W)]
 
     def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
         """Generate columns; all generations share each pass."""
@@ -191,7 +194,7 @@ class LinearEngine:
                 own, directions = directions[: W.shape[1]], directions[W.shape[1] :]
                 view = views[id(generation)]
                 view.directions += own
-                answers.append(([Family(each.sums, Source.PRICED, each) for each in own], view.settled))
+                answers.append(([Family(direction.sums, Source.PRICED, direction) for direction in own], view.settled))
             return answers
 
         generate([generation for generation, _ in pairs], answer, passes, watch)
@@ -250,7 +253,7 @@ class LinearEngine:
         if asked is self:
             view.directions = list(trained.directions)
             return self.go_on(first, view)
-        view.directions += self._score(np.stack([each.weights for each in trained.directions[1:]], axis=1))
+        view.directions += self._score(np.stack([direction.weights for direction in trained.directions[1:]], axis=1))
         generation = self.begin(view, first.table)
         generation.learn(())
         generation.interrupted = True
@@ -349,9 +352,9 @@ class LinearEngine:
         support = [generation.places[k] for k in np.flatnonzero(generation.mixture.weights)]
         near = [(f, k + step) for f, k in support for step in (-1, 1)]
         generation.add([(f, k) for f, k in near if 0 <= k < generation.families[f].sums.shape[1]])
-        place = {each: k for k, each in enumerate(generation.places)}
+        place = {pair: k for k, pair in enumerate(generation.places)}
         columns = generation.columns()
-        wanted = [place[each] for each in [*support, *near] if each in place]
+        wanted = [place[pair] for pair in [*support, *near] if pair in place]
         wanted += [best_by_violation(generation.table, columns, 1e-3, both) for both in (True, False)]
         needed = len(wanted)
         for prices in generation.mixture.prices:

@@ -57,7 +57,7 @@ class Options:
     def shared_settings(self) -> dict[str, Any]:
         """The settings that must be the same on every process."""
         excluded = ("start", "progress")  # arrays that are equal in any case, and the display of each process
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in excluded}
+        return {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.name not in excluded}
 
     @property
     def steps(self) -> bool:

@@ -51,7 +51,7 @@ def refine(generation: Generation, view: View) -> None:
             return
         directions = view.rows.score(np.stack(weights, axis=1), losses=False)
         view.directions += directions
-        generation.families += [Family(each.sums, Source.REFINED, each) for each in directions]
+        generation.families += [Family(direction.sums, Source.REFINED, direction) for direction in directions]
         now = generation.improve().value
         improved = now[0] < best[0] - _GAIN[0] or (now[0] <= best[0] + 1e-9 and now[1] < best[1] - _GAIN[1])
         best, stale = min(now, best), 0 if improved else stale + 1
@@ -64,7 +64,7 @@ def _step(generation: Generation, view: View, rows: CellRows, length: float) -> 
     assert generation.mixture is not None
     assert generation.master is not None
     prices = generation.mixture.prices[:2]
-    costs = [generation.spread(generation.table.coefficients(each[:, None]))[:, 0] for each in prices]
+    costs = [generation.spread(generation.table.coefficients(price[:, None]))[:, 0] for price in prices]
     begins: list[tuple[Array, Solve, Array]] = []
     for cost in costs:
         normal = view.normal(cost)
@@ -91,7 +91,7 @@ def _cheapest(view: View, cost: Array) -> list[Array]:
     """Weights of norm 1 of the cheapest directions but the origin, each with its cheapest threshold."""
     own = cost * view.measure
     known = view.directions[1:]
-    values = [(own @ each.sums).min() for each in known]
+    values = [(own @ direction.sums).min() for direction in known]
     cheapest = []
     for k in np.argsort(values, kind="stable")[:BEGIN]:
         edge = known[k].edges[int(np.argmin(own @ known[k].sums))]

@@ -25,7 +25,7 @@ class Watch:
     def state(self) -> dict[str, Any]:
         """All fields but the progress line."""
         own: Any = self  # a dataclass
-        return {each.name: copy.copy(getattr(self, each.name)) for each in fields(own) if each.name != "line"}
+        return {part.name: copy.copy(getattr(self, part.name)) for part in fields(own) if part.name != "line"}
 
     def resume(self, state: dict[str, Any]) -> None:
         """Restore the state."""
