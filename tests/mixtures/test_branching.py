@@ -11,7 +11,7 @@ import equirate as eq
 from equirate.data.examples import Examples
 from equirate.game.solution import PROGRAMMES
 from equirate.mixtures import Search, polish_weights, shrink_weights, values
-from equirate.mixtures.branching import whole
+from equirate.mixtures.branching import root_box
 from equirate.mixtures.programme import Box, MixtureProgramme
 from equirate.mixtures.tightening import tighten
 from equirate.problem.canonical import canonicalize
@@ -193,7 +193,7 @@ def test_many_ratios_of_few_columns_have_the_optimum_of_a_fine_grid(groups, seed
 def test_a_tightened_box_has_every_mixture_that_is_better_than_the_cutoff(name, seed, share):
     case = Case(PROBLEMS[name], seed, 3)
     columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
-    root = whole(columns)
+    root = root_box(columns)
     objective, violation = case.value(GRIDS[3])
     below = np.stack([ratio.denominator @ GRIDS[3] for ratio in columns.ratios])
     kept = (violation <= 0) & (below >= root.d_lo[:, None]).all(0)
@@ -216,15 +216,15 @@ def test_tightening_finds_that_nothing_is_below_the_cutoff():
     case = Case(PROBLEMS["two in the objective"], 0, 3)
     columns = MixtureProgramme(case.table, case.rows, [], np.full(3, 1 / 3))
     columns.aim_at_objective(0.0)
-    columns.inside(whole(columns))
+    columns.inside(root_box(columns))
     columns.below(-10.0, violation=False)
-    assert tighten(columns, whole(columns), lambda: False) is None
+    assert tighten(columns, root_box(columns), lambda: False) is None
 
 
 def test_a_search_that_is_over_leaves_the_box_as_it_is():
     case = Case(PROBLEMS["three"], 0, 4)
     columns = MixtureProgramme(case.table, case.rows, [], np.full(4, 1 / 4))
-    root = whole(columns)
+    root = root_box(columns)
     assert tighten(columns, root, lambda: True).side_lost(root) == 0
 
 
@@ -297,7 +297,7 @@ def test_the_first_box_has_the_value_of_every_mixture_and_is_no_wider_than_colum
     D = rng.uniform(0, 1, 6)
     N = D * rng.uniform(-0.5, 2, 6) + (0.05 * rng.normal(size=6) if seed % 2 else 0)
     floor = float(np.sort(D)[seed % 4])
-    box = whole(SimpleNamespace(ratios=[SimpleNamespace(numerator=N, denominator=D, floor=floor)]))
+    box = root_box(SimpleNamespace(ratios=[SimpleNamespace(numerator=N, denominator=D, floor=floor)]))
     mixtures = rng.dirichlet(np.full(6, 0.3), size=4000)
     n, d = mixtures @ N, mixtures @ D
     n, d = n[d >= floor], d[d >= floor]
@@ -315,6 +315,6 @@ def test_the_first_box_has_the_value_of_every_mixture_and_is_no_wider_than_colum
 
 def test_there_is_no_box_where_no_column_has_the_denominator():
     ratio = SimpleNamespace(numerator=np.ones(2), denominator=np.array([0.1, 0.2]), floor=0.3)
-    assert whole(SimpleNamespace(ratios=[ratio])) is None
+    assert root_box(SimpleNamespace(ratios=[ratio])) is None
     ratio.floor = 0.2
-    assert whole(SimpleNamespace(ratios=[ratio])) is not None
+    assert root_box(SimpleNamespace(ratios=[ratio])) is not None

@@ -1,8 +1,9 @@
 """Boosted trees: LightGBM and XGBoost as learners of the game (the extra ``boosting``).
 
-`BoostedTrees` moves in function space, a tree a round. `default_trees` is what ``model="trees"`` stands for: the
-plug-in rule on probabilities of boosted trees, which measured best (``docs/trees.md``). The libraries are imported when
-they are asked for; without LightGBM, ``model="trees"`` uses scikit-learn's ``HistGradientBoostingClassifier``.
+`BoostedTrees` descends in function space, one tree per round. `default_trees` is what ``model="trees"`` stands for: the
+plug-in rule on probabilities of boosted trees, the best in our experiments (``docs/trees.md``). The libraries are
+imported when they are used; without LightGBM, ``model="trees"`` uses scikit-learn's
+``HistGradientBoostingClassifier``.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def default_trees(library: Library | None = None, **settings: Any) -> PlugIn:
     Parameters
     ----------
     library
-        ``"lightgbm"``, ``"xgboost"`` or ``"sklearn"``; by default LightGBM where it is installed, and else
-        scikit-learn's ``HistGradientBoostingClassifier``.
+        ``"lightgbm"``, ``"xgboost"`` or ``"sklearn"``; by default LightGBM if it is installed, otherwise scikit-learn's
+        ``HistGradientBoostingClassifier``.
     **settings
         Settings of the trees for the label, in the library's own names.
 

@@ -1,10 +1,10 @@
-r"""Boosted trees that move in function space: every round adds a tree to each configuration's ensemble.
+r"""Boosted trees as gradient descent in function space: every round adds a tree to each configuration's ensemble.
 
 The tree is the Newton step of the surrogate Lagrangian at the current scores: its leaves are
 :math:`-\sum g_i / (\sum h_i + \lambda)` with the slope g and the curvature bound h of the costs of this round
-(`Asked.slope`, `Asked.curvature`), which the library regularises as it does its own losses. All configurations begin at
-one unconstrained ensemble, whose log-odds minimise the logistic surrogate of the plain costs. Every prefix of an
-ensemble is an iterate, and members that are prefixes of the same ensemble share its trees when predicting.
+(`Asked.slope`, `Asked.curvature`), which the library regularises as it does its own losses. All configurations start
+from one unconstrained ensemble, whose log-odds minimise the log loss of the labels. Every prefix of an ensemble is an
+iterate, and members that are prefixes of the same ensemble share its trees when predicting.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from .libraries import LIBRARIES, Bins, Grower, bins_of, imported, plain_setting
 
 ROUNDS, BEGIN = 150, 100
 STEP, PRICE_STEP = 0.3, 0.003
-"""Share of the Newton step that a tree takes; step of the multipliers, which overshoot where it is larger."""
+"""Learning rate of the trees; step size of the multipliers, which overshoot with larger steps."""
 FAR = 1e6
 """Log-odds beyond which an ensemble has diverged."""
 FLOOR = 1e-2
-"""Least curvature of a row, as a share of its cost: scores far from 0 have almost none, and no step is safe there."""
+"""Smallest curvature of a row, relative to its cost: with scores far from 0 it almost vanishes, and steps explode."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class BoostedTrees(Model):
-    """Ensembles of trees, one tree a round.
+    """Ensembles of trees, one tree per round.
 
     Parameters
     ----------
     library
         ``"lightgbm"`` or ``"xgboost"`` (the extra ``boosting``).
     begin
-        Trees of the unconstrained ensemble that every configuration begins with; 0 to begin with nothing.
+        Trees of the unconstrained ensemble that every configuration starts from; 0 to start from scores of 0.
     surrogate
-        What replaces the predictions: ``"logistic"``, ``"sigmoid"`` or ``"hinge"``.
+        The surrogate of the predictions: ``"logistic"``, ``"sigmoid"`` or ``"hinge"``.
     **settings
         Settings of the trees in the library's own names: ``num_leaves``, ``max_depth``, ``min_child_samples``,
         ``reg_lambda``, ``subsample``, ``monotone_constraints``, ``categorical_feature``, ``n_jobs``, ``random_state``
@@ -91,7 +91,7 @@ class BoostedTrees(Model):
         object.__setattr__(self, "surrogate", surrogate_named(surrogate).name)
 
     def plain(self) -> dict[str, Any]:
-        """Everything as one mapping, for files.
+        """All settings as one mapping, for files.
 
         Returns
         -------
@@ -103,12 +103,12 @@ class BoostedTrees(Model):
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any]) -> BoostedTrees:
-        """Read it back.
+        """Restore a model from its settings.
 
         Parameters
         ----------
         settings
-            What `plain` returned.
+            The mapping that `plain` returned.
 
         Returns
         -------
@@ -123,32 +123,32 @@ class BoostedTrees(Model):
 
     @property
     def capabilities(self) -> Capabilities:
-        """A tree is a gradient step. Trees fit their rows closely, so multipliers see others."""
+        """A tree is a gradient step. Trees fit their training rows closely, so multipliers see held-out rows."""
         return Capabilities(descends=True, missing_values=True, held_out_prices=True)
 
     def with_categories(self, columns: tuple[int, ...]) -> BoostedTrees:
-        """The same, told which columns are codes of categories, unless the settings say so already.
+        """A copy that treats some columns as categorical, unless the settings already name categorical columns.
 
         Parameters
         ----------
         columns
-            Positions of the columns that are codes of categories.
+            Positions of the columns that hold category codes.
 
         Returns
         -------
         BoostedTrees
             A model with this setting; the model itself is not changed.
         """
-        told = {"categorical_feature": list(columns), **self.settings}
-        return BoostedTrees(self.library, begin=self.begin, surrogate=self.surrogate, **told)
+        settings = {"categorical_feature": list(columns), **self.settings}
+        return BoostedTrees(self.library, begin=self.begin, surrogate=self.surrogate, **settings)
 
     @property
     def defaults(self) -> Defaults:
-        """Few rounds, each recorded: a tree is more than a step of a linear model."""
+        """Few rounds, every second one recorded: a tree is more than a step of a linear model."""
         return Defaults(ROUNDS, STEP, PRICE_STEP, record_every=2)
 
     def bind(self, rows: Rows, count: int, step: StepRule[Any], seeds: Sequence[int]) -> Learner:
-        """Bin the features and train the ensemble to begin with, once.
+        """Bin the features and train the initial ensemble, once for all configurations.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class BoostedTrees(Model):
         count
             Number of configurations.
         step
-            The rule for steps of parameters; not used, as a tree is the step.
+            The step rule of the parameters; not used, because a tree is the step.
         seeds
             One seed per configuration; not used.
 
@@ -176,14 +176,14 @@ class BoostedTrees(Model):
         if self.begin:
             labels = trained.labels[trained.index]
             weights = None if trained.unweighted else trained.weights
-            base, found = bins.fit(labels, weights, 2, {**self.settings, "n_estimators": self.begin}, [bins])
-            scores = found[0][:, 0]
+            base, test_scores = bins.fit(labels, weights, 2, {**self.settings, "n_estimators": self.begin}, [bins])
+            scores = test_scores[0][:, 0]
         return BoostedLearner(self, rows, bins, base, scores, count)
 
 
 @dataclass(eq=False)
 class Ensemble:
-    """A configuration's trees: those that it began with, and those that have grown since."""
+    """The trees of one configuration that were added to the initial ensemble."""
 
     number: int
     grower: Grower | None = None
@@ -191,11 +191,11 @@ class Ensemble:
 
     @property
     def trees(self) -> int:
-        """How many have grown."""
+        """Number of trees that were added."""
         return 0 if self.grower is None else self.grower.trees
 
     def forest(self, empty: Forest) -> Forest:
-        """Those that have grown."""
+        """The trees that were added; ``empty`` if there are none."""
         if self.grower is None:
             return empty
         if self.grown is None or len(self.grown.roots) != self.trees:
@@ -204,7 +204,7 @@ class Ensemble:
 
 
 class BoostedLearner(Learner):
-    """Scores of all rows and configurations, and the ensembles that gave them."""
+    """Scores of all rows and configurations, and the ensembles that they come from."""
 
     def __init__(self, setting: BoostedTrees, rows: Rows, bins: Bins, base: Forest, begin: Array, count: int) -> None:
         self.setting, self.rows, self.bins, self.base = setting, rows, bins, base
@@ -221,7 +221,7 @@ class BoostedLearner(Learner):
         return batch
 
     def answer(self, asked: Asked) -> Seen:
-        """Keep slope and curvature at the scores; to a best response, answer with a new ensemble."""
+        """Store slope and curvature at the scores; for a best response, train a new ensemble."""
         asked = replace(asked, surrogate=self.surrogate)
         if asked.respond:
             self._respond(asked.costs)
@@ -231,7 +231,7 @@ class BoostedLearner(Learner):
         least = FLOOR * np.abs(self.rows.trained.spread(np.abs(asked.up) + np.abs(asked.down)))
         curvature = np.maximum(curvature, least)
         size = curvature.sum(axis=0)
-        scale = np.where(size > 0, len(self.rows) / np.maximum(size, 1e-300), 0.0)  # as large as a library's own
+        scale = np.where(size > 0, len(self.rows) / np.maximum(size, 1e-300), 0.0)  # of the size of a library's own
         self.steps = [(g * s, h * s) for g, h, s in zip(slope.T, curvature.T, scale, strict=True)]
         return asked.seen(batch, self.scores)
 
@@ -254,7 +254,7 @@ class BoostedLearner(Learner):
             self.scores[:, c] = ensemble.grower.scores
 
     def advance(self, rate: Array) -> None:
-        """Grow a tree on each ensemble."""
+        """Add a tree to each ensemble."""
         for c, (ensemble, step) in enumerate(zip(self.ensembles, self.steps, strict=True)):
             if not all(np.isfinite(part).all() for part in step):
                 self.scores[:, c] = np.nan
@@ -265,7 +265,7 @@ class BoostedLearner(Learner):
             self.scores[:, c] = ensemble.grower.scores
 
     def snapshot(self) -> list[Piece]:
-        """Which prefix of which ensemble each configuration is at."""
+        """Number of the ensemble of each configuration, and number of its trees so far."""
         return [(ensemble.number, ensemble.trees) for ensemble in self.ensembles]
 
     def keep(self, columns: NDArray[np.intp]) -> None:
@@ -273,12 +273,12 @@ class BoostedLearner(Learner):
         self.ensembles, self.scores = [self.ensembles[c] for c in columns], self.scores[:, columns]
 
     def finite(self) -> NDArray[np.bool_]:
-        """Ensembles whose scores are still log-odds."""
+        """Which ensembles have not diverged."""
         with np.errstate(invalid="ignore"):
             return np.asarray((np.abs(self.scores) < FAR).all(axis=0))
 
     def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
-        """Prefixes of the ensembles, which share the trees that they began with."""
+        """Prefixes of the ensembles, which share the initial ensemble."""
         pieces = [snapshots[t][c] for t, c in chosen]
         empty = Forest.constant(np.zeros(1), self.base.width, self.base.single)
         needed = {number for number, count in pieces if count}

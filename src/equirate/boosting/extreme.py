@@ -1,4 +1,4 @@
-"""XGBoost: a ``QuantileDMatrix`` whose bins the parts share, boosters on them, and their trees as arrays.
+"""XGBoost: a ``QuantileDMatrix`` whose bins all parts of the rows share, boosters on them, and their trees as arrays.
 
 In: features and settings in XGBoost's names. Out: `ExtremeBins`, and `forest_of` for any booster of trees.
 """
@@ -25,7 +25,7 @@ OWN = (
     *("enable_categorical", "feature_types", "early_stopping_rounds", "random_state", "categorical_feature"),
     "categorical_features",
 )
-"""Settings that are decided here."""
+"""Settings that this module sets itself."""
 
 
 class ExtremeBins(Bins):
@@ -59,9 +59,9 @@ class ExtremeBins(Bins):
         rounds, params = _params(settings, own)
         self.matrix.set_label(np.asarray(target, dtype=np.float32))
         self.matrix.set_weight(np.ones(self.count) if weights is None else weights)
-        booster = _told(lambda: imported("xgboost").Booster(params, [self.matrix]))
+        booster = _call_library(lambda: imported("xgboost").Booster(params, [self.matrix]))
         for t in range(rounds):
-            _told(lambda t=t: booster.update(self.matrix, t))
+            _call_library(lambda t=t: booster.update(self.matrix, t))
         scores = [
             np.asarray(booster.predict(_matrix_of(test), output_margin=True), dtype=float).reshape(test.count, -1)
             for test in tests
@@ -75,7 +75,7 @@ class ExtremeBins(Bins):
         self.matrix.set_label(np.zeros(self.count))
         self.matrix.set_weight(np.ones(self.count))
         self.matrix.set_base_margin(np.zeros(self.count) if begin is None else begin)
-        return ExtremeGrower(self, _told(lambda: imported("xgboost").Booster(params, [self.matrix])), begin)
+        return ExtremeGrower(self, _call_library(lambda: imported("xgboost").Booster(params, [self.matrix])), begin)
 
 
 class ExtremeGrower(Grower):
@@ -84,8 +84,8 @@ class ExtremeGrower(Grower):
     bins: ExtremeBins
 
     def grow(self, slope: Array, curvature: Array) -> None:
-        """One tree."""
-        _told(lambda: self.booster.boost(self.bins.matrix, self.trees, grad=slope, hess=curvature))
+        """Add one tree."""
+        _call_library(lambda: self.booster.boost(self.bins.matrix, self.trees, grad=slope, hess=curvature))
         self.trees += 1
         self.scores = np.asarray(self.booster.predict(self.bins.matrix, output_margin=True), dtype=np.float64)
 
@@ -100,11 +100,11 @@ def _matrix(X: Any, settings: Settings, reference: Any) -> Any:
     options: dict[str, Any] = {"ref": reference, "nthread": thread_count(settings)}
     options |= {"max_bin": settings["max_bin"]} if settings.get("max_bin") else {}
     options |= {} if types is None else {"feature_types": types, "enable_categorical": True}
-    return _told(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
+    return _call_library(lambda: xgboost.QuantileDMatrix(X, np.zeros(X.shape[0]), **options))
 
 
 def _types(settings: Settings, width: int) -> list[str] | None:
-    """XGBoost's letters for the kinds of the features."""
+    """Feature types in XGBoost's code: ``"c"`` for categorical, ``"q"`` for quantitative."""
     if settings.get("feature_types") is not None:
         return list(settings["feature_types"])
     named = settings.get("categorical_feature", settings.get("categorical_features"))
@@ -115,9 +115,9 @@ def _types(settings: Settings, width: int) -> list[str] | None:
 
 
 def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    rounds, rest = rounds_of(settings, ROUNDS, 100)
+    rounds, others = rounds_of(settings, ROUNDS, 100)
     skipped = {*OWN, *THREADS}
-    params = {name: value for name, value in rest.items() if name not in skipped and value is not None}
+    params = {name: value for name, value in others.items() if name not in skipped and value is not None}
     if params.get("booster", "gbtree") != "gbtree":
         raise AlgorithmError(f"booster={params['booster']!r} is not known here: leave it out for trees that add up")
     seed = settings.get("random_state")
@@ -125,8 +125,8 @@ def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any
     return rounds, {**params, "verbosity": 0, "nthread": thread_count(settings), "tree_method": "hist", **own}
 
 
-def _told(call: Any) -> Any:
-    """Call the library; what it refuses is said as ours."""
+def _call_library(call: Any) -> Any:
+    """Call the library, and turn its errors into an `AlgorithmError`."""
     try:
         return call()
     except imported("xgboost").core.XGBoostError as error:
@@ -155,8 +155,8 @@ def forest_of(booster: Any, width: int) -> Forest:
     trees = [replace(bare, **_tree(tree)) for tree in model["trees"]]
     if not trees:
         return Forest.constant(offset, width, single=True)
-    whole = Forest.concatenate(trees, [np.zeros(1, np.int32)] * len(trees))
-    return replace(whole, column=np.array(model["tree_info"], dtype=np.int32), offset=offset)
+    forest = Forest.concatenate(trees, [np.zeros(1, np.int32)] * len(trees))
+    return replace(forest, column=np.array(model["tree_info"], dtype=np.int32), offset=offset)
 
 
 def _tree(tree: dict[str, Any]) -> dict[str, Any]:
@@ -167,14 +167,14 @@ def _tree(tree: dict[str, Any]) -> dict[str, Any]:
     category = np.full(len(left), -1, np.int32)
     nodes = np.array(tree["categories_nodes"], dtype=np.intp)
     category[nodes] = np.arange(len(nodes), dtype=np.int32)
-    # what is in the set goes right, there: the sides change places
+    # XGBoost sends categories of the set to the right, a `Forest` to the left: swap the sides
     left[nodes], right[nodes], default_left[nodes] = right[nodes], left[nodes].copy(), 1 - default_left[nodes]
     sets = [
         np.array(tree["categories"][a : a + n], dtype=np.int64)
         for a, n in zip(tree["categories_segments"], tree["categories_sizes"], strict=True)
     ]
     words = [_bits(codes) for codes in sets]
-    # a value below the cut goes left: in single precision, one that is at most the number before
+    # XGBoost sends x < cut to the left, a `Forest` x <= threshold: take the next smaller number in single precision
     threshold = np.where(leaf | (category >= 0), 0.0, np.nextafter(cut, np.float32(-np.inf)).astype(float))
     left, right = (np.where(leaf, own, side).astype(np.int32) for side in (left, right))
     cover = np.array(tree["sum_hessian"], dtype=float)

@@ -1,7 +1,7 @@
-"""A single ensemble handed over to its library: a ``lightgbm.Booster`` or ``xgboost.Booster`` with the same scores.
+"""Export of a single ensemble to its library: a ``lightgbm.Booster`` or ``xgboost.Booster`` with the same scores.
 
-In: `ForestMembers` of one member (or an estimator whose output is one), made here or read from a file. Out: a booster
-whose raw score is above 0 where the member predicts 1. Every tree is written in the library's own format.
+In: `ForestMembers` with one member (or an estimator whose output is one), trained here or read from a file. Out: a
+booster whose raw score is above 0 where the member predicts 1. Every tree is written in the library's own format.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _ZERO = np.zeros(1, np.int32)
 
 
 def _plain(forest: Forest) -> Forest:
-    """All trees adding to one score that begins at 0."""
+    """The forest with all trees added to one score, without an offset."""
     return replace(forest, column=np.zeros_like(forest.column), offset=np.zeros(1))
 
 
 def _order(forest: Forest, root: int) -> tuple[list[int], list[int]]:
-    """Inner nodes, each before those below it, and leaves of one tree."""
+    """Inner nodes of one tree, each before its children, and its leaves."""
     inner, leaves, ways = [], [], [root]
     while ways:
         node = ways.pop(0)
@@ -58,7 +58,7 @@ def _order(forest: Forest, root: int) -> tuple[list[int], list[int]]:
 
 
 def to_lightgbm(members: Any) -> Any:
-    """A single ensemble as a ``lightgbm.Booster``: ``booster.predict(X, raw_score=True) > 0`` decides.
+    """A single ensemble as a ``lightgbm.Booster``: it predicts 1 if ``booster.predict(X, raw_score=True) > 0``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def to_lightgbm(members: Any) -> Any:
     Returns
     -------
     lightgbm.Booster
-        Decides as the ensemble does.
+        A booster with the predictions of the ensemble.
 
     Examples
     --------
@@ -145,9 +145,9 @@ def _light_tree(forest: Forest, number: int, root: int) -> str:
 
 
 def to_xgboost(members: Any) -> Any:
-    """A single ensemble as an ``xgboost.Booster``: ``booster.predict(matrix, output_margin=True) > 0`` decides.
+    """A single ensemble as an ``xgboost.Booster``: it predicts 1 if ``predict(matrix, output_margin=True) > 0``.
 
-    Scores are added up in single precision there, and may differ in the seventh digit.
+    XGBoost adds up scores in single precision, so they may differ in the seventh digit.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def to_xgboost(members: Any) -> Any:
     Returns
     -------
     xgboost.Booster
-        Decides as the ensemble does, up to single precision.
+        A booster with the predictions of the ensemble, up to single precision.
     """
     forest = single_forest(members)
     if not forest.single:

@@ -19,9 +19,9 @@ from .libraries import THREADS, Array, Bins, Grower, Index, Settings, imported, 
 
 ROUNDS = ("n_estimators", "num_iterations", "num_boost_round", "num_trees", "num_rounds")
 OWN = ("objective", "metric", "num_class", "verbosity", "verbose", "silent", "importance_type", "class_weight")
-"""Settings that are decided here."""
+"""Settings that this module sets itself."""
 _CATEGORICAL, _DEFAULT_LEFT, _ZERO = 1, 2, 1
-"""Bits of LightGBM's decision_type; the two above them are the missing type, of which 1 means zeros."""
+"""Bits of LightGBM's decision_type; the next two bits are the missing type, and 1 means that zeros are missing."""
 
 
 class LightBins(Bins):
@@ -42,12 +42,12 @@ class LightBins(Bins):
         dataset = lightgbm.Dataset(
             X, np.zeros(X.shape[0]), params=params, categorical_feature=named, free_raw_data=False
         )
-        return cls(_told(dataset.construct), int(X.shape[1]), int(X.shape[0]))
+        return cls(_call_library(dataset.construct), int(X.shape[1]), int(X.shape[0]))
 
     def part(self, rows: Index) -> LightBins:
         """A subset of the dataset, which keeps its bins."""
         dataset = self.dataset.subset(np.sort(rows).astype(np.int32))
-        return LightBins(_told(dataset.construct), self.width, len(rows))
+        return LightBins(_call_library(dataset.construct), self.width, len(rows))
 
     def fit(
         self, target: NDArray[Any], weights: Array | None, classes: int, settings: Settings, tests: Sequence[Bins] = ()
@@ -60,12 +60,12 @@ class LightBins(Bins):
         for place, test in enumerate(tests):
             booster.add_valid(_dataset(test), str(place))
         for _ in range(rounds):
-            if _told(booster.update):
+            if _call_library(booster.update):
                 break
-        seen = _Seen()
-        if tests:  # the booster has added up their scores while it was trained
-            booster.eval_valid(seen)
-        return forest_of(booster, self.width), [_logits(chances, classes) for chances in seen.found]
+        recorder = _ScoreRecorder()
+        if tests:  # the booster has added up their scores during training
+            booster.eval_valid(recorder)
+        return forest_of(booster, self.width), [_logits(chances, classes) for chances in recorder.scores]
 
     def grower(self, settings: Settings, rate: float, begin: Array | None) -> Grower:
         """A booster without an objective of its own."""
@@ -75,18 +75,18 @@ class LightBins(Bins):
 
     def _booster(self, params: dict[str, Any]) -> Any:
         lightgbm = imported("lightgbm")
-        return _told(lambda: lightgbm.Booster(params, self.dataset))
+        return _call_library(lambda: lightgbm.Booster(params, self.dataset))
 
 
-class _Seen:
-    """A metric that keeps what it is shown: the scores that a booster has added up."""
+class _ScoreRecorder:
+    """A metric that records the scores that a booster passes to it."""
 
     def __init__(self) -> None:
-        self.found: list[Array] = []
+        self.scores: list[Array] = []
 
     def __call__(self, scores: Array, dataset: Any) -> tuple[str, float, bool]:
         """Keep a copy."""
-        self.found.append(np.array(scores))
+        self.scores.append(np.array(scores))
         return "seen", 0.0, False
 
 
@@ -94,23 +94,23 @@ class LightGrower(Grower):
     """A booster that is given gradients and Hessians."""
 
     def grow(self, slope: Array, curvature: Array) -> None:
-        """One update; a tree that could not be split adds nothing."""
+        """Add one tree; a tree that could not be split adds nothing."""
         before = self.booster.current_iteration()
-        _told(lambda: self.booster.update(fobj=lambda *_: (slope, curvature)))
+        _call_library(lambda: self.booster.update(fobj=lambda *_: (slope, curvature)))
         if self.booster.current_iteration() == before:
             return
         self.trees += 1
-        seen = _Seen()
-        self.booster.eval_train(seen)
-        self.scores = seen.found[0]
+        recorder = _ScoreRecorder()
+        self.booster.eval_train(recorder)
+        self.scores = recorder.scores[0]
 
     def forest(self) -> Forest:
         """All trees."""
         return forest_of(self.booster, self.bins.width)
 
 
-def _told(call: Any) -> Any:
-    """Call the library; what it refuses is said as ours."""
+def _call_library(call: Any) -> Any:
+    """Call the library, and turn its errors into an `AlgorithmError`."""
     try:
         return call()
     except imported("lightgbm").basic.LightGBMError as error:
@@ -118,10 +118,10 @@ def _told(call: Any) -> Any:
 
 
 def _params(settings: Settings, own: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Rounds, and LightGBM's parameters: the user's, and ours."""
-    rounds, rest = rounds_of(settings, ROUNDS, 100)
+    """Number of rounds, and LightGBM's parameters: the user's and those set here."""
+    rounds, others = rounds_of(settings, ROUNDS, 100)
     skipped = {*OWN, *THREADS, "categorical_feature", "categorical_features", "random_state"}
-    params = {name: value for name, value in rest.items() if name not in skipped and value is not None}
+    params = {name: value for name, value in others.items() if name not in skipped and value is not None}
     seed = settings.get("random_state")
     params |= {} if seed is None else {"seed": int(seed)}
     fixed = {"metric": "None", "verbosity": -1, "num_threads": thread_count(settings), "deterministic": True}
@@ -157,9 +157,9 @@ def forest_of(booster: Any, width: int) -> Forest:
     if not trees:
         return Forest.constant(np.zeros(outputs), width)
     bare = Forest.constant(np.zeros(1), width)
-    whole = Forest.concatenate([replace(bare, **tree) for tree in trees], [np.zeros(1, np.int32)] * len(trees))
+    forest = Forest.concatenate([replace(bare, **tree) for tree in trees], [np.zeros(1, np.int32)] * len(trees))
     column = np.arange(len(trees), dtype=np.int32) % outputs
-    return replace(whole, column=column, offset=np.zeros(outputs))
+    return replace(forest, column=column, offset=np.zeros(outputs))
 
 
 def _tree(block: str) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _tree(block: str) -> dict[str, Any]:
         if sets.any():
             starts = _numbers(lines["cat_boundaries"], int).astype(np.int32)
             words = _numbers(lines["cat_threshold"], int).astype(np.uint32)
-    threshold = np.clip(threshold, -LARGE, LARGE)  # a split of missing from present values has an infinite one
+    threshold = np.clip(threshold, -LARGE, LARGE)  # infinite if a split separates missing values from all others
     value = np.concatenate([np.zeros(inner), leaves])
     if inner:
         cover = [_numbers(lines[part], float) for part in ("internal_count", "leaf_count")]

@@ -1,8 +1,8 @@
 """Training for the plug-in and the oracle with a boosting library: features are binned once for all folds and rounds.
 
 In: an ``LGBMClassifier``, an ``XGBClassifier`` or a `BoostedProbabilities`, and a table. Out: a `Trainer` whose
-classifiers are forests of plain arrays; None for settings whose trees are not known here (the library's own ``fit`` is
-used then, round by round).
+classifiers are forests of plain arrays; None for settings whose trees cannot be read as arrays (the library's own
+``fit`` is then used in every round).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ..models.forests import Boosted, chances
 from .libraries import LIBRARIES, THREADS, Array, Bins, Index, Settings, bins_of, plain_settings
 
 FEWEST, MOST = 4, 20
-"""Rounds of trees that are so many for all classes together."""
+"""Smallest and largest number of rounds if ``trees`` limits the trees of all classes together."""
 _OWN_WAY = ("rf", "dart")
-"""Kinds of boosting whose trees are not simply added up."""
+"""Boosting types whose trees are not simply added up."""
 
 
 @dataclass(frozen=True)
 class BoostedProbabilities:
-    """A classifier of a boosting library, by name and settings: what the plug-in takes as its estimator.
+    """A classifier of a boosting library, by name and settings: an estimator for the plug-in.
 
-    Where rows are few, trees are smaller and fewer than the library's defaults, unless the settings say otherwise.
+    With few rows, trees are smaller and fewer than the library's defaults, unless the settings say otherwise.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class BoostedProbabilities:
     settings
         Settings in the library's own names.
     trees
-        How many trees there are for all classes together; None for as many for each as the settings say.
+        Number of trees for all classes together; None to use the settings' number for each class.
     """
 
     library: str = "lightgbm"
@@ -46,7 +46,7 @@ class BoostedProbabilities:
     takes_missing = True
 
     def predict_proba(self, X: Any) -> Array:
-        """Nothing is trained here: the plug-in trains.
+        """Not available: the plug-in trains a classifier from these settings.
 
         Parameters
         ----------
@@ -68,17 +68,17 @@ class BoostedProbabilities:
         return self.library, dict(self.settings)
 
     def with_categories(self, columns: tuple[int, ...]) -> BoostedProbabilities:
-        """The same, told which columns are codes of categories, unless the settings say so already.
+        """A copy that treats some columns as categorical, unless the settings already name categorical columns.
 
         Parameters
         ----------
         columns
-            Positions of the columns that are codes of categories.
+            Positions of the columns that hold category codes.
 
         Returns
         -------
         BoostedProbabilities
-            A setting with these columns; the setting itself is not changed.
+            A copy with these columns; the original is not changed.
         """
         known = dict(self.settings)
         if "categorical_feature" in known:
@@ -86,7 +86,7 @@ class BoostedProbabilities:
         return replace(self, settings=(*self.settings, ("categorical_feature", list(columns))))
 
     def plain(self) -> dict[str, Any]:
-        """Everything as one mapping, for files.
+        """All settings as one mapping, for files.
 
         Returns
         -------
@@ -97,27 +97,27 @@ class BoostedProbabilities:
 
     @classmethod
     def from_plain(cls, settings: dict[str, Any]) -> BoostedProbabilities:
-        """Read it back.
+        """Restore the estimator from its settings.
 
         Parameters
         ----------
         settings
-            What `plain` returned.
+            The mapping that `plain` returned.
 
         Returns
         -------
         BoostedProbabilities
             The same library and settings.
         """
-        rest = {name: value for name, value in settings.items() if name not in ("library", "trees")}
+        others = {name: value for name, value in settings.items() if name not in ("library", "trees")}
         trees = settings.get("trees")
         if settings.get("library") not in LIBRARIES or not (trees is None or type(trees) is int):
             raise ValueError("there is no such library, or no such number of trees")
-        return cls(settings["library"], tuple(rest.items()), trees)
+        return cls(settings["library"], tuple(others.items()), trees)
 
 
 def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
-    """Library and settings of a classifier whose trees are known here; None for others."""
+    """Library and settings of a classifier whose trees can be read as arrays; None for others."""
     if isinstance(estimator, BoostedProbabilities):
         return estimator.trained()
     name = type(estimator).__name__
@@ -147,7 +147,7 @@ def library_of(estimator: Any) -> tuple[str, dict[str, Any]] | None:
 
 
 GROUP_TREES, GROUP_RATE = 40, 0.3
-"""Trees for groups, all together, and their step: rules hardly depend on how well the groups are known."""
+"""Number of trees for all groups together, and their learning rate: rules hardly depend on how good these trees are."""
 COARSE = {
     "lightgbm": (
         ("use_quantized_grad", True),
@@ -161,19 +161,19 @@ COARSE = {
 They are rounded to the nearest step, because random rounding depends on the number of threads.
 """
 _KEPT = (*THREADS, "random_state", "categorical_feature", "categorical_features", "feature_types", "max_bin")
-"""Settings of the trees for the label that those for the groups share."""
+"""Settings of the trees for the label that the trees for the groups inherit."""
 
 
 def for_groups(library: str, settings: Settings) -> BoostedProbabilities:
-    """A classifier for the groups beside one for the label, of few trees."""
+    """A classifier of few trees for the groups, given the settings of the one for the label."""
     kept = tuple((name, settings[name]) for name in _KEPT if settings.get(name) is not None)
     return BoostedProbabilities(library, (*kept, *COARSE.get(library, ()), ("learning_rate", GROUP_RATE)), GROUP_TREES)
 
 
 def cheaper(estimator: Any) -> BoostedProbabilities | None:
-    """A classifier for the groups beside one of a library; None for one whose trees are not known here."""
-    found = library_of(estimator)
-    return None if found is None else for_groups(*found)
+    """A classifier for the groups, given one for the label; None if the trees of that cannot be read as arrays."""
+    library_and_settings = library_of(estimator)
+    return None if library_and_settings is None else for_groups(*library_and_settings)
 
 
 def _is_nan(value: Any) -> bool:
@@ -181,11 +181,11 @@ def _is_nan(value: Any) -> bool:
 
 
 def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | None) -> Trainer | None:
-    """A trainer that shares bins, where the classifier is one of a library whose trees are known."""
-    found = library_of(estimator)
-    if found is None:
+    """A trainer that shares bins, if the trees of the classifier can be read as arrays; otherwise None."""
+    library_and_settings = library_of(estimator)
+    if library_and_settings is None:
         return None
-    library, settings = found
+    library, settings = library_and_settings
     if not isinstance(estimator, BoostedProbabilities):
         return BinnedTrainer(library, settings, X, folds, rest)
     settings = {**modest(library, sum(map(len, folds))), **settings}
@@ -193,11 +193,11 @@ def trainer_of(estimator: Any, X: Any, folds: Sequence[Index], rest: Index | Non
 
 
 def hasty(settings: Settings) -> dict[str, Any]:
-    """Half as many trees with steps of twice the size: for folds, whose trees judge rows and do not serve."""
+    """Half as many trees with twice the learning rate: for folds, whose trees are only used for held-out rows."""
     rate = float(settings.get("learning_rate") or 0.1)
     trees = int(settings.get("n_estimators") or 100)
     if not {"n_estimators", "learning_rate"} >= {name for name in settings if name in _PACES} or rate > MOST_RATE:
-        return {}  # under another name, or too large to be doubled
+        return {}  # a setting has another name, or the rate is too large to be doubled
     return {"n_estimators": max(trees // 2, 1), "learning_rate": 2 * rate}
 
 
@@ -206,7 +206,7 @@ _PACES = ("n_estimators", "learning_rate", "eta", "shrinkage_rate", "num_iterati
 
 
 def modest(library: str, rows: int) -> dict[str, Any]:
-    """Settings for few rows, which the libraries' defaults fit too well (measured on COMPAS and Law School)."""
+    """Settings for few rows, which the libraries' defaults overfit (measured on COMPAS and Law School)."""
     size = next((size for most, size in SIZES if rows < most), None)
     if size is None:
         return {}
@@ -216,11 +216,11 @@ def modest(library: str, rows: int) -> dict[str, Any]:
 
 
 SIZES = ((10_000, (40, 7, 3)), (20_000, (60, 15, 4)))
-"""Rows below which there are so many trees, with so many leaves (LightGBM) or of such a depth (XGBoost)."""
+"""Below each number of rows: number of trees, their leaves (LightGBM) and their depth (XGBoost)."""
 
 
 class BinnedTrainer(Trainer):
-    """Trains on parts of one binned table, which are made once."""
+    """Trains on parts of one binned table; each part is created once."""
 
     def __init__(
         self,
@@ -238,19 +238,19 @@ class BinnedTrainer(Trainer):
         self.most: int | None = None
 
     def for_groups(self, estimator: Any) -> Trainer:
-        """The same bins and parts with other settings of the trees, for another classifier of the same library."""
-        found = library_of(estimator)
-        if found is None or found[0] != self.bins.library:
+        """A trainer with the same bins and parts, for another classifier of the same library."""
+        library_and_settings = library_of(estimator)
+        if library_and_settings is None or library_and_settings[0] != self.bins.library:
             return super().for_groups(estimator)
         other = object.__new__(BinnedTrainer)
         most = getattr(estimator, "trees", None)
-        other.__dict__.update({**self.__dict__, "settings": found[1], "most": most, "in_folds": {}})
+        other.__dict__.update({**self.__dict__, "settings": library_and_settings[1], "most": most, "in_folds": {}})
         return other
 
     def _part(self, name: Any, rows: Index) -> Bins:
         if name not in self.parts:
-            whole = len(rows) == self.bins.count
-            self.parts[name] = self.bins if whole else self.bins.part(rows)
+            every_row = len(rows) == self.bins.count
+            self.parts[name] = self.bins if every_row else self.bins.part(rows)
         return self.parts[name]
 
     def _train(
@@ -264,7 +264,7 @@ class BinnedTrainer(Trainer):
     ) -> tuple[Any, list[Array]]:
         names = ["rest"] if fold is None else [f"fold {fold}", "rest"]
         present = np.unique(target[train])
-        if len(present) < classes:  # a class that is not there has no trees: the library wants classes without gaps
+        if len(present) < classes:  # a class without rows has no trees: the library needs classes without gaps
             place = np.searchsorted(present, target[train])
             if len(present) == 1:
                 return super()._train(target, weights, classes, fold, train, tests)
@@ -272,17 +272,17 @@ class BinnedTrainer(Trainer):
             place = target[train]
         used = [(name, rows) for name, rows in zip(names, tests, strict=True) if len(rows)]
         settings = self.settings if fold is None else {**self.settings, **self.in_folds}
-        if self.most is not None:  # two classes have one tree a round, more have one each
+        if self.most is not None:  # two classes have one tree per round, more classes have one each
             rounds = self.most // (len(present) if len(present) > 2 else 1)
             settings = {**settings, "n_estimators": min(max(rounds, FEWEST), MOST)}
         weighed = None if weights is None else weights[train]
         tested = [self._part(name, rows) for name, rows in used]
         forest, scores = self._part(f"without {fold}", train).fit(place, weighed, len(present), settings, tested)
-        said = dict(zip([name for name, _ in used], scores, strict=True))
+        scores_of = dict(zip([name for name, _ in used], scores, strict=True))
         result = []
         for name, rows in zip(names, tests, strict=True):
-            found = np.zeros((len(rows), classes))
+            probabilities = np.zeros((len(rows), classes))
             if len(rows):
-                found[:, present] = chances(said[name])
-            result.append(found)
+                probabilities[:, present] = chances(scores_of[name])
+            result.append(probabilities)
         return Boosted(forest, present), result

@@ -1,7 +1,7 @@
-"""Rows on many machines: fits whose rows several processes share, tables in Parquet files, and Dask clusters.
+"""Rows on many machines: fits with rows on several processes, tables in Parquet files, and Dask clusters.
 
-Inside ``torchrun``, `equirate.solve` and `RateClassifier.fit` take each process's own rows; nothing here is needed for
-that. `processes` gives them other settings, and inside `alone` a process works on its own rows only. `ParquetRows` are
+Inside ``torchrun``, `equirate.solve` and `RateClassifier.fit` take each process's own rows, without anything from this
+package. `processes` changes their settings, and inside `alone` a process works on its own rows only. `ParquetRows` are
 rows in files that need not fit into memory, on one machine or many. `fit` fits on the workers of a Dask cluster.
 """
 

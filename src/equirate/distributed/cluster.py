@@ -1,10 +1,10 @@
-"""From a Dask cluster: one long task on each worker holds its rows, and the tasks talk to each other by gloo.
+"""Fit on a Dask cluster: one long task on each worker holds its rows, and the tasks communicate by gloo.
 
-In: a client, an estimator, and a Dask data frame or Parquet files that the workers reach. Out: the estimator, fitted as
-if all rows had been here. A task graph for every round would cost more than the rounds, so Dask only places the rows,
-starts the tasks and says which worker was lost. State is left with the scheduler every few seconds; with ``restarts``
-the tasks begin again with the same shares of the rows, on the workers that there are then (one that has threads to
-spare takes several), and go on from there.
+In: a client, an estimator, and a Dask data frame or Parquet files that all workers can read. Out: the estimator, fitted
+as if on all rows in one process. A task graph for every round would cost more than the rounds, so Dask only distributes
+the rows, starts the tasks and reports lost workers. Checkpoints are stored on the scheduler every few seconds; with
+``restarts`` the tasks start again with the same shares of the rows, on the workers that are then available (a worker
+with enough threads takes several tasks), and continue from the last checkpoint.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from .gloo import TIMEOUT, GlooPeers
 from .parquet import Group, ParquetRows, share
 
 Fitted = tuple[RateClassifier, list[tuple[type[Warning], str]]]
-"""An estimator, and the warnings that its fit gave."""
+"""A fitted estimator, and the warnings of its fit."""
 PATIENCE = 60.0
-"""Seconds to wait for workers in the place of lost ones, before the others take their shares of the rows, too."""
+"""Seconds to wait for replacements of lost workers before the remaining workers take over their rows."""
 GRACE = 10.0
 """Seconds that the other tasks have to end after one has failed."""
 REACHING = 10.0
-"""Seconds to connect to a store that is there."""
+"""Timeout in seconds for connecting to the store."""
 LOOKING = 2.0
-"""Seconds from one look of a task at whether the fit was given up to the next."""
+"""Seconds between two checks of a task whether the fit was cancelled."""
 POLL = 0.1
 CHECKPOINTS = "checkpoints"
 OVER = {"finished", "error", "cancelled"}
-"""States of Dask's futures that do not change by themselves."""
+"""Final states of Dask's futures."""
 EVERY = 5.0
 
 
@@ -72,15 +72,15 @@ def fit(
     estimator
         A `RateClassifier`, with a linear model.
     data
-        A Dask data frame, the path of Parquet files that all workers reach, or a `ParquetRows`.
+        A Dask data frame, the path of Parquet files that all workers can read, or a `ParquetRows`.
     label, attributes, features, sample_weight
-        Its columns, as in `ParquetRows`; by default every column that is not named otherwise is a feature.
+        Its columns, as in `ParquetRows`; by default all remaining columns are features.
     restarts
-        How often to go on from the last checkpoint after a worker was lost.
+        How often to continue from the last checkpoint after a worker was lost.
     timeout
         Seconds that the workers wait for each other.
     checkpoints
-        A folder that the workers share; by default the scheduler keeps the checkpoints.
+        A folder that all workers can write to; by default checkpoints are stored on the scheduler.
     every
         Seconds between checkpoints.
 
@@ -101,19 +101,19 @@ def fit(
     place = Folder(checkpoints) if checkpoints is not None else InScheduler(name)
     settings = {"timeout": timeout, "place": place, "every": every}
     try:
-        fitted, told = _restarted(client, estimator, shards, name, settings, restarts)
+        fitted, caught = _restarted(client, estimator, shards, name, settings, restarts)
     finally:
         with suppress(OSError):
-            Board(client, name).put(CHECKPOINTS, {})  # nobody needs them any more
+            Board(client, name).put(CHECKPOINTS, {})  # they are no longer needed
     given = estimator.get_params(deep=False)
     estimator.__dict__.update({key: value for key, value in fitted.__dict__.items() if key not in given})
-    for category, text in told:
+    for category, text in caught:
         warnings.warn(text, category, stacklevel=2)
     return estimator
 
 
 class FrameColumns:
-    """Which columns of a table are what."""
+    """Which columns of a data frame are label, attributes, features and weights."""
 
     def __init__(
         self, label: str | None, attributes: Sequence[str], features: Sequence[str] | None, sample_weight: str | None
@@ -123,7 +123,7 @@ class FrameColumns:
         self.features = None if features is None else list(features)
 
     def check(self, names: Sequence[str]) -> None:
-        """Refuse what the table does not have."""
+        """Raise an error if a column is missing or no label is named."""
         named = [self.label, *self.attributes, *(self.features or ()), self.sample_weight]
         absent = [repr(name) for name in named if name is not None and name not in names]
         if self.label is None or absent:
@@ -131,7 +131,7 @@ class FrameColumns:
             raise DataError(f"{missing}; the columns are {', '.join(map(repr, names))}")
 
     def given(self, frame: Any) -> Given:
-        """The parts of a frame."""
+        """Features, labels, attributes and weights of a frame."""
         named = [self.label, *self.attributes, self.sample_weight]
         chosen = self.features or [name for name in frame.columns if name not in named]
         weights = None if self.sample_weight is None else frame[self.sample_weight].to_numpy()
@@ -141,41 +141,41 @@ class FrameColumns:
 
 
 class Board:
-    """Where client and tasks of a fit leave short notes for each other: the scheduler, which outlives the workers."""
+    """Short messages between client and tasks of a fit, stored on the scheduler, which outlives the workers."""
 
     def __init__(self, client: Any, *path: str) -> None:
         self.client, self.path = client, ["equirate", *path]
 
     def put(self, name: str, value: Any) -> None:
-        """Leave a note."""
+        """Store a message."""
         self.client.set_metadata([*self.path, name], value)
 
     def get(self, name: str) -> Any:
-        """Read a note; None where there is none."""
+        """Read a message; None if there is none."""
         return self.client.get_metadata([*self.path, name], default=None)
 
 
 class InScheduler:
-    """Checkpoints with the scheduler."""
+    """Checkpoints stored on the scheduler."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def put(self, name: str, content: bytes) -> None:
-        """Leave bytes under a name."""
+        """Store bytes under a name."""
         Board(needed("distributed").get_client(), self.name, CHECKPOINTS).put(name, content)
 
     def get(self, name: str) -> bytes | None:
-        """What was left, if anything."""
-        found = Board(needed("distributed").get_client(), self.name, CHECKPOINTS).get(name)
-        return None if found is None else bytes(found)
+        """The bytes stored under a name; None if there are none."""
+        content = Board(needed("distributed").get_client(), self.name, CHECKPOINTS).get(name)
+        return None if content is None else bytes(content)
 
 
 # -- on the client -----------------------------------------------------------------------------------
 
 
 def _shards(client: Any, data: Any, columns: FrameColumns, size: int) -> list[Any]:
-    """What each task is given: Parquet rows, of which it finds its own, or a list of partitions and their columns."""
+    """The data of each task: `ParquetRows`, of which it reads its own share, or columns and a list of partitions."""
     if isinstance(data, (str, os.PathLike, ParquetRows)):
         if isinstance(data, ParquetRows):
             rows = data
@@ -198,7 +198,7 @@ def _shards(client: Any, data: Any, columns: FrameColumns, size: int) -> list[An
 
 
 def _workers(client: Any, count: int) -> list[str]:
-    """Addresses of workers for so many tasks, once there are as many; else some take several, a thread for each."""
+    """Wait for ``count`` workers and return addresses; if there are too few, one address per thread."""
     until = time.monotonic() + PATIENCE
     while True:
         threads = dict(sorted(client.nthreads().items()))
@@ -217,7 +217,7 @@ def _workers(client: Any, count: int) -> list[str]:
 
 
 def _waited(client: Any, futures: Sequence[Any]) -> None:
-    """Wait for partitions. Dask computes lost ones again, as long as there is a worker and it knows from what."""
+    """Wait for partitions. Dask recomputes lost ones, if there is a worker and their inputs are known."""
     lost_at: float | None = None
     while not (states := {future.status for future in futures}) <= OVER:
         _workers(client, 1)
@@ -247,7 +247,7 @@ def _attempt(
     client: Any, estimator: RateClassifier, shards: list[Any], name: tuple[str, str], settings: dict[str, Any]
 ) -> Fitted:
     size = len(shards)
-    # A partition that was lost is computed before the tasks begin: they would hold every thread that could do it.
+    # Lost partitions are recomputed before the tasks start: the tasks would occupy all threads.
     _waited(client, [part for shard in shards if isinstance(shard, tuple) for part in shard[1]])
     workers = _workers(client, size)[:size]
     futures = []
@@ -260,36 +260,36 @@ def _attempt(
         return _watched(client, futures, workers)
     finally:
         with suppress(OSError):
-            Board(client, *name).put("over", True)  # whoever still waits or computes is to stop
+            Board(client, *name).put("over", True)  # tasks that still run are to stop
             client.cancel(futures)
 
 
 def _watched(client: Any, futures: list[Any], workers: list[str]) -> Fitted:
-    """Wait for process 0, which has come to the end when all have; a worker or a task that is lost ends the others."""
+    """Wait for process 0, which ends after all others; raise an error if a worker or a task is lost."""
     failed_at: float | None = None
     while True:
         try:
-            here = client.nthreads()
+            alive = client.nthreads()
         except OSError as error:
             raise ProcessError(f"the scheduler of the cluster does not answer: {error}") from error
         states = [future.status for future in futures]
         if states[0] == "finished":
-            with suppress(TimeoutError):  # lost on the way: the next look tells
+            with suppress(TimeoutError):  # the result was lost on the way: check the states again
                 fitted: Fitted = futures[0].result(timeout=GRACE)
                 return fitted
-        lost = [f"process {k} (worker {worker})" for k, worker in enumerate(workers) if worker not in here]
+        lost = [f"process {k} (worker {worker})" for k, worker in enumerate(workers) if worker not in alive]
         if lost:
             raise ProcessError(f"{' and '.join(lost)} died, so the fit ends here; restarts=1 would go on without loss")
         if failed_at is None and any(state in ("error", "cancelled", "lost") for state in states):
             failed_at = time.monotonic()
-        # The others are given a moment: the first error to arrive need not be the one that began it.
+        # Wait a moment for the other tasks: the first error to arrive need not be the cause.
         if failed_at is not None and ("pending" not in states or time.monotonic() - failed_at > GRACE):
             raise _worst([future.exception(timeout=GRACE) for future in futures if future.status == "error"])
         time.sleep(POLL)
 
 
 def _worst(errors: list[BaseException]) -> BaseException:
-    """The error that began it, rather than those that only tell of it."""
+    """The error that caused the failure, rather than those that only report it."""
     own = [error for error in errors if not isinstance(error, ProcessError) and "(on process " not in str(error)]
     return (own or errors or [ProcessError("the tasks of the fit were cancelled")])[0]
 
@@ -299,8 +299,8 @@ def _worst(errors: list[BaseException]) -> BaseException:
 
 @contextmanager
 def _caught(rank: int) -> Iterator[list[Any]]:
-    """The warnings of the fit, which process 0 takes back to where the fit was asked for."""
-    if rank:  # what the others would say is the same
+    """Catch the warnings of the fit on process 0, which returns them to the client."""
+    if rank:  # the warnings of the other processes are the same
         yield []
         return
     with warnings.catch_warnings(record=True) as caught:
@@ -313,26 +313,26 @@ def _task(task: tuple[Any, ...], *parts: Any) -> Fitted | None:
     """One process of the fit."""
     rank, size, name, estimator, columns, settings = task
     board = Board(needed("distributed").get_client(), *name)
-    if board.get(f"begun {rank}"):  # Dask begins the tasks of lost workers again, but the others do not
+    if board.get(f"begun {rank}"):  # Dask restarts the task of a lost worker, but not the tasks it works with
         raise ProcessError(f"the worker of process {rank} died, and its task cannot be begun again by itself")
     board.put(f"begun {rank}", True)
     shared = GlooPeers(_store(board, rank, settings["timeout"]), rank, size, name="-".join(name), **settings)
     try:
         with among(shared), _stopped(board, shared), _caught(rank) as caught:
-            own = clone(estimator)  # tasks in threads of one process were given the same one
+            own = clone(estimator)  # tasks in threads of one process share the same object
             if isinstance(columns, ParquetRows):
                 own.fit(columns)
             else:
                 rows = columns.given(needed("pandas").concat(parts))
                 own.fit(rows.X, rows.y, sensitive_features=rows.attributes, sample_weight=rows.sample_weight)
-        told = list(dict.fromkeys((each.category, str(each.message)) for each in caught))
-        return (own, told) if rank == 0 else None
+        messages = list(dict.fromkeys((warning.category, str(warning.message)) for warning in caught))
+        return (own, messages) if rank == 0 else None
     finally:
         shared.close()
 
 
 def _store(board: Board, rank: int, timeout: float) -> Any:
-    """The store in which the processes meet: process 0 opens it and tells where it is."""
+    """The store through which the processes connect: process 0 opens it and publishes its address."""
     distributed = needed("torch.distributed")
     if rank == 0:
         store = distributed.TCPStore("0.0.0.0", 0, None, True, wait_for_workers=False)
@@ -347,21 +347,21 @@ def _store(board: Board, rank: int, timeout: float) -> Any:
             raise ProcessError(f"process 0 did not begin within {timeout:g} s: its worker is busy with something else")
         time.sleep(POLL)
     try:
-        # Where nobody is there any more this tells at once; a store tries again and again.
+        # If process 0 is gone, this fails at once; TCPStore would retry until its timeout.
         socket.create_connection(tuple(place), REACHING).close()
         return distributed.TCPStore(*place, None, False, wait_for_workers=False, timeout=timedelta(seconds=REACHING))
     except (OSError, RuntimeError) as error:
-        said = str(error).splitlines()[0]
-        raise ProcessError(f"process {rank} cannot reach process 0 at {place[0]}:{place[1]}: {said}") from error
+        reason = str(error).splitlines()[0]
+        raise ProcessError(f"process {rank} cannot reach process 0 at {place[0]}:{place[1]}: {reason}") from error
 
 
 @contextmanager
 def _stopped(board: Board, shared: GlooPeers) -> Iterator[None]:
-    """Break the connections when the fit is given up where it was asked for, so that this task ends, too."""
+    """Break the connections when the client cancels the fit, so that this task ends too."""
     done = threading.Event()
 
     def watch() -> None:
-        with suppress(OSError, RuntimeError):  # the scheduler is gone, and with it whoever asked
+        with suppress(OSError, RuntimeError):  # the scheduler is gone, and the client with it
             while not done.wait(LOOKING):
                 if board.get("over"):
                     shared.abandon()

@@ -1,4 +1,4 @@
-"""The extra of this package, imported where it is used and named where it is missing."""
+"""Import of the packages of the extra ``distributed``, with an error that names the extra if one is missing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def needed(name: str) -> Any:
-    """Import a module of the extra ``distributed``, or say what to install."""
+    """Import a module of the extra ``distributed``, or raise an error with the command that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -1,13 +1,14 @@
-"""Peers over torch.distributed: sums and small messages between processes, by gloo, and what is said when one is lost.
+"""Peers over torch.distributed: sums and small messages between processes by gloo, and errors when a process is lost.
 
-In: a store that all processes reach, a rank, and how many they are. Out: `GlooPeers`. The arrays of one call are packed
-into one buffer of doubles and added up in one all-reduce, which gives every process the same bits. The processes talk
-over connections of their own: a user's process groups are not touched.
+In: a store that all processes can reach, a rank, and the number of processes. Out: `GlooPeers`. The arrays of one call
+are packed into one buffer of doubles and added up in one all-reduce, which gives every process the same bits. The
+processes use connections of their own: a user's process groups are not touched.
 
-What fails on one process fails on all. The one that fails leaves its error in the store and closes its connections, so
-that whoever waits for it is woken at once and finds out why. One that was killed leaves nothing but the end of its
-heartbeat in the store, by which the others know whom to name. Before there are connections the processes meet in the
-store, where each sees who has come, who has stopped, and (as far as the launcher can tell) who will never come.
+An error on one process ends the fit on all. The process that fails writes its error to the store and closes its
+connections, so that processes that wait for it wake up at once and can report the cause. The heartbeat of a process
+that was killed stops in the store, which shows the others which one it was. Before they connect, the processes wait for
+each other in the store, where each sees which have arrived, which have stopped, and (if the launcher knows) which have
+ended.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from ..storage.checkpoints import Checkpoints, Folder, Place
 from .extra import needed
 
 TIMEOUT = 300.0
-"""Seconds that a process waits for the others: longer than the slowest of them may need for a round."""
+"""Seconds that a process waits for the others: more than the slowest may need for a round."""
 BEAT = 0.5
 """Seconds between heartbeats."""
 SILENT = 5.0
 """Seconds without a heartbeat after which a process that broke its connections counts as dead."""
 CONNECTING = 30.0
-"""Seconds for the connections, once everybody is known to be there."""
+"""Timeout in seconds for the connections, once all processes have arrived."""
 LOOKING = 1.0
-"""Seconds from one look at who has come, stopped or ended to the next."""
+"""Seconds between two checks of which processes have arrived, stopped or ended."""
 _VERSIONS = ("equirate", "numpy", "scipy", "torch")
 
 
@@ -54,15 +55,15 @@ class GlooPeers(Peers):
     Parameters
     ----------
     store
-        A ``torch.distributed`` store that all of them reach.
+        A ``torch.distributed`` store that all processes can reach.
     rank, size
-        Which of them this one is, and how many they are.
+        Rank of this process, and number of processes.
     timeout
         Seconds to wait for the others.
     place
-        Where rank 0 leaves checkpoints; None to leave none.
+        Where rank 0 stores checkpoints; None for no checkpoints.
     name
-        What tells these peers from others that use the same store, such as those before a restart.
+        Distinguishes these peers from others that use the same store, such as those before a restart.
     ended
         The ranks of processes that are known to have ended.
     """
@@ -91,10 +92,10 @@ class GlooPeers(Peers):
         self._given_up = False
         self._beating: threading.Event | None = None
 
-    # -- coming and going ------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Connect where that is still to be done, and see that everybody has the same versions."""
+        """Connect unless already connected, and check that all processes have the same versions."""
         self.fits, self.plays, self._lost = self.fits + 1, 0, None
         if self.size == 1 or self.group is not None:
             return
@@ -114,7 +115,7 @@ class GlooPeers(Peers):
         self.agree("versions", f"{known}, Python {platform.python_version()}")
 
     def _meet(self) -> None:
-        """Wait until all have come; one that came and stopped, failed, or will not come ends it for everybody."""
+        """Wait until all processes have arrived; raise an error if one has failed, stopped or ended."""
         others = [k for k in range(self.size) if k != self.rank]
         keys = [self._key(f"beat/{k}") for k in others]
         begun = looked = time.monotonic()
@@ -138,16 +139,16 @@ class GlooPeers(Peers):
                 raise self._lost
 
     def end(self) -> None:
-        """Nobody goes on before all have come to the end."""
+        """Wait until all processes have reached the end."""
         self.add(np.zeros(1))
 
     def add(self, *parts: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """One all-reduce of all parts together."""
+        """Add up all parts in one all-reduce."""
         if self.size == 1:
             return parts
         buffer = np.concatenate([np.asarray(part, dtype=float).reshape(-1) for part in parts])
         tensor = needed("torch").from_numpy(buffer)
-        self._together(lambda group: group.allreduce([tensor]))
+        self._collective(lambda group: group.allreduce([tensor]))
         ends = np.cumsum([0, *(part.size for part in parts)])
         return tuple(
             buffer[a:b].reshape(part.shape).astype(part.dtype, copy=False)
@@ -155,7 +156,7 @@ class GlooPeers(Peers):
         )
 
     def gather(self, value: Any) -> list[Any]:
-        """Small values of all processes, by rank; they come from processes of the same fit, so they may be pickled."""
+        """Small values of all processes, by rank; pickle is safe, because they come from processes of the same fit."""
         if self.size == 1:
             return [value]
         message = np.frombuffer(pickle.dumps(value), np.uint8)
@@ -164,23 +165,23 @@ class GlooPeers(Peers):
         padded = np.zeros(longest, np.uint8)
         padded[: len(message)] = message
         every = [torch.zeros(longest, dtype=torch.uint8) for _ in range(self.size)]
-        self._together(lambda group: group.allgather([every], [torch.from_numpy(padded)]))
+        self._collective(lambda group: group.allgather([every], [torch.from_numpy(padded)]))
         return [pickle.loads(part.numpy()[:size].tobytes()) for part, size in zip(every, sizes.tolist(), strict=True)]
 
     def checkpoints(self, about: Callable[[], str]) -> Checkpoints | None:
-        """Where the state of the next play of this fit is left."""
+        """Checkpoints of the next play of this fit."""
         self.plays += 1
         if self.place is None:
             return None
         return Checkpoints(self.place, f"fit {self.fits} play {self.plays}", about(), self, self.every)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self.group is not None:
             self._leave()
 
     def abandon(self) -> None:
-        """Break the connections from another thread: whoever computes or waits here ends with an error."""
+        """Break the connections from another thread: the fit in this process ends with an error."""
         self._given_up = True
         group = self.group
         if group is not None:
@@ -192,25 +193,25 @@ class GlooPeers(Peers):
             self._lost = ProcessError("the fit was given up where it was asked for")
             raise self._lost
 
-    def _together(self, call: Callable[[Any], Any]) -> None:
+    def _collective(self, call: Callable[[Any], Any]) -> None:
         self._go_on()
         if self.group is None:
             raise self._missed(RuntimeError("the connections are closed"))
         try:
             call(self.group).wait()
         except RuntimeError as error:
-            self._go_on()  # given up meanwhile: whatever else was missed does not matter
+            self._go_on()  # the fit was cancelled meanwhile: that is the reason to report
             raise self._missed(error) from error
 
-    # -- when something is wrong -----------------------------------------------------------------
+    # -- errors ----------------------------------------------------------------------------------
 
     def explained(self, error: BaseException) -> BaseException:
-        """Tell the others, and leave; the next fit begins with new connections."""
+        """Report an error to the others and disconnect; the next fit opens new connections."""
         if self.size > 1:
             secondary = error is self._lost
-            said = {"kind": type(error).__name__, "text": str(error), "secondary": secondary}
+            report = {"kind": type(error).__name__, "text": str(error), "secondary": secondary}
             with contextlib.suppress(RuntimeError):
-                self.store.set(self._key(f"failed/{self.rank}"), json.dumps(said))
+                self.store.set(self._key(f"failed/{self.rank}"), json.dumps(report))
             self._leave()
         return error
 
@@ -224,7 +225,7 @@ class GlooPeers(Peers):
                 group.abort()
 
     def _missed(self, error: Exception) -> BaseException:
-        """Find out why a message did not come: an error on another process, its death, or time that ran out."""
+        """Find out why a message did not arrive: an error on another process, its death, or a timeout."""
         try:
             self._lost = self._reason(error)
         except RuntimeError:
@@ -245,11 +246,11 @@ class GlooPeers(Peers):
         return self._died(silent) if silent else self._late(error)
 
     def _failed(self, others: list[int]) -> BaseException | None:
-        """The error with which another process ended, if one did by itself."""
+        """The error of another process, if one failed by itself and not because of others."""
         for k in others:
-            found = self._read(f"failed/{k}")
-            if found is not None and not (said := json.loads(found))["secondary"]:
-                return mirrored(self.named[k], said["kind"], said["text"])
+            text = self._read(f"failed/{k}")
+            if text is not None and not (report := json.loads(text))["secondary"]:
+                return mirrored(self.named[k], report["kind"], report["text"])
         return None
 
     def _died(self, who: list[int]) -> ProcessError:
@@ -280,18 +281,18 @@ class GlooPeers(Peers):
         return f"equirate/{self.name}/{self.meetings}/{name}"
 
     def _read(self, name: str) -> str | None:
-        """What is in the store, without waiting for it."""
+        """Read from the store without waiting; None if there is nothing."""
         key = self._key(name)
         return self.store.get(key).decode() if self.store.check([key]) else None
 
     def _beat(self) -> None:
-        """Let the others see that this process lives, whatever it is computing."""
+        """Start the heartbeat, which shows the others that this process is alive while it computes."""
         stop, key = threading.Event(), self._key(f"beat/{self.rank}")
         store = self.store.clone() if hasattr(self.store, "clone") else self.store
 
         def beat() -> None:
             count = 0
-            with contextlib.suppress(RuntimeError):  # nobody is there to hear it
+            with contextlib.suppress(RuntimeError):  # the store is gone
                 while not stop.wait(BEAT if count else 0):
                     count += 1
                     store.set(key, str(count))
@@ -302,12 +303,12 @@ class GlooPeers(Peers):
 
 
 def _since(before: tuple[str | None, float] | None, beat: str | None, now: float) -> tuple[str | None, float]:
-    """A heartbeat, and since when it is the same."""
+    """The last heartbeat, and the time since when it has not changed."""
     return before if before is not None and before[0] == beat else (beat, now)
 
 
 def mirrored(who: str, kind: str, text: str) -> EquirateError:
-    """The error of another process, as this one raises it."""
+    """The error of another process, to be raised on this one."""
     known = getattr(errors, kind, None)
     if isinstance(known, type) and issubclass(known, EquirateError) and known is not errors.ParseError:
         return known(f"{text} (on {who})")

@@ -1,10 +1,10 @@
 """Rows of Parquet files, without loading them: row groups are shared out, and read once into a memory-mapped file.
 
 In: one or several Parquet files, and which columns are label, attributes, weight and features. Out: `ParquetRows`,
-which `RateClassifier.fit` and `equirate.solve` take in the place of X, y, attributes and weights. A game passes over
-the features some thousand times, so decoding them in every round would cost more than the rounds; they are decoded
-once, block by block, into files without a name in the scratch folder, which the system pages in and out as it has room.
-A file is gone with the last array that uses it. A process among several takes its share of the row groups, in order.
+which `RateClassifier.fit` and `equirate.solve` take instead of X, y, attributes and weights. A game passes over the
+features some thousand times, so decoding them in every round would cost more than the rounds; they are decoded once,
+block by block, into unnamed memory-mapped files in the scratch folder. A file is removed with the last array that uses
+it. With several processes, each takes a contiguous share of the row groups.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Group:
-    """A row group: the file it is in, its number there, and how many rows it has."""
+    """A row group: its file, its number in the file, and its number of rows."""
 
     file: str
     number: int
@@ -49,14 +49,14 @@ class ParquetRows:
     label
         The column of the labels.
     attributes
-        Columns that slices and baselines refer to; they are no features.
+        Columns that slices and baselines refer to; they are not features.
     features
-        The columns to train on; by default every column of numbers that is not named otherwise.
+        The columns to train on; by default all remaining numeric columns.
     sample_weight
         The column of the weights, if there is one.
     scratch
-        The folder for the decoded features (4 bytes for each value; 8 where a column has double precision), by default
-        that for temporary files. It needs to be on a disk, not in memory.
+        The folder for the decoded features (4 bytes per value; 8 if a column has double precision), by default that for
+        temporary files. It must be on a disk, not in memory.
 
     Examples
     --------
@@ -83,21 +83,21 @@ class ParquetRows:
     sample_weight: str | None = None
     scratch: str | os.PathLike[str] | None = None
 
-    # -- what the files say ------------------------------------------------------------------------
+    # -- files and columns -------------------------------------------------------------------------
 
     @property
     def files(self) -> list[str]:
         """The files, in the order of their names."""
         given = [self.path] if isinstance(self.path, (str, os.PathLike)) else list(self.path)
-        found: list[str] = []
-        for each in [os.fspath(name) for name in given]:
-            if os.path.isdir(each):
-                found += sorted(glob.glob(os.path.join(glob.escape(each), "*.parquet")))
+        files: list[str] = []
+        for path in [os.fspath(name) for name in given]:
+            if os.path.isdir(path):
+                files += sorted(glob.glob(os.path.join(glob.escape(path), "*.parquet")))
             else:
-                found += sorted(glob.glob(each)) if glob.has_magic(each) and not os.path.exists(each) else [each]
-        if not found:
+                files += sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
+        if not files:
             raise DataError(f"there is no Parquet file at {self.path}")
-        return found
+        return files
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -149,10 +149,11 @@ class ParquetRows:
             elif schema != first:
                 other = next((one, two) for one, two in itertools.zip_longest(first, schema) if one != two)
                 raise DataError(
-                    f"{file} has other columns than {self.files[0]}: {_told(other[1])} where that has {_told(other[0])}"
+                    f"{file} has other columns than {self.files[0]}: {_column_text(other[1])} where that has "
+                    f"{_column_text(other[0])}"
                 )
-            found = opened.metadata
-            groups += [Group(file, k, found.row_group(k).num_rows) for k in range(found.num_row_groups)]
+            metadata = opened.metadata
+            groups += [Group(file, k, metadata.row_group(k).num_rows) for k in range(metadata.num_row_groups)]
         groups = [group for group in groups if group.rows]
         if not groups:
             raise DataError(f"the Parquet file at {self.path} has no rows")
@@ -170,8 +171,8 @@ class ParquetRows:
         """
         with all_processes() as shared:
             groups, schema = self.groups()
-            told = [(group.rows, os.path.basename(group.file)) for group in groups]
-            shared.agree("the row groups of the Parquet files", repr(told))
+            row_groups = [(group.rows, os.path.basename(group.file)) for group in groups]
+            shared.agree("the row groups of the Parquet files", repr(row_groups))
             return self._read(share(groups, shared.rank, shared.size), schema)
 
     def _read(self, groups: list[Group], schema: dict[str, Any]) -> Given:
@@ -198,14 +199,14 @@ class ParquetRows:
         return Given(X, others[self.label], attributes or None, weights, tuple(names))
 
     def _empty(self, name: str, kind: Any, groups: list[Group], count: int) -> NDArray[Any]:
-        """Room for a column that is no feature; for text as wide as the longest there is."""
+        """An array for a column that is not a feature; for text as wide as its longest value."""
         pa = needed("pyarrow")
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             return scratch((count,), np.dtype(kind.to_pandas_dtype()), self.scratch)
         longest = needed("pyarrow.compute").utf8_length
         lengths = (longest(_decoded(batch.column(name))) for group in groups for batch in _batches(group, [name]))
-        widest = max((needed("pyarrow.compute").max(each).as_py() or 0 for each in lengths), default=0)
+        widest = max((needed("pyarrow.compute").max(block).as_py() or 0 for block in lengths), default=0)
         return scratch((count,), f"<U{max(widest, 1)}", self.scratch)
 
 
@@ -222,8 +223,8 @@ def _batches(group: Group, columns: list[str]) -> Iterator[Any]:
     try:
         yield from _opened(group.file).iter_batches(BLOCK, row_groups=[group.number], columns=columns)
     except (pa.ArrowException, OSError) as error:
-        said = str(error).splitlines()[0]
-        raise DataError(f"row group {group.number} of {group.file} cannot be read: {said}") from None
+        reason = str(error).splitlines()[0]
+        raise DataError(f"row group {group.number} of {group.file} cannot be read: {reason}") from None
 
 
 def share(groups: list[Group], rank: int, size: int) -> list[Group]:
@@ -236,7 +237,7 @@ def share(groups: list[Group], rank: int, size: int) -> list[Group]:
     rows = np.cumsum([0, *(group.rows for group in groups)])
     cuts = np.searchsorted(rows[:-1] + np.diff(rows) / 2, np.arange(size + 1) / size * rows[-1])
     cuts[0], cuts[-1] = 0, len(groups)
-    for k in range(1, size):  # every process has one, be it at the cost of its neighbours
+    for k in range(1, size):  # every process gets at least one, if necessary from its neighbours
         cuts[k] = min(max(cuts[k], cuts[k - 1] + 1), len(groups) - (size - k))
     return groups[cuts[rank] : cuts[rank + 1]]
 
@@ -266,7 +267,7 @@ def _decoded(column: Any) -> Any:
 
 
 def _plain(column: Any, name: str, file: str) -> NDArray[Any]:
-    """A column of labels, attributes or weights as numpy has it."""
+    """A column of labels, attributes or weights as a numpy array."""
     if column.null_count:
         raise DataError(
             f"the column {name!r} of {file} has {column.null_count} missing values: fill them or drop those rows"
@@ -274,5 +275,5 @@ def _plain(column: Any, name: str, file: str) -> NDArray[Any]:
     return np.asarray(_decoded(column).to_numpy(zero_copy_only=False))
 
 
-def _told(column: tuple[str, Any] | None) -> str:
+def _column_text(column: tuple[str, Any] | None) -> str:
     return "nothing" if column is None else f"{column[0]!r} ({column[1]})"

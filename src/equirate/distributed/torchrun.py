@@ -1,7 +1,7 @@
-"""Peers that torchrun has started: `fit` and `solve` find them by the environment, and `processes` with settings.
+"""Peers that torchrun has started: `fit` and `solve` find them in the environment; `processes` changes their settings.
 
-In: the environment that torchrun leaves (rank, number of processes, where their store is). Out: `GlooPeers`. The store
-is the launcher's own, which outlives the processes that it restarts, so checkpoints in it need no folder.
+In: the environment variables of torchrun (rank, number of processes, address of their store). Out: `GlooPeers`. The
+store is the launcher's own, which outlives the processes that it restarts, so checkpoints in it need no folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..storage.checkpoints import Folder, InStore, Place
 from .extra import needed
 from .gloo import TIMEOUT, GlooPeers
 
-_MADE = itertools.count()
+_NUMBERS = itertools.count()
 EVERY = 5.0
 """Seconds between checkpoints."""
 
@@ -29,18 +29,18 @@ EVERY = 5.0
 def processes(
     *, timeout: float = TIMEOUT, checkpoints: str | os.PathLike[str] | None = None, every: float = EVERY
 ) -> Iterator[Peers]:
-    """Fit together with the processes that torchrun has started, with settings of one's own.
+    """Fit together with the processes that torchrun has started, with other settings than the defaults.
 
-    Inside torchrun, `fit` and `solve` need no such context: this one is for another timeout, or for checkpoints in a
-    folder. In a process that was started by itself, rows are fitted as ever, and the checkpoints are kept all the same.
+    Inside torchrun, `fit` and `solve` need no such context: it is for another timeout, or for checkpoints in a folder.
+    In a process without torchrun, a fit uses the rows of that process, and checkpoints are written as well.
 
     Parameters
     ----------
     timeout
         Seconds to wait for the other processes before the fit ends with an error. A process that dies ends it at once.
     checkpoints
-        A folder of one's own, on a disk that process 0 reaches, for the state of a fit: started again, it goes on from
-        there. By default torchrun's own store keeps it while torchrun restarts the processes.
+        A folder for the checkpoints of this fit alone, on a disk that process 0 can write to: when started again, the
+        fit continues from there. By default torchrun's own store keeps them while torchrun restarts the processes.
     every
         Seconds between checkpoints.
 
@@ -62,7 +62,7 @@ def processes(
 
 @contextmanager
 def alone() -> Iterator[Peers]:
-    """Fit, solve or evaluate on the rows of this process alone, whatever the others do.
+    """Fit, solve or evaluate on the rows of this process alone, independently of the others.
 
     Yields
     ------
@@ -81,7 +81,7 @@ def alone() -> Iterator[Peers]:
 
 @cache
 def launched() -> Peers:
-    """The processes that torchrun has started with this one, with the usual settings."""
+    """The processes that torchrun has started with this one, with the default settings."""
     return _peers(TIMEOUT, None, EVERY)
 
 
@@ -89,17 +89,17 @@ def _peers(timeout: float, place: Place | None, every: float) -> Peers:
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return ALONE if place is None else GlooPeers(None, 0, 1, place=place, every=every)
     rank, size, attempt = (_number(name) for name in ("RANK", "WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT"))
-    made = next(_MADE)  # on every process, if all of them do the same
+    number = next(_NUMBERS)  # the same on every process, if all make the same calls
     store = _store(rank, timeout)
     kept = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    place = InStore(store, f"{made}") if place is None and kept else place
+    place = InStore(store, f"{number}") if place is None and kept else place
     return GlooPeers(
-        store, rank, size, timeout=timeout, place=place, every=every, name=f"{attempt}-{made}", ended=ended
+        store, rank, size, timeout=timeout, place=place, every=every, name=f"{attempt}-{number}", ended=ended
     )
 
 
 def _store(rank: int, timeout: float) -> Any:
-    """The store that torchrun keeps; where it keeps none, process 0 does."""
+    """Connect to the store that torchrun hosts; if it hosts none, process 0 does."""
     distributed = needed("torch.distributed")
     address, port = os.environ.get("MASTER_ADDR", "localhost"), _number("MASTER_PORT")
     keeps = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True" and rank == 0
@@ -109,28 +109,32 @@ def _store(rank: int, timeout: float) -> Any:
         )
     except RuntimeError as error:
         keeper = "torchrun" if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else "process 0"
-        said = str(error).splitlines()[0]
-        raise ProcessError(f"cannot reach the store that {keeper} keeps at {address}:{port}: {said}") from error
+        reason = str(error).splitlines()[0]
+        raise ProcessError(f"cannot reach the store that {keeper} keeps at {address}:{port}: {reason}") from error
 
 
 def ended() -> list[int]:
-    """The ranks that torchrun started on this machine and that have ended, where the system tells (Linux).
+    """The ranks that torchrun started on this machine and that have ended, as far as /proc shows it (Linux).
 
-    torchrun ends everybody when a process fails, but not when one ends well without having come to the fit.
+    torchrun ends all processes when one fails, but not when one exits normally before it reaches the fit.
     """
     ours = _environment("self")
     if not all(name in ours for name in ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", LAUNCHED)):
-        return []  # not Linux, or not started as a program of its own
+        return []  # not Linux, or not started by torchrun as a separate program
     same = {name: ours.get(name) for name in (LAUNCHED, "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT")}
     first = int(ours["RANK"]) - int(ours["LOCAL_RANK"])
-    here = range(first, first + int(ours["LOCAL_WORLD_SIZE"]))
-    found = [_environment(process) for process in os.listdir("/proc") if process.isdigit()]
-    alive = {each.get("RANK") for each in found if all(each.get(name) == value for name, value in same.items())}
-    return [rank for rank in here if str(rank) not in alive]
+    ranks = range(first, first + int(ours["LOCAL_WORLD_SIZE"]))
+    environments = [_environment(process) for process in os.listdir("/proc") if process.isdigit()]
+    alive = {
+        environment.get("RANK")
+        for environment in environments
+        if all(environment.get(name) == value for name, value in same.items())
+    }
+    return [rank for rank in ranks if str(rank) not in alive]
 
 
 def _environment(process: str) -> dict[str, str]:
-    """What a process was started with, if the system tells; one that has ended has nothing."""
+    """The environment of a process; empty if it has ended or cannot be read."""
     try:
         with open(f"/proc/{process}/environ", "rb") as file:
             pairs = file.read().decode(errors="replace").split("\0")

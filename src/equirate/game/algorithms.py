@@ -15,16 +15,16 @@
 | linearized       | P1-P3, sm. | -            | gradient now, OGD  | OGD     | uniform mixture              |
 | column_generation| P1-P3      | -            | duals of mixtures  | BR      | the best mixture             |
 
-(P1) is a convex objective alone, (P2) has convex constraints, (P3) ratios. Any mixture of affine and convex parts in
-objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
-the model is trained on. The proxy-Lagrangian's theorem weighs each round by the objective's own multiplier. The last
-two rows are not the paper's. Multipliers that price every function at the present rates (its gradient there) and learn
-those of the constraints alone lead a network to where a ratio is best, without swinging around it; no theorem says so.
-Column generation solves for the multipliers instead of stepping them: they are the duals of the best mixture so far,
-and a model needs to answer them a few times only (`column_generation`). It is what ``"auto"`` means for all but
+(P1) is a convex objective alone, (P2) has convex constraints, (P3) ratios. Any combination of affine and convex parts
+in objective and constraints counts as P2. "True" multipliers see the rates themselves, "surrogate" ones the bounds that
+the model is trained on. The proxy-Lagrangian's theorem weights each round by the objective's own multiplier. The last
+two rows are not from the paper. In ``linearized``, multipliers take the gradient of every function at the current rates
+and learn only those of the constraints: networks then converge for ratios without oscillating, but no theorem proves
+it. Column generation solves for the multipliers instead of taking steps: they are the duals of the best mixture so far,
+and a model answers them only a few times (`column_generation`). It is what ``"auto"`` means for all models but
 networks.
 
-A variant is `dataclasses.replace` of an algorithm, say with other settings of its multipliers:
+A variant is made by `dataclasses.replace` of an algorithm, for example with other settings of its multipliers:
 ``replace(coco, multipliers=OuterAscent(inner=20, growing=False))``.
 """
 
@@ -86,7 +86,7 @@ class Output(Enum):
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Three players, the kind of problem they can solve, and the output that is proven good.
+    """Three players, the kind of problem they can solve, and the output that the theorem is about.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Algorithm:
         return self.model.responds
 
     def refusal(self, program: Program) -> str | None:
-        """Say why the algorithm cannot solve a program, or None if it can.
+        """The reason why the algorithm cannot solve a program, or None if it can.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Algorithm:
         return None
 
     def check(self, program: Program) -> None:
-        """Refuse a program that does not fit.
+        """Raise an error if the algorithm cannot solve a program.
 
         Parameters
         ----------
@@ -230,15 +230,15 @@ ALGORITHMS = {
 
 
 def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = False, steps: bool = False) -> Algorithm:
-    """Turn what users give as ``algorithm`` into an algorithm.
+    """The algorithm for the user's argument ``algorithm``.
 
-    ``"auto"`` is column generation. A network, which is fed with ``batches``, plays a game instead: ``surrogate`` for
-    affine and convex problems and for black boxes, ``linearized`` for ratios where it takes them, which measured better
-    (docs/torch.md), else ``slack_ratios``. So does a model that descends where the objective has an ordinary loss, or
-    where ``steps`` were given.
+    ``"auto"`` is column generation. A network, which is trained on ``batches``, plays a game instead: ``surrogate`` for
+    affine and convex problems and for black boxes; for ratios ``linearized`` if it can solve the problem, which is
+    better in our experiments (docs/torch.md), else ``slack_ratios``. A model that descends also plays a game if the
+    objective has an ordinary loss or if ``steps`` were given.
 
-    For a model without gradients, ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian`` let it best-respond, and
-    those that need gradients are refused.
+    A model without gradients best-responds in ``slack_ratios``, ``biconvex`` and ``proxy_lagrangian``; algorithms that
+    need gradients raise an error.
     """
     if isinstance(algorithm, Algorithm):
         chosen = algorithm
@@ -261,7 +261,7 @@ def choose(algorithm: Any, problem: Problem, descends: bool, batches: bool = Fal
 
 
 def refuse_games(algorithm: Any, n_classes: int) -> None:
-    """Refuse the games of the paper where there are more than two classes."""
+    """Raise an error for the games of the paper, which need two classes."""
     name = algorithm.name if isinstance(algorithm, Algorithm) else algorithm
     if name not in ("auto", "column_generation"):
         raise AlgorithmError(

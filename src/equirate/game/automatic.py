@@ -1,4 +1,4 @@
-"""Which algorithm ``"auto"`` means: by the problem and by what the model can do, without importing any algorithm."""
+"""The algorithm that ``"auto"`` means for a problem, without importing any algorithm."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from ..problem.problem import Problem
 
 
 def automatic(problem: Problem) -> str:
-    """Name of the algorithm that ``"auto"`` takes for a problem, but for networks.
+    """Name of the algorithm that ``"auto"`` takes for a problem, for all models but networks.
 
-    Column generation prices rates, so an ordinary loss in the objective leaves the game for models that descend.
+    Column generation prices only rates, so an ordinary loss in the objective needs the game of models that descend.
 
     Examples
     --------

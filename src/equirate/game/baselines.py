@@ -1,6 +1,6 @@
 """The four classifiers that the paper compares with: UncError, logistic regression, UncF1 and PostShift.
 
-Each returns a `Classifier`, so it is judged like everything else.
+Each returns a `Classifier`, so it is evaluated like all other results.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _rows(sample: Sample) -> Rows:
 
 
 def _average(examples: Examples, loss: str, rates: Array) -> Asked:
-    """Ask for the average of an ordinary loss over all examples, in every configuration."""
+    """The request for the average of an ordinary loss over all examples, in every configuration."""
     cells = Cells.of_examples(examples, [], [])
     share = np.full((len(cells), len(rates)), 1 / examples.weights.sum())
     if loss == "hinge_loss":  # bounds the error rate: up where the label is 0, down where it is 1
@@ -134,7 +134,7 @@ def _average(examples: Examples, loss: str, rates: Array) -> Asked:
 
 
 def unc_error(X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any) -> Classifier:
-    """UncError: minimise the hinge loss, whatever the constraints. Options as in `unconstrained`.
+    """UncError: minimise the hinge loss without constraints. Options as in `unconstrained`.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def best_f1_threshold(scores: ArrayLike, y: ArrayLike, *, sample_weight: ArrayLi
     s, w, y = scores[order].astype(float), examples.weights[order], examples.labels[order]
     tp, predicted = np.cumsum(w * y), np.cumsum(w)
     f1 = 2 * tp / (predicted + (w * y).sum())
-    last = np.append(s[1:] < s[:-1], True)  # a threshold cannot part equal scores
+    last = np.append(s[1:] < s[:-1], True)  # a threshold cannot separate equal scores
     best = int(np.argmax(np.where(last, f1, -1.0)))
     below = s[best + 1] if best + 1 < len(s) else s[best] - 2.0
     return float((s[best] + below) / 2)
@@ -295,7 +295,7 @@ def post_shift(
     p = float(examples.weights @ examples.labels / examples.weights.sum()) if rate is None else rate
     if not 0 <= p <= 1:
         raise DataError(f"the rate of post_shift must lie in [0, 1]; got {rate!r}")
-    membership(groups, examples)  # refuses groups that overlap or leave somebody out
+    membership(groups, examples)  # raises an error if groups overlap or do not cover all examples
     base = logistic(X, y, sample_weight=sample_weight, **options)
     scores = base.members.scores(X)[:, 0].astype(float)
     cuts = {}
@@ -308,11 +308,11 @@ def post_shift(
 
 
 def _quantile_cut(scores: Array, weights: Array, rate: float) -> float:
-    """The threshold above which a share of the weight lies that is as near to ``rate`` as can be."""
+    """The threshold for which the share of the weight above it is closest to ``rate``."""
     order = np.argsort(-scores, kind="stable")
     s, w = scores[order], weights[order]
     reached = np.append(0.0, np.cumsum(w) / w.sum())
-    parted = np.concatenate([[True], s[1:] < s[:-1], [True]])  # a threshold cannot part equal scores
+    parted = np.concatenate([[True], s[1:] < s[:-1], [True]])  # a threshold cannot separate equal scores
     k = int(np.argmin(np.where(parted, np.abs(reached - rate), np.inf)))  # how many to accept
     above = s[k - 1] if k else s[0] + 2.0
     below = s[k] if k < len(s) else s[-1] - 2.0

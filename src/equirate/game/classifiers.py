@@ -1,7 +1,7 @@
-"""Classifiers made of recorded iterates: a mixture, of which a deterministic classifier is the case of one member.
+"""Classifiers made of recorded iterates: a mixture, or a deterministic classifier if there is one member.
 
-In: `Members` and weights. Out: probabilities, repeatable stochastic decisions, hashed decisions (each x always decided
-the same way), and the exact value of any expression or problem on any data.
+In: `Members` and weights. Out: probabilities, reproducible stochastic decisions, hashed decisions (the same x always
+gets the same decision), and the exact value of any expression or problem on any data.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from ..problem.problem import Problem
 Array = NDArray[np.float64]
 
 BLOCK = 1 << 20
-"""Rows of an array that are decided together, where there are more."""
+"""Longer arrays are predicted in blocks of this many rows."""
 FEW = 16
-"""Members up to which a mixture is added up one by one."""
+"""With up to this many members, a mixture is added up one member at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Classifier:
     chosen
         The columns of a `Solution` that the members are.
     notes
-        What else is known of it, by name, such as ``bound`` and ``gap`` of `Solution.polish`.
+        Further facts by name, such as ``bound`` and ``gap`` of `Solution.polish`.
     """
 
     members: Members
@@ -71,11 +71,11 @@ class Classifier:
 
     @property
     def n_classes(self) -> int:
-        """How many classes it tells apart."""
+        """Number of classes."""
         return self.members.n_classes
 
     def expected(self, X: Any, *, attributes: Any = None) -> Array:
-        """What rates are measured on: probabilities of predicting 1, or of each of more than two classes.
+        """Probabilities that rates are measured with: of predicting 1, or of each of more than two classes.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Classifier:
         return self.positive_probability(X, attributes=attributes)
 
     def expected_sample(self, sample: Sample) -> Array:
-        """`expected` for the rows of a sample, which remembers what the members decide.
+        """`expected` for the rows of a sample, which caches the decisions of the members.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Classifier:
         return self._mixed(self.members.decide_sample(sample))
 
     def positive_probability(self, X: Any, *, attributes: Any = None) -> Array:
-        """Probability of predicting 1, example by example.
+        """Probability of predicting 1 for each example.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Classifier:
         if len(self.weights) > FEW:
             return snapped(decided @ self.weights)
         total = np.zeros(len(decided))
-        for member, weight in zip(decided.T, self.weights, strict=True):  # no array of numbers for all members
+        for member, weight in zip(decided.T, self.weights, strict=True):  # avoids a float array for all members
             total += weight * member
         return snapped(total)
 
@@ -175,8 +175,8 @@ class Classifier:
     def predict(self, X: Any, *, attributes: Any = None, random_state: int | None = 0) -> NDArray[np.int_]:
         """Predict 0 or 1 (of more classes, their codes); a mixture draws one member per example, independently.
 
-        The i-th example gets the i-th draw of ``random_state`` (None: fresh draws): the same call repeats itself and
-        more examples at the end change nothing, but an example that moves to another place gets another draw.
+        The i-th example gets the i-th draw of ``random_state`` (None: new draws): the same call gives the same result,
+        and additional examples at the end change nothing, but an example at another position gets another draw.
 
         Parameters
         ----------
@@ -198,9 +198,10 @@ class Classifier:
         return self.pick(decided, stream("predict", random_state).random(len(decided)))
 
     def predict_hashed(self, X: Any, *, attributes: Any = None, salt: int = 0, key: Any = None) -> NDArray[np.int_]:
-        """Predict as `predict`, each x always the same way: the member is drawn by a hash of x instead of a coin.
+        """Predict as `predict`, but always the same for the same x: a hash of x draws the member.
 
-        Neither the order of the examples nor the other examples matter; examples with equal features are decided alike.
+        Neither the order of the examples nor the other examples matter; examples with equal features get the same
+        decision.
 
         Parameters
         ----------
@@ -209,10 +210,10 @@ class Classifier:
         attributes
             Attributes of the examples, where the members look them up.
         salt
-            Goes into the hash, so that nobody who does not know it can look for a lucky x.
+            Added to the hash, so that nobody who does not know it can search for an x with a favourable draw.
         key
-            One per example, such as the number of a person: hashed in the place of x, so that people with equal
-            features are drawn apart and a person whose features change keeps the draw.
+            One per example, such as an identifier of a person: hashed instead of x, so that people with equal features
+            get independent draws, and a person whose features change keeps the draw.
 
         Returns
         -------
@@ -267,7 +268,7 @@ class Classifier:
         pos_label: Any = None,
         classes: Classes | None = None,
     ) -> Any:
-        """Exact values on data: a number for an expression or constraint, a dict for a problem (default: its own).
+        """Exact values on data: a number for an expression or constraint, a dict for a problem.
 
         The dict has ``objective`` and ``violations`` (signed, one per constraint, positive where broken). With
         ``pos_label``, labels may be any two values, of which that one is what the classifier calls 1.
@@ -323,7 +324,7 @@ class Classifier:
 
 
 def checked_key(key: Any, rows: int) -> NDArray[Any]:
-    """Whom each row is about; refuses another number of values, and missing ones, which would be one person."""
+    """The key of each row; raises an error if the length differs or keys are missing, which would all be equal."""
     keys = to_numpy(key)
     if keys.shape != (rows,):
         raise DataError(f"key must have one value per example, ({rows},); got shape {keys.shape}")
@@ -332,10 +333,10 @@ def checked_key(key: Any, rows: int) -> NDArray[Any]:
 
 
 def hashed_uniform(X: Any, salt: int = 0, key: Any = None) -> Array:
-    """A number in [0, 1) for each row or key, the same whatever the machine or the order of rows."""
+    """A number in [0, 1) for each row or key, which does not depend on the machine or the order of rows."""
     if key is not None:
         rows = X.shape[0] if getattr(X, "shape", ()) else len(X)
         return uniform(salted_keys(checked_key(key, rows), salt))
-    X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores in the place of features
+    X = X.reshape(-1, 1) if isinstance(X, np.ndarray) and X.ndim == 1 else X  # scores instead of features
     numbers = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"  # members have checked them, and may take NaN
     return uniform(salted_rows(X if numbers else features(X), salt))

@@ -1,18 +1,18 @@
 """Column generation: Algorithm 1 with fully corrective multipliers, and what ``"auto"`` means for most models.
 
-In: a table, and an oracle that answers costs with families of classifiers. Out: the columns that were worth mixing,
-with their best mixture. `engine` binds this to models and rows.
+In: a table, and an oracle that answers costs with families of classifiers. Out: the generated columns with their best
+mixture. `engine` applies this to models and rows.
 
-The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). Through the
-table they are one cost per cell. The *oracle* answers them, and what costs less than every column joins. A family is a
-set of classifiers whose sums are all known, such as the thresholds of one score: those are priced without asking the
-oracle.
+The *master* is the best mixture of the columns so far; its multipliers are prices (`mixtures.master`). The table turns
+them into one cost per cell. The *oracle* answers these costs, and a classifier that costs less than every column is
+added. A family is a set of classifiers whose sums are all known, such as the thresholds of one score: they are priced
+without calling the oracle.
 
-1. Begin with the families that the oracle knows by itself.
-2. *Master*: mix the columns, price all known families, let the cheapest classifier of each join; repeat until none
-   costs less.
+1. Start with the families that the oracle has without costs.
+2. *Master*: mix the columns, price all known families, add the cheapest classifier of each; repeat until none costs
+   less than every column.
 3. *Oracle*: answer the prices. One pass over the data.
-4. Stop when two answers in a row that were as good as the oracle's get gained less than `GAIN`; otherwise go to 2.
+4. Stop when two successive answers that the oracle cannot improve gained less than `GAIN`; otherwise go to 2.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ from ..problem.table import Table
 Array = NDArray[np.float64]
 
 GAIN = 1e-4
-"""What counts as an improvement of the objective or of the violation: less is not seen on new rows."""
+"""Smallest improvement of the objective or of the violation that counts: smaller ones are not visible on new rows."""
 PATIENCE = 2
-"""Answers in a row that must gain less than that."""
+"""Number of successive answers without such an improvement after which generation stops."""
 PASSES = 60
-"""Answers at most, by default."""
+"""Largest number of answers, by default."""
 INNER = 20
-"""Times that known families are priced for one answer, at most."""
+"""Largest number of times that known families are priced for one answer."""
 FIRST = 24
-"""Classifiers of a family, evenly spaced, that are columns to begin with."""
+"""Evenly spaced classifiers of a family that are initial columns."""
 SEVERAL = 4
-"""Constraints from which on the mean of the prices is answered beside the prices themselves."""
+"""With more constraints than this, a running mean of the prices is answered in addition to the prices."""
 SPREADS, SPREAD = 7, 1.0
-"""Further prices that are answered for ratios, and by how much their logarithms differ, at most."""
+"""Number of additional prices that are answered for ratios, and the largest difference of their logarithms."""
 STARTS = 3
-"""How many of them are those of other local optima, from mixtures drawn at random, where answers are exact.
+"""How many of them come from other local optima, from random mixtures, if answers are exact.
 
-Answers that are not exact gain nothing by that on new rows: they fit the sample more closely.
+Inexact answers gain nothing from this on new rows: they fit the sample more closely.
 """
 _CHEAPER = 1e-5
-"""By how much a classifier must cost less than every column to join, as a share of the largest price."""
+"""A new column must cost less than every other column by this much, relative to the largest price."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """Where a generation stood after an answer: the best mixture so far, with its prices."""
+    """The state of a generation after an answer: the best mixture so far, with its prices."""
 
     round: int
-    """Answers so far; 0 for the columns that it began with."""
+    """Number of answers so far; 0 for the initial columns."""
     objective: float
     """In the user's own sense."""
     violation: float
@@ -71,21 +71,21 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """How a generation went.
+    """The course of a generation.
 
     Attributes
     ----------
     table
         The problem and the data that the columns were generated for.
     stages
-        Where it stood after each answer.
+        The state after each answer.
     passes
-        Passes over the data, also those that several generations shared.
+        Passes over the data, including those that several generations shared.
     bound
-        No mixture of *all* classifiers of the model has a smaller (minimised) objective; None where the model's answers
-        do not prove that.
+        No mixture of *all* classifiers of the model has a smaller (minimised) objective; None if the model's answers do
+        not prove a bound.
     apart
-        Whether the model answered on other rows than the table's, so that its answers prove nothing there.
+        Whether the model answered on other rows than the table's, so that its answers prove no bound.
     """
 
     table: Table
@@ -119,10 +119,10 @@ class Generation:
     table
         The problem joined with data.
     factors
-        (cells of the families,): what each sum counts here. Families may tell parts of the rows apart: their cells are
-        then those of the table, each split into as many parts.
+        (cells of the families,): weight of each sum. Families may distinguish parts of the rows: their cells are then
+        those of the table, each split into the same number of parts.
     training
-        The table whose costs the oracle answers, where that has other weights.
+        The table whose costs the oracle answers, if it has other weights.
     exact
         Whether the oracle's answers to this table's costs are exact, so that they prove bounds over all classifiers of
         the model.
@@ -134,7 +134,7 @@ class Generation:
     exact: bool = False
     families: list[Family] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
-    """Of every column: its family, and its place there."""
+    """Family of every column, and its index in the family."""
     stages: list[Pass] = field(default_factory=list)
     bound: float = -np.inf
     done: bool = False
@@ -170,16 +170,16 @@ class Generation:
         return Columns.of(self.table.rates(self.gathered(sums)), source, handle)
 
     def course(self, passes: int) -> Course:
-        """How it went, with so many passes over the data."""
+        """The course of this generation, with the number of passes over the data."""
         bound = self.bound if np.isfinite(self.bound) else None
         return Course(self.table, tuple(self.stages), passes, bound, self.interrupted, self.training is not None)
 
     # -- the master ------------------------------------------------------------------------------
 
     def begin(self, families: Sequence[Family], costs: Array, first: Sequence[tuple[int, int]] = ()) -> None:
-        """Begin with some families: classifiers all over each, or those that ``first`` names.
+        """Start with some families: evenly spaced classifiers of each, or those that ``first`` names.
 
-        The cheapest of each at some costs by cell of the table is a column, too.
+        The cheapest classifier of each family at ``costs`` (by cell of the table) is also a column.
         """
         self.families = list(families)
         own = self.spread(costs[:, None])[:, 0] * self.factors
@@ -193,7 +193,7 @@ class Generation:
         self.add(chosen)
 
     def learn(self, families: Sequence[Family], settled: bool = True) -> None:
-        """Take the answers in, and mix again; ``settled`` says whether they were as good as the oracle's get."""
+        """Add the answers, and mix again; ``settled`` says whether the oracle could not improve them further."""
         if self.exact and self.training is None and self.mixture is not None:
             self._prove(families)
         first = len(self.families)
@@ -204,15 +204,15 @@ class Generation:
         self._watch(settled and bool(self.stages))
 
     def _answers(self, families: Sequence[Family], first: int) -> list[tuple[int, int]]:
-        """For each of the prices of several local optima, the classifier that costs least there."""
+        """For each of the prices that were asked, the cheapest classifier of the answers."""
         assert self._asked is not None
         own = (self.spread(self._asked) * self.factors[:, None]).T
         values = [own @ family.sums for family in families]
-        best = np.argmin([each.min(axis=1) for each in values], axis=0)
+        best = np.argmin([costs.min(axis=1) for costs in values], axis=0)
         return [(first + int(f), int(values[f][k].argmin())) for k, f in enumerate(best)]
 
     def _prove(self, families: Sequence[Family]) -> None:
-        """What exact answers to the last prices prove: the programme's value plus the least reduced cost."""
+        """The bound that exact answers to the last prices prove: the programme's value plus the least reduced cost."""
         assert self.mixture is not None
         assert self.master is not None
         prices = self.mixture.prices[0]
@@ -237,7 +237,7 @@ class Generation:
     def _cheapest(self, prices: Sequence[Array]) -> list[tuple[int, int]]:
         """The cheapest classifier of each family that costs less than every column."""
         assert self.master is not None
-        found = []
+        cheapest = []
         for multipliers in prices:
             costs = self.table.coefficients(multipliers[:, None])
             own = self.spread(costs)[:, 0] * self.factors
@@ -248,11 +248,11 @@ class Generation:
                 values = own @ family.sums
                 k = int(np.argmin(values))
                 if values[k] + offset < least:
-                    found.append((f, k))
-        return found
+                    cheapest.append((f, k))
+        return cheapest
 
     def add(self, chosen: Sequence[tuple[int, int]]) -> bool:
-        """Make classifiers columns; whether any is new."""
+        """Add classifiers as columns; whether any is new."""
         new = [place for place in dict.fromkeys(chosen) if place not in self._known]
         if not new:
             return False
@@ -270,7 +270,7 @@ class Generation:
     # -- prices ----------------------------------------------------------------------------------
 
     def ask(self) -> Array:
-        """Costs by cell of the table that the oracle is to answer, (cells, answers); the first ones matter most."""
+        """Costs by cell of the table for the oracle, (cells, answers); the first ones are the most important."""
         assert self.mixture is not None
         assert self.master is not None
         prices = list(self.mixture.prices)
@@ -278,7 +278,7 @@ class Generation:
         if self.master.has_ratios:
             others = self._elsewhere(STARTS if self.exact else 0)
             spread = self._rng.uniform(-SPREAD, SPREAD, (SPREADS - len(others), len(prices[-1])))
-            asked += [*others, *(prices[-1] * np.exp(each) for each in spread)]
+            asked += [*others, *(prices[-1] * np.exp(exponents) for exponents in spread)]
         elif self.table.program.n_constraints > SEVERAL:
             self._smooth = prices[0] if self._smooth is None else (prices[0] + self._smooth) / 2
             asked.append(self._smooth)
@@ -287,11 +287,11 @@ class Generation:
         return table.coefficients(np.stack(asked, axis=1))
 
     def _elsewhere(self, count: int) -> list[Array]:
-        """Prices of local optima that are sought from mixtures drawn at random; the best one is kept."""
+        """Prices of local optima from random initial mixtures; the best mixture is kept."""
         assert self.master is not None
         columns = self.master.rows.shape[1]
         drawn = self._rng.exponential(size=(count, columns)) ** 3  # a few columns weigh most
-        return [self.master.best(each / each.sum()).prices[-1] for each in drawn]
+        return [self.master.best(weights / weights.sum()).prices[-1] for weights in drawn]
 
     # -- stopping --------------------------------------------------------------------------------
 
@@ -311,7 +311,7 @@ class Generation:
 
 
 Answer = Callable[[Sequence[tuple[Generation, Array]]], Sequence[tuple[Sequence[Family], bool]]]
-"""Answers the costs of several generations in one pass: families, and whether they are as good as answers get."""
+"""Answers the costs of several generations in one pass: families, and whether the oracle cannot improve them."""
 
 
 def generate(
@@ -320,9 +320,9 @@ def generate(
     passes: int = PASSES,
     watch: Callable[[Sequence[Generation]], Any] | None = None,
 ) -> int:
-    """Answer prices until no generation gains any more; the generations share every pass. Returns the passes.
+    """Answer prices until no generation improves; the generations share every pass. Returns the number of passes.
 
-    Ctrl-C ends it once there is a mixture; what was found is kept, and the generations say so.
+    Ctrl-C ends it once there is a mixture: the columns so far are kept, and the generations are marked as interrupted.
     """
     used = 0
     for generation in generations:

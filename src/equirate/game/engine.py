@@ -1,6 +1,6 @@
 """Column generation for any model: what ``algorithm="column_generation"`` runs.
 
-In: a problem's table, a sample, a model, and which part each row is in. Out: a `Solution`. `solving` and the estimators
+In: a problem's table, a sample, a model, and the part of each row. Out: a `Solution`. `solving` and the estimators
 call this. A linear model answers with regressions (`linear_engine`); every other model that can best-respond answers
 through its learner (`Learner.families` and `Learner.respond`).
 """
@@ -40,25 +40,25 @@ Array = NDArray[np.float64]
 Parts = NDArray[np.int8]
 Watch = Callable[[Sequence[Generation]], Any]
 Levels = Sequence[float | Array]
-"""How far constraints may be overstepped: all alike, or each by its own, after ``abs`` and ``max`` are split."""
+"""Allowed violations: one number for all constraints, or one for each after ``abs`` and ``max`` are split."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Generator:
-    """How to generate columns.
+    """Settings of column generation.
 
     Attributes
     ----------
     passes
-        Passes over the data at most, for each problem.
+        Largest number of passes over the data, for each problem.
     watch
-        Called after every pass with the generations; True ends it.
+        Called after every pass with the generations; ends the run by returning True.
     start
-        Where an earlier fit of a linear model ended.
+        The end of an earlier fit of a linear model, to continue from.
     tolerance
         Violations up to this size count as met.
     seed
-        Seed of a model that draws.
+        Seed of a model that uses random numbers.
     """
 
     passes: int = PASSES
@@ -78,11 +78,11 @@ class Generator:
         mix_apart: bool = False,
         levels: Levels = (0.0,),
     ) -> Solution:
-        """Solve a problem on a sample that is checked already.
+        """Solve a problem on a sample that has been checked.
 
         ``part`` is 0 for rows to train on and 1 for rows that are held out; with ``mix_apart`` the mixture is chosen on
-        the held-out rows alone, and rows of other parts do not count. With several ``levels``, columns are generated
-        for each, and the solution has them all.
+        the held-out rows alone, and rows of other parts are ignored. With several ``levels``, columns are generated for
+        each, and the solution contains all of them.
         """
         if problem.losses():
             raise AlgorithmError(
@@ -157,7 +157,7 @@ class Generator:
     ) -> Solution:
         labels = judge.cells.label_costs()
         exact = exact or model.capabilities.exact or learner.every_sum() is not None
-        families, passes, found = learner.families(), 0, None
+        families, passes, joined = learner.families(), 0, None
         answered = [] if families else learner.respond(np.repeat(labels[:, None], 1 + SPREADS, axis=1))
         families = [*families, *answered]
         course: Course | None = None
@@ -173,10 +173,10 @@ class Generator:
             families = generation.families
             course = generation.course(passes) if course is None else course
             columns = generation.columns().measured(judge.rates(generation.gathered(_sums(generation))))
-            found = columns if found is None else found.join(columns)
-        assert found is not None  # there is at least one level
+            joined = columns if joined is None else joined.join(columns)
+        assert joined is not None  # there is at least one level
         assert course is not None
-        return self._solution(problem, judge, found, learner, tuple(f.snapshot for f in families), course, exact)
+        return self._solution(problem, judge, joined, learner, tuple(f.snapshot for f in families), course, exact)
 
     def _solution(
         self,
@@ -194,12 +194,12 @@ class Generator:
 
 
 def _halved(part: Parts, cells: Cells) -> Parts:
-    """Held-out rows in two halves, 1 and 2, alike in every cell."""
+    """Split the held-out rows into two halves, 1 and 2, stratified by cell."""
     held = np.flatnonzero(part == 1)
     second = split_by_cell(cells.take(held), [0.5, 0.5], 0)[1]
-    found = part.copy()
-    found[held[second]] = 2
-    return found
+    parts = part.copy()
+    parts[held[second]] = 2
+    return parts
 
 
 def _sums(generation: Generation) -> Array:
@@ -211,7 +211,7 @@ def _weighing(sample: Sample, cells: Cells) -> Sample:
 
 
 def _at_level(judge: Table, problem: Problem, level: float | Array) -> Table:
-    """The table with every constraint loosened by so much."""
+    """The table with every constraint loosened by ``level``."""
     if not np.any(level):
         return judge
     return make_table(canonicalize(loosened(problem, level)), judge.examples, judge.cells)
@@ -219,12 +219,12 @@ def _at_level(judge: Table, problem: Problem, level: float | Array) -> Table:
 
 def _weights(start: Start, width: int) -> Array:
     """The weights of an earlier fit, with a row of intercepts."""
-    found = np.asarray(start.parameters, dtype=float)
-    if found.ndim != 2 or len(found) not in (width, width + 1):
+    weights = np.asarray(start.parameters, dtype=float)
+    if weights.ndim != 2 or len(weights) not in (width, width + 1):
         raise AlgorithmError(
-            f"cannot continue: the earlier fit has weights of shape {found.shape}, and there are {width} features"
+            f"cannot continue: the earlier fit has weights of shape {weights.shape}, and there are {width} features"
         )
-    return found if len(found) > width else np.vstack([found, np.zeros((1, found.shape[1]))])
+    return weights if len(weights) > width else np.vstack([weights, np.zeros((1, weights.shape[1]))])
 
 
 def _exact(model: Linear, sample: Sample, cells: Cells, mix_apart: bool) -> Learner | None:

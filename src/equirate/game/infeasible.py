@@ -1,10 +1,10 @@
-"""Constraints that cannot be met: which of them conflict, how far they must be loosened, and over what that is known.
+"""Constraints that cannot be met: which of them conflict, how far they must be loosened, and for which classifiers.
 
-In: a `Solution` whose best mixture breaks a constraint. Out: the mixture that breaks them least in their own units, and
-a `Conflict`: a smallest set of constraints that cannot be met together (a deletion filter over programmes of mixtures)
-with the smallest tolerance that it can be met with. Where the model answers exactly, it is asked for whatever would
-make the largest violation smaller, so that the answer is one about all its classifiers. Nothing here is computed for
-what is feasible.
+In: a `Solution` whose best mixture violates a constraint. Out: the mixture with the smallest violation in the units of
+the constraints, and a `Conflict`: a minimal set of constraints that cannot be met together (a deletion filter over
+programmes of mixtures), with the smallest tolerance that makes it feasible. If the model answers exactly, it is asked
+for classifiers that reduce the largest violation, so that the result holds for all its classifiers. None of this is
+computed for feasible solutions.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Array = NDArray[np.float64]
 
 SEARCHED = "these columns, as far as a local search tells"
 FINE = 1e-5
-"""How exactly the smallest tolerance is found."""
+"""Precision of the smallest tolerance."""
 MET = 5e-6
-"""Violations up to this size are rounding: a programme's own, over the smallest denominator."""
+"""Violations up to this size are rounding: the tolerance of a programme, divided by the smallest denominator."""
 ROUNDS = 100
-"""Answers of the model for the violation alone, at most."""
+"""Largest number of answers of the model when the violation alone is minimised."""
 ASKED = 8
-"""How often the model is asked for what would help with one set of constraints."""
+"""How often the model is asked for helpful classifiers for one set of constraints."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Conflict:
     Attributes
     ----------
     constraints
-        A smallest set: with any one of them left out, the others of the set can be met.
+        A minimal set: without any one of them, the others can be met.
     tolerance
-        The smallest number by which each of them, loosened in its own units, makes them possible together.
+        The smallest number such that the set can be met if each constraint is loosened by it, in its own units.
     together
         The same for all constraints of the problem.
     over
-        Which mixtures that is known of: `COLUMNS`, `EVERYTHING` or `SEARCHED`.
+        The classifiers whose mixtures this holds for: `COLUMNS`, `EVERYTHING` or `SEARCHED`.
     """
 
     constraints: tuple[Constraint, ...]
@@ -69,35 +69,36 @@ class Conflict:
 
     @property
     def advice(self) -> str:
-        """The same for a reader, with what to do."""
+        """The conflict as a message, with what to do."""
         named = "; ".join(map(repr, self.constraints))
         mixtures = f"any mixture of {in_words(self.over)}"
         if len(self.constraints) == 1:
-            said = f"{named} cannot be met by {mixtures}: loosened by {self.tolerance:.3g} it can"
+            text = f"{named} cannot be met by {mixtures}: loosened by {self.tolerance:.3g} it can"
         else:
-            said = (
+            text = (
                 f"these constraints cannot be met together by {mixtures}: {named}. Without any one of them the others "
                 f"can, and so can all of them, each loosened by {self.tolerance:.3g}"
             )
         if self.together > self.tolerance + 10 * FINE:
-            said += f"; all constraints of the problem together need {self.together:.3g}"
+            text += f"; all constraints of the problem together need {self.together:.3g}"
         them = "it" if len(self.constraints) == 1 else "them"
         if self.over == EVERYTHING:
-            return f"{said}. Loosen {them}, or take another model: more rounds will not help"
-        return f"{said}. Loosen {them}, give the model better features or take a richer one, or play more rounds"
+            return f"{text}. Loosen {them}, or take another model: more rounds will not help"
+        return f"{text}. Loosen {them}, give the model better features or take a richer one, or play more rounds"
 
 
 def shifted(constraint: Constraint, margin: float) -> Constraint:
-    """The constraint with ``margin`` to spare; loosened by as much where it is negative."""
+    """The constraint tightened by ``margin``; loosened if it is negative."""
     right = constraint.right - margin if constraint.symbol == "<=" else constraint.right + margin
     return Constraint(constraint.left, constraint.symbol, right)
 
 
 def least_broken(solution: Solution, best: Classifier) -> Classifier:
-    """The mixture whose largest violation, each in its constraint's own units, is smallest.
+    """The mixture with the smallest largest violation, in the units of the constraints.
 
-    A bound on a ratio is solved multiplied through, where a violation counts less the fewer there are to measure it on:
-    what breaks that least need not break the bound least. So all constraints are loosened at once, by bisection.
+    The programmes multiply a bound on a ratio by its denominator, so a violation counts less if the denominator is
+    small: the smallest violation there need not be the smallest violation of the bound. So all constraints are loosened
+    by the same amount, which is found by bisection.
     """
     high, constraints = solution.value_of(best)[1], _written(solution.problem)
     if not (solution.tolerance < high < np.inf) or not _clears(constraints):
@@ -107,37 +108,37 @@ def least_broken(solution: Solution, best: Classifier) -> Classifier:
         middle = (low + high) / 2
         loose = _loosened(constraints, middle)
         trial = solution.for_problem(Problem(solution.problem.objective, [*loose, *_floors(loose)]))
-        found = trial.locally_best()
-        broken = solution.value_of(found)[1]
+        mixture = trial.locally_best()
+        broken = solution.value_of(mixture)[1]
         if broken <= middle + MET:
-            high, best = min(broken, middle), found
+            high, best = min(broken, middle), mixture
         else:
             low = middle
     return replace(best, problem=solution.problem, notes={**best.notes, "smallest_violation": high})
 
 
 def conflict_of(solution: Solution) -> Conflict | None:
-    """The constraints that conflict; None where the columns do not tell, or where the model could do better."""
+    """The constraints that conflict; None if the columns do not show it, or if other columns may meet them."""
     every = _written(solution.problem)
     if solution.problem.has_black_boxes:
         return None
     columns = Candidates.of(solution)
     if not columns.impossible(every):
         return None
-    together, mixture = columns.least(every)
-    # By duality a convex problem is impossible because of those alone that are broken most.
+    tolerance_of_all, mixture = columns.least(every)
+    # By duality, a convex problem is infeasible because of the constraints with the largest violation alone.
     broken = [columns.broken([constraint], mixture) for constraint in every]
-    near = together - max(1e-4, 1e-2 * together)
+    near = tolerance_of_all - max(1e-4, 1e-2 * tolerance_of_all)
     chosen = [constraint for constraint, by in zip(every, broken, strict=True) if by >= near]
     if not columns.impossible(chosen):
         chosen = every
     for constraint in list(chosen):
-        rest = [other for other in chosen if other is not constraint]
-        if rest and columns.impossible(rest):
-            chosen = rest
+        others = [other for other in chosen if other is not constraint]
+        if others and columns.impossible(others):
+            chosen = others
     tolerance = columns.least(chosen)[0]
     over = SEARCHED if solution.judge.program.has_ratios else EVERYTHING if columns.complete else COLUMNS
-    return Conflict(tuple(chosen), tolerance, max(together, tolerance), over)
+    return Conflict(tuple(chosen), tolerance, max(tolerance_of_all, tolerance), over)
 
 
 def _written(problem: Problem) -> list[Constraint]:
@@ -146,18 +147,18 @@ def _written(problem: Problem) -> list[Constraint]:
 
 @dataclass
 class Candidates:
-    """Columns that constraints are tried on; more of them join while the model has something that helps.
+    """Columns that constraints are tested on; more are added while the model has classifiers that help.
 
     Attributes
     ----------
     solution
-        Whose problem, data and model they are.
+        The solution with the problem, the data and the model.
     columns
         The columns, with rates on the judging data.
     complete
-        Whether what is impossible for them is impossible for all classifiers of the model.
+        Whether constraints that are infeasible for them are infeasible for all classifiers of the model.
     asks
-        Whether the model can be asked for more.
+        Whether the model can be asked for more columns.
     """
 
     solution: Solution
@@ -168,16 +169,16 @@ class Candidates:
 
     @classmethod
     def of(cls, solution: Solution) -> Candidates:
-        """The columns of a solution, with those that say the same to everybody; of a short list, everything."""
+        """The columns of a solution and the constant classifiers; for a model with a finite list, all classifiers."""
         judge = solution.judge
-        here = solution.judged_where_trained
-        every = solution.learner.every_sum() if here and solution.exact else None
+        on_training_data = solution.judged_where_trained
+        every = solution.learner.every_sum() if on_training_data and solution.exact else None
         if every is not None:
             return cls(solution, _listed(judge, every), True, False)
         constant = judge.cells.constants()
-        asks = solution.exact and here and not judge.program.has_ratios
-        found = Columns.of(solution.columns.rates, Source.LISTED, solution.columns.handle)
-        return cls(solution, found.join(_listed(judge, constant)), asks, asks)
+        asks = solution.exact and on_training_data and not judge.program.has_ratios
+        columns = Columns.of(solution.columns.rates, Source.LISTED, solution.columns.handle)
+        return cls(solution, columns.join(_listed(judge, constant)), asks, asks)
 
     def impossible(self, constraints: Sequence[Constraint]) -> bool:
         """Whether no mixture meets the constraints within the tolerance."""
@@ -192,11 +193,11 @@ class Candidates:
                 return False
             if not self.asks or not self._helped(constraints):
                 return True
-        self.complete = False  # the model had more to say each time
+        self.complete = False  # the model had helpful classifiers every time
         return True
 
     def least(self, constraints: Sequence[Constraint]) -> tuple[float, Array]:
-        """The smallest tolerance, in the constraints' own units, and the mixture that needs no more."""
+        """The smallest tolerance, in the units of the constraints, and a mixture that meets them with it."""
         for _ in range(ASKED):
             violation, mixture = self._least(constraints)
             clearly_less = violation - max(1e-4, 0.002 * violation)
@@ -206,17 +207,17 @@ class Candidates:
         return violation, mixture
 
     def _least(self, constraints: Sequence[Constraint]) -> tuple[float, Array]:
-        """The same for the columns that there are."""
+        """The same for the current columns."""
         best = self._mixed(constraints)
         low, high = 0.0, self.broken(constraints, best)
         if not _clears(constraints):  # the programme has minimised the violation itself
             return high, best
         while high - low > FINE:
             middle = (low + high) / 2
-            found = self._mixed(_loosened(constraints, middle))
-            broken = self.broken(constraints, found)
+            mixture = self._mixed(_loosened(constraints, middle))
+            broken = self.broken(constraints, mixture)
             if broken <= middle + MET:
-                high, best = min(broken, middle), found
+                high, best = min(broken, middle), mixture
             else:
                 low = middle
         return high, best
@@ -224,34 +225,32 @@ class Candidates:
     def broken(self, constraints: Sequence[Constraint], mixture: Array) -> float:
         """The largest violation of some constraints, in their own units."""
         table, columns = self._table(constraints)
-        mixed = columns.rates[:, : len(mixture)] @ mixture  # of columns that joined later, it has none
+        mixed = columns.rates[:, : len(mixture)] @ mixture  # columns that were added later have weight 0
         return float(largest_of(values(table, mixed[:, None])[1])[0])
 
     def _mixed(self, constraints: Sequence[Constraint]) -> Array:
-        """The mixture of the columns that breaks the constraints least, with enough people to measure ratios on."""
+        """The mixture of the columns with the smallest violation, with denominators of ratios that do not vanish."""
         return best(*self._table([*constraints, *_floors(constraints)])).weights
 
     def _table(self, constraints: Sequence[Constraint]) -> tuple[Table, Columns]:
-        """The constraints' table, and the columns with its rates; the objective is of no account."""
+        """The table of the constraints, and the columns with its rates; the objective hardly matters."""
         judge = self.solution.judge
         scales = [scale for constraint in constraints for _, scale in _affine(constraint) if scale is not None]
-        aim = (
-            maximize(scales[0]) if scales else minimize(judge.program.rates[0])
-        )  # many to measure on, where it matters
+        aim = maximize(scales[0]) if scales else minimize(judge.program.rates[0])  # for ratios, a large denominator
         table = make_table(canonicalize(Problem(aim, constraints)), judge.examples, judge.cells)
         known = {rate.key: k for k, rate in enumerate(judge.program.rates)}
         rates = self.columns.rates[[known[rate.key] for rate in table.program.rates]]
         return table, self.columns.measured(rates)
 
     def _helped(self, constraints: Sequence[Constraint]) -> bool:
-        """Ask the model for what makes the largest violation smaller; False if its answers prove that nothing does.
+        """Ask the model for classifiers that reduce the largest violation; False if its answers prove there are none.
 
-        The value of the mixture less what exact answers cost less bounds the violation from below.
+        The value of the mixture plus the (negative) reduced cost of exact answers is a lower bound on the violation.
         """
         parts = [part for constraint in [*constraints, *_floors(constraints)] for part, _ in _affine(constraint)]
         try:
             program = canonicalize(Problem(minimize(parts[0] if len(parts) == 1 else largest(*parts))))
-        except EquirateError:  # no convex function of the rates
+        except EquirateError:  # not a convex function of the rates
             self.asks = self.complete = False
             return False
         if program.has_ratios or any(atom.form.grid for atom in program.atoms):
@@ -267,7 +266,7 @@ class Candidates:
         def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
             return [(learner.respond(costs), True) for _, costs in asked]
 
-        with complete():  # half a search says nothing
+        with complete():  # an interrupted search proves nothing
             generate([generation], answer, ROUNDS, lambda _: generation.bound > 0)
         if generation.bound > 0:
             return False
@@ -277,18 +276,18 @@ class Candidates:
 
 
 def _listed(judge: Table, sums: Array) -> Columns:
-    """Columns that are known by their sums alone."""
+    """Columns of which only the sums are known."""
     return Columns.of(judge.rates(sums), Source.LISTED, np.zeros((sums.shape[1], 2), dtype=np.intp))
 
 
 def loosened(problem: Problem, by: float | Array) -> Problem:
-    """The problem with every constraint loosened by so much, after ``abs`` and ``max`` are split.
+    """The problem with every constraint loosened by ``by``, after ``abs`` and ``max`` are split.
 
-    Negative amounts tighten; what is asked for may then be impossible.
+    Negative amounts tighten; the problem may then be infeasible.
     """
     parts = [part for constraint in _written(problem) for part in constraint.split()]
-    each = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
-    return Problem.unchecked(problem.objective, [shifted(part, -own) for part, own in zip(parts, each, strict=True)])
+    amounts = np.broadcast_to(np.asarray(by, dtype=float), (len(parts),)).tolist()
+    return Problem.unchecked(problem.objective, [shifted(part, -own) for part, own in zip(parts, amounts, strict=True)])
 
 
 def _loosened(constraints: Sequence[Constraint], by: float) -> list[Constraint]:
@@ -296,20 +295,20 @@ def _loosened(constraints: Sequence[Constraint], by: float) -> list[Constraint]:
 
 
 def _clears(constraints: Sequence[Constraint]) -> bool:
-    """Whether a bound on a ratio is among them, which is solved multiplied through."""
+    """Whether a bound on a ratio is among them, which the programmes multiply by its denominator."""
     return any(scale is not None for constraint in constraints for _, scale in _affine(constraint))
 
 
 def _affine(constraint: Constraint) -> list[tuple[Expression, Expression | None]]:
-    """What must be at most 0, and what it was multiplied by."""
-    found: list[tuple[Expression, Expression | None]] = []
+    """Expressions that must be at most 0, and what each was multiplied by (None for nothing)."""
+    pairs: list[tuple[Expression, Expression | None]] = []
     for part in constraint.split():
         through = cleared(part.residual)
-        found.append((part.residual, None) if through is None else through)
-    return found
+        pairs.append((part.residual, None) if through is None else through)
+    return pairs
 
 
 def _floors(constraints: Sequence[Constraint]) -> list[Constraint]:
-    """Denominators of ratios that are multiplied through must not vanish: with nobody, 0 <= 0 would be met."""
+    """Lower bounds of denominators that constraints are multiplied by: a denominator of 0 would meet 0 <= 0."""
     scales = {scale.key: scale for c in constraints for _, scale in _affine(c) if scale is not None}
     return [scale >= RATIO_FLOOR for scale in scales.values()]

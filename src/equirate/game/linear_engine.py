@@ -1,12 +1,12 @@
 """The default engine for linear models: which rows train and mix, the ridge, and when refined columns are kept.
 
 In: a problem's table, features, and the part of every row. Out: columns with their weights for the features as given,
-counted as `predict` decides. `engine` calls this.
+and with rates of the decisions of `predict`. `engine` calls this.
 
-The model trains and the mixture is chosen on all rows; a quarter of them, held out first, says what is kept: more than
-the regression of the labels, where the objective is the error and that meets the constraints, and refined columns, each
-only where both halves of the quarter agree that it is better. Where there are few rows for each feature, the model
-trains on three quarters and the mixture is chosen on the rest.
+The model is trained and the mixture is chosen on all rows. Before that, a quarter of them is held out to decide two
+questions: whether more than the regression of the labels is needed, if the objective is the error and that regression
+meets the constraints; and whether to refine columns. Each is done only if both halves of the quarter agree that it is
+better. With few rows per feature, the model is trained on three quarters and the mixture is chosen on the other one.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ Array = NDArray[np.float64]
 Watch = Callable[[Sequence[Generation]], Any]
 
 DENSE = 16_000_000
-"""Values up to which sparse features are made dense, and so get second moments: fewer passes, the same result."""
+"""Sparse features with up to this many values are made dense and get second moments: fewer passes, the same result."""
 LABELS = 10
-"""Steps for the regression of the labels, at most."""
+"""Largest number of steps for the regression of the labels."""
 ASKED = 50_000
-"""Rows, about, of which some are held out to say what is kept; all of them where there are no more.
+"""Approximate number of rows for the two decisions with held-out rows; all rows if there are fewer.
 
-The answer is yes or no. A quarter of so many rows tells differences of a few thousandths in a rate, and what differs by
-less matters as little."""
+Each answer is yes or no. A quarter of this many rows shows differences of a few thousandths in a rate; smaller ones
+hardly matter."""
 MET = 1e-3
-"""A violation that counts as none."""
+"""Violations up to this size count as met."""
 FEWEST = 5
-"""Held-out rows in a cell, on average, from which on a half of them can say whether to refine."""
+"""Held-out rows per cell, on average, that are needed to decide whether to refine."""
 WIDEST = 400
-"""Features up to which the ridge is chosen where rows are few."""
+"""Largest number of features for which the ridge is chosen by left-out loss if rows are few."""
 COUNTED = 48
-"""Columns that are counted again as `predict` decides, about: those of the mixture, and those that are nearly in it."""
+"""Approximate number of columns whose rates are counted with `predict`: those of the mixture, and near candidates."""
 MOST_COUNTED = 5_000_000
-"""Rows times columns up to which further columns than those of the mixture are counted."""
+"""Rows times columns up to which columns outside the mixture are counted."""
 _BLOCK = 1 << 16
 
 
@@ -62,7 +62,7 @@ _BLOCK = 1 << 16
 class LinearEngine:
     """Rows, parts and settings of a fit; generations of several problems and parts may share them.
 
-    A direction of a model without an intercept has one threshold, 0; with one it has many.
+    A direction of a model without an intercept has one threshold, 0; with an intercept it has many.
 
     Attributes
     ----------
@@ -86,10 +86,10 @@ class LinearEngine:
     def of(
         cls, sample: Sample, cells: Cells, part: NDArray[np.int8] | None, parts: int, setting: Linear
     ) -> LinearEngine:
-        """Lay the rows out; ``part`` is the part of each of them, None for one part."""
+        """Arrange the rows by cell and part; ``part`` is the part of each row, None for one part."""
         fine = cells if part is None or parts == 1 else cells.by_part(part, parts)
-        X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they were looked at before
-        sparse = bool(sp.issparse(X))  # the stubs would take the check itself for a class
+        X, shared = features(sample.X, len(sample), finite=False), cells.shared  # they have been checked
+        sparse = bool(sp.issparse(X))  # the type stubs narrow the class of X after a direct check
         if sparse and shared.total(X.shape[0]) * X.shape[1] <= max(DENSE, 4 * shared.total(X.nnz)):
             X = X.toarray()
         return cls(CellRows(X, fine, centre=setting.intercept or setting.standardise), parts, setting)
@@ -98,22 +98,22 @@ class LinearEngine:
         self.penalty = self._penalties()[0]
 
     def _penalties(self) -> list[Array]:
-        """Ridges to choose from, on every weight, for rows that weigh 1 on average.
+        """Candidate ridges on every weight, for rows with an average weight of 1.
 
-        Those of features as given grow with the scale of each.
+        Without standardisation, they are adapted to the scale of each feature.
         """
         mean = self.rows.total / max(self.rows.shared.total(self.rows.size), 1)
         ridges = [mean * ridge for ridge in RIDGES]
         if self.setting.penalty:
             ridges = [self.setting.penalty * self.rows.total]
-        each = np.ones(len(self.rows.scale))
+        relative = np.ones(len(self.rows.scale))
         if not self.setting.standardise:
-            each = np.minimum(1 / self.rows.scale**2, 1e12)
+            relative = np.minimum(1 / self.rows.scale**2, 1e12)
         free = mean * FREE if self.setting.intercept else 1e12
-        return [np.append(ridge * each, free) for ridge in ridges]
+        return [np.append(ridge * relative, free) for ridge in ridges]
 
     def choose_ridge(self, train: Array) -> None:
-        """Choose the ridge by left-out loss, where rows are few."""
+        """Choose the ridge by left-out loss, if rows are few."""
         penalties, width = self._penalties(), self.rows.width
         few = self.rows.shared.total(self.rows.size) < FEW * width and width <= WIDEST
         if few and len(penalties) > 1:
@@ -122,20 +122,20 @@ class LinearEngine:
     # -- views -----------------------------------------------------------------------------------
 
     def factors(self, inside: Sequence[int], totals: Array | None = None) -> Array:
-        """Factor of every cell and part, so that the parts inside count as much as the whole cell does.
+        """Factor of every cell and part, such that the parts ``inside`` have the weight of the whole cell.
 
-        ``totals`` are the weights of the cells, by default those of all parts together.
+        ``totals`` are the weights of the cells, by default the sums over all parts.
         """
         own = self.rows.cells.totals.reshape(-1, self.parts)
         totals = own.sum(axis=1) if totals is None else totals
-        there = np.isin(np.arange(self.parts), inside)
-        weight = own[:, there].sum(axis=1, keepdims=True)
+        chosen = np.isin(np.arange(self.parts), inside)
+        weight = own[:, chosen].sum(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where((weight > 0) & there, totals[:, None] / weight, 0.0)
-        return np.asarray(found).reshape(-1)
+            factors = np.where((weight > 0) & chosen, totals[:, None] / weight, 0.0)
+        return np.asarray(factors).reshape(-1)
 
     def view(self, train: Sequence[int], measure: Sequence[int] | None = None, totals: Array | None = None) -> View:
-        """Directions trained on some parts and counted on others (by default the same)."""
+        """Directions trained on some parts and measured on others (by default the same)."""
         factors = self.factors(train, totals)
         view = View(self.rows, factors, factors if measure is None else self.factors(measure, totals), self.penalty)
         origin = view.origin()
@@ -145,19 +145,22 @@ class LinearEngine:
     # -- generations -----------------------------------------------------------------------------
 
     def begin(self, view: View, table: Table, start: Array | None = None) -> Generation:
-        """A generation with the labels' direction, or with others to begin at (for standardised features)."""
+        """A generation that starts with the regression of the labels, or from ``start`` (for standardised features)."""
         labels = np.where(table.cells.labels == 1, -1.0, 1.0)
         generation = Generation(table, view.measure)
         if len(view.directions) == 1:
             W = view.propose(generation.spread(labels[:, None])) if start is None else start
             view.directions += self._score(W)
         sources = [Source.CONSTANT] + [Source.LABELS] * (len(view.directions) - 1)
-        families = [Family(each.sums, source, each) for each, source in zip(view.directions, sources, strict=True)]
+        families = [
+            Family(direction.sums, source, direction)
+            for direction, source in zip(view.directions, sources, strict=True)
+        ]
         generation.begin(families, labels)
         return generation
 
     def go_on(self, before: Generation, view: View, table: Table | None = None) -> Generation:
-        """A generation for other rows or for another problem, with what an earlier one has found."""
+        """A generation for other rows or another problem, with the families of an earlier one."""
         table = before.table if table is None else table
         if len(before.families) < len(view.directions):  # the regression of the labels alone
             return self.begin(view, table)
@@ -167,7 +170,7 @@ class LinearEngine:
         kept = [before.places[k] for k in np.flatnonzero(before.mixture.weights)]
         spaced = [place for place in before.places if place[0] < 2]
         generation.begin(before.families, labels, [*spaced, *kept])
-        if before.interrupted:  # nothing more is generated: the best mixture of what there is
+        if before.interrupted:  # nothing more is generated: mix the columns so far
             generation.learn(())
             generation.interrupted = True
         return generation
@@ -176,8 +179,8 @@ class LinearEngine:
         self.passes += 1
         if self.setting.intercept:
             return self.rows.score(W)
-        W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its ridge leaves next to nothing, which is not nothing
-        return [self.rows.at_zero(each) for each in self.rows.score(W)]
+        W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its large ridge makes it almost 0, but not exactly
+        return [self.rows.at_zero(direction) for direction in self.rows.score(W)]
 
     def run(self, pairs: Sequence[tuple[Generation, View]], passes: int = PASSES, watch: Watch | None = None) -> None:
         """Generate columns; all generations share each pass."""
@@ -185,13 +188,13 @@ class LinearEngine:
 
         def answer(asked: Sequence[tuple[Generation, Array]]) -> list[tuple[list[Family], bool]]:
             proposed = [views[id(generation)].propose(generation.spread(costs)) for generation, costs in asked]
-            found = self._score(np.concatenate(proposed, axis=1))
+            directions = self._score(np.concatenate(proposed, axis=1))
             answers = []
             for (generation, _), W in zip(asked, proposed, strict=True):
-                own, found = found[: W.shape[1]], found[W.shape[1] :]
+                own, directions = directions[: W.shape[1]], directions[W.shape[1] :]
                 view = views[id(generation)]
                 view.directions += own
-                answers.append(([Family(each.sums, Source.PRICED, each) for each in own], view.settled))
+                answers.append(([Family(direction.sums, Source.PRICED, direction) for direction in own], view.settled))
             return answers
 
         generate([generation for generation, _ in pairs], answer, passes, watch)
@@ -207,7 +210,7 @@ class LinearEngine:
         watch: Watch | None = None,
         start: Array | None = None,
     ) -> tuple[Generation, View]:
-        """Generate columns for a problem by the rule of the module's docstring; all parts but 0 are held out."""
+        """Generate columns for a problem as in the module's docstring; all parts but 0 are held out."""
         everything = range(self.parts)
         if self.parts == 1 or mix_apart:
             self.choose_ridge(self.factors([0]))
@@ -237,29 +240,29 @@ class LinearEngine:
         return generation, view
 
     def _thinned(self) -> LinearEngine:
-        """The engine for some of the rows, with the same ridge; this one where rows are not many."""
+        """An engine for a sample of the rows, with the same ridge; this engine if there are few rows."""
         rows = self.rows.thinned(ASKED, regress=True)
         if rows is self.rows:
             return self
-        found = LinearEngine(rows, self.parts, self.setting)
-        found.penalty = self.penalty
-        return found
+        engine = LinearEngine(rows, self.parts, self.setting)
+        engine.penalty = self.penalty
+        return engine
 
     def _interrupted(self, asked: LinearEngine, first: Generation, trained: View, view: View) -> Generation:
-        """What was found so far, for all rows."""
+        """A generation for all rows with the directions of an interrupted one."""
         if asked is self:
             view.directions = list(trained.directions)
             return self.go_on(first, view)
-        view.directions += self._score(np.stack([each.weights for each in trained.directions[1:]], axis=1))
+        view.directions += self._score(np.stack([direction.weights for direction in trained.directions[1:]], axis=1))
         generation = self.begin(view, first.table)
         generation.learn(())
         generation.interrupted = True
         return generation
 
     def labels_suffice(self, generation: Generation, view: View) -> bool:
-        """Whether the labels' regression meets the constraints, and a half of the held-out rows finds it as good.
+        """Whether the regression of the labels meets the constraints and is as good on some half of the held-out rows.
 
-        That is asked only where the objective is the error, which is what a regression of the labels is for.
+        Only if the objective is the error, which a regression of the labels minimises.
         """
         if not _is_error(generation.table):
             return False
@@ -287,13 +290,13 @@ class LinearEngine:
         return generation
 
     def _halves(self, table: Table) -> list[Array]:
-        """Factors that measure on each part that is held out."""
+        """Factors to measure on each held-out part alone."""
         return [self.factors([part], table.cells.totals) for part in range(1, self.parts)]
 
     def passes_gate(self, generation: Generation, view: View) -> bool:
-        """Refine, and keep that where it lowers objective plus violation on each half of the held-out rows.
+        """Refine, and keep the result if it lowers objective plus violation on each half of the held-out rows.
 
-        Halves with hardly a row in a cell say nothing: there nothing is refined.
+        With too few held-out rows per cell, nothing is refined.
         """
         totals = self.rows.cells.totals.reshape(-1, self.parts)[:, 1:]
         if self.rows.shared.total(self.rows.size) * totals.sum() < self.rows.total * FEWEST * totals.size:
@@ -313,15 +316,15 @@ class LinearEngine:
 
     def weights(self, generation: Generation, places: Sequence[int]) -> Array:
         """Weights of some columns for the features as given, the intercept last."""
-        found = []
+        weights = []
         for k in places:
             family, place = generation.places[k]
             direction = generation.families[family].snapshot
-            found.append(self.rows.raw(direction.weights, float(direction.edges[place])))
-        return np.stack(found, axis=1)
+            weights.append(self.rows.raw(direction.weights, float(direction.edges[place])))
+        return np.stack(weights, axis=1)
 
     def columns(self, generation: Generation, sample: Sample, cells: Cells) -> tuple[Columns, Array]:
-        """The columns that matter, counted on rows as `predict` decides, and their weights."""
+        """The relevant columns with rates counted from the decisions of `predict`, and their weights."""
         places = self._worth_counting(generation)
         W = self.weights(generation, places)
         members = LinearMembers(W, True, sample.names)
@@ -339,7 +342,7 @@ class LinearEngine:
         return Columns.of(generation.table.rates(sums), source, handle), W
 
     def release(self) -> None:
-        """Let go of the layout, where no more passes follow: what counts the columns needs room itself."""
+        """Free the memory of the rows if no more passes follow: counting the columns needs memory too."""
         self.rows.release()
 
     def _worth_counting(self, generation: Generation) -> list[int]:
@@ -349,9 +352,9 @@ class LinearEngine:
         support = [generation.places[k] for k in np.flatnonzero(generation.mixture.weights)]
         near = [(f, k + step) for f, k in support for step in (-1, 1)]
         generation.add([(f, k) for f, k in near if 0 <= k < generation.families[f].sums.shape[1]])
-        place = {each: k for k, each in enumerate(generation.places)}
+        place = {pair: k for k, pair in enumerate(generation.places)}
         columns = generation.columns()
-        wanted = [place[each] for each in [*support, *near] if each in place]
+        wanted = [place[pair] for pair in [*support, *near] if pair in place]
         wanted += [best_by_violation(generation.table, columns, 1e-3, both) for both in (True, False)]
         needed = len(wanted)
         for prices in generation.mixture.prices:
@@ -361,7 +364,7 @@ class LinearEngine:
 
 
 def _is_error(table: Table) -> bool:
-    """Whether the objective is the error, up to a factor and a constant: every row costs as much as any other."""
+    """Whether the objective is the error, up to a factor and a constant: an error costs the same in every row."""
     if table.atom_weights[0].any():
         return False
     alone = np.zeros((table.program.n_multipliers, 1))

@@ -3,10 +3,10 @@ r"""The game: one loop in which slack, multipliers and model play against each o
 Each round, with :math:`\lambda^t` given: the slack answers with :math:`\xi^t`; a model that best-responds answers
 with :math:`\theta^t`; the rates of :math:`\theta^t` are measured exactly; then multipliers, slack and model (one
 that descends) take their steps for the next round, all from what was seen in this one. Every algorithm of the
-paper is a choice of three players (see `algorithms`); the loop does not know which.
+paper is a choice of three players (see `algorithms`); the loop does not depend on it.
 
-All arrays carry a last axis of *configurations* (step sizes, constraint levels, seeds), so a grid of runs is one
-run. Configurations that stop being finite are dropped before they are recorded, and named; the others go on.
+All arrays have a last axis of *configurations* (step sizes, constraint levels, seeds), so a grid of runs is one run.
+Configurations that are no longer finite are dropped before they are recorded, and reported; the others continue.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Moment:
     table: Table
     rates: Array
     losses: Array
-    """What was just recorded, for all configurations."""
+    """Rates and losses that were just recorded, for all configurations."""
     levels: Array | None
-    """(constraints, all configurations): how far each constraint may be overstepped."""
+    """(constraints, all configurations): allowed violation of each constraint."""
 
     @cached_property
     def _values(self) -> tuple[Array, Array]:
@@ -68,7 +68,7 @@ class Moment:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """How long to play and how fast to move; one entry per configuration."""
+    """Number of rounds, and step sizes; arrays have one entry per configuration."""
 
     n_rounds: int
     record_every: int
@@ -76,7 +76,7 @@ class Rules:
     lambda_rate: Array
     slack_rate: Array
     levels: Array | None = None
-    """(J, configurations): how far each constraint may be overstepped (negative: how much tighter it is)."""
+    """(J, configurations): allowed violation of each constraint (negative: how much it is tightened)."""
     two_sets: bool = False
     """Whether the model is trained on other data than the multipliers see."""
 
@@ -107,11 +107,11 @@ def play(
 ) -> Record:
     """Play the rounds and return the record. Ctrl-C ends the play and keeps what was recorded.
 
-    ``table`` is what multipliers and slacks see, and what is recorded. ``training`` is what the model is trained on:
-    the same by default; another table over the same rows (with other weights) makes the two-data-set game of Cotter
-    et al. (2019). ``start`` continues an earlier play; one that ended with its process goes on by itself where
-    checkpoints are kept. A progress callback that returns True ends the play; one that returns an array of
-    configurations ends theirs, and the others go on in a smaller batch.
+    ``table`` has the data that multipliers and slacks see and that is recorded. ``training`` has the data that the
+    model is trained on: the same by default; another table over the same rows (with other weights) gives the
+    two-data-set game of Cotter et al. (2019). ``start`` continues an earlier play; a play whose process died continues
+    from its checkpoint, if there are checkpoints. A progress callback that returns True ends the play; one that returns
+    an array of configurations ends only these.
     """
     record = Record(rules.count)
     game = Game(table, table if training is None else training, learner, players, rules, record)
@@ -119,7 +119,7 @@ def play(
         game.start_from(start)
     keeper = learner.keeper or kept_by_peers(game)
     try:
-        # What diverges is dropped and named.
+        # Configurations that diverge are dropped and reported.
         with learner.expecting(rules.n_rounds), np.errstate(over="ignore", invalid="ignore"):
             played = 0 if keeper is None else keeper.resume(game, progress)
             for t in range(played + 1, rules.n_rounds + 1):
@@ -148,7 +148,7 @@ def play(
 
 
 class Turn(NamedTuple):
-    """How a round begins: the multipliers, the slacks' answer, the multipliers of all rows, and what is asked."""
+    """The start of a round: the multipliers, the slacks, the multipliers of all rows, and the request to the model."""
 
     lam: Array
     xi: Array
@@ -192,7 +192,7 @@ class Game:
         self.end(turn, self.learner.answer(turn.asked), t, recorded)
 
     def begin(self, recorded: bool) -> Turn:
-        """Let the slack answer the multipliers, and say what the model is asked."""
+        """Let the slack answer the multipliers, and compute the request to the model."""
         table, players = self.table, self.players
         lam = self.multipliers.lam
         self.slacks = players.slack.answer(self.slacks, table, lam)
@@ -203,7 +203,7 @@ class Game:
         return Turn(lam, xi, full, self.request(full, recorded))
 
     def end(self, turn: Turn, seen: Seen, t: int, recorded: bool) -> None:
-        """Let everybody learn from what was seen."""
+        """Update all players with the answer of the model."""
         table, players = self.table, self.players
         lam, xi, full = turn.lam, turn.xi, turn.full
         rows = table.rows(seen.sums, self.levels)
@@ -221,7 +221,7 @@ class Game:
             self._leave(self.multipliers.left, t)
 
     def request(self, full: Array, recorded: bool) -> Asked:
-        """Costs per cell for the model, of what it is trained on."""
+        """The request to the model: costs per cell of its training data."""
         model, training = self.players.model, self.training
         up, down = model.split(training, full, self.levels)
         losses = {name: coefficient[:, None] * full[0] for name, coefficient in training.loss.items()}
@@ -237,7 +237,7 @@ class Game:
         return residual
 
     def _bounded(self, bounds: tuple[Array, Array], t: int) -> Array:
-        """Rows as the bounds on the predictions have them."""
+        """Rows computed from the bounds on the predictions."""
         seen = self.table.bounded_rows(*bounds, self.levels)
         self._leave(arguments(self.table, seen)[1], t)
         return seen
@@ -247,7 +247,7 @@ class Game:
             self.record.left_domain.setdefault(int(c), t)
 
     def _add_up(self, t: int, rows: Array, lam: Array, full: Array, residual: Array, learnt: Array) -> None:
-        """Keep what the regrets and the dual bound are computed from."""
+        """Update the sums for the regrets and the dual bound."""
         record: Record = self.record
         active = slice(None) if len(self.active) == record.count else self.active
         value = (lam * residual).sum(0)
@@ -287,7 +287,7 @@ class Game:
         return wide
 
     def drop_diverged(self, t: int) -> None:
-        """Give up the configurations that are no longer finite."""
+        """Drop the configurations that are no longer finite."""
         good = self.learner.finite() & np.isfinite(self.multipliers.lam).all(axis=0)
         if good.all():
             return
@@ -296,7 +296,7 @@ class Game:
         self.keep_configurations(good)
 
     def retire(self, configurations: NDArray[np.intp], t: int) -> None:
-        """End the play of some configurations; what they have recorded stays."""
+        """End the play of some configurations; their iterates stay in the record."""
         for c in configurations:
             self.record.retired[int(c)] = t
         self.keep_configurations(~np.isin(self.active, configurations))
@@ -312,7 +312,7 @@ class Game:
         self.levels = None if self.levels is None else self.levels[:, columns]
 
     def moment(self, t: int) -> Moment:
-        """Where the game stands, for a progress callback."""
+        """The current state of the game, for a progress callback."""
         record = self.record
         last = record.rates[-1], record.losses[-1]
         return Moment(t, self.rules.n_rounds, self.active, record, self.table, *last, self.rules.levels)

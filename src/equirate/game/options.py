@@ -1,4 +1,4 @@
-"""How a game is to be played, as users say it: checked, and turned into players, configurations and rules.
+"""The settings of a game as users give them: checked, and turned into players, configurations and rules.
 
 In: `Options`, the arguments of `solve`. Out: an `Algorithm` with its players set, the grid of configurations, and the
 `Rules` of the loop. `solving` calls this.
@@ -34,7 +34,7 @@ STEPS = (0.01, 0.1)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Options:
-    """The arguments of `equirate.solve` that say how to play; they are explained there."""
+    """The arguments of `equirate.solve` for the game; they are documented there."""
 
     algorithm: str | Algorithm = "auto"
     model: Any = "linear"
@@ -56,28 +56,28 @@ class Options:
 
     def shared_settings(self) -> dict[str, Any]:
         """The settings that must be the same on every process."""
-        apart = ("start", "progress")  # arrays that are the same anyway, and what each process shows
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in apart}
+        excluded = ("start", "progress")  # arrays that are equal in any case, and the display of each process
+        return {setting.name: getattr(self, setting.name) for setting in fields(self) if setting.name not in excluded}
 
     @property
     def steps(self) -> bool:
-        """Whether steps were given, which only a game takes."""
+        """Whether step sizes were given, which only a game uses."""
         return self.theta_step is not None or self.lambda_step is not None
 
     def stepping(self) -> Options:
-        """The same with the default step of the model, where none was given."""
+        """The same options, with the default step of the model if none was given."""
         return self if self.theta_step is not None else replace(self, theta_step=STEPS)
 
     def passes(self) -> int:
-        """Passes of column generation at most."""
+        """Largest number of passes of column generation."""
         return _count(self.n_rounds, "n_rounds", PASSES)
 
     def generated_levels(self, n_constraints: int) -> list[Array]:
-        """Levels of column generation: how far each constraint is loosened; by nothing where none are given."""
+        """Levels of column generation: how far each constraint is loosened; 0 if none are given."""
         return [np.zeros(n_constraints)] if self.levels is None else _levels(self.levels, n_constraints)
 
     def seed(self) -> int:
-        """The seed of column generation, which takes one."""
+        """The seed of column generation, which takes only one."""
         seeds = _seeds(self.seeds)
         if len(seeds) > 1:
             raise AlgorithmError(
@@ -86,7 +86,7 @@ class Options:
         return seeds[0]
 
     def refuse_game_settings(self) -> None:
-        """Refuse what only a game takes."""
+        """Raise an error for settings that only a game uses."""
         given = [
             name
             for name in ("record_every", "slack_step", "step_rule", "surrogate", "bounds", "radius", "margin")
@@ -99,7 +99,7 @@ class Options:
             )
 
     def rounds(self, responds: bool, pace: Pace) -> tuple[int, int]:
-        """Rounds to play, and how often to record one; a model that is fed by batches knows how long by itself."""
+        """Rounds to play, and how often to record one; a model that is trained on batches has a number of its own."""
         rounds = _count(self.n_rounds, "n_rounds", ROUNDS_RESPONSE if responds else ROUNDS_DESCENT)
         if not responds:
             rounds = pace.rounds or rounds
@@ -107,7 +107,7 @@ class Options:
         return rounds, min(_count(self.record_every, "record_every", usual), rounds)
 
     def paced(self, pace: Pace) -> Options:
-        """The same options, with the model's own steps of the multipliers where ``lambda_step`` is not given."""
+        """The same options, with the model's own steps of the multipliers if ``lambda_step`` is not given."""
         step = self.lambda_step
         if step is None:
             step = STEPS if pace.lambda_step is None else pace.lambda_step
@@ -149,7 +149,7 @@ class Options:
         return replace(algorithm, multipliers=algorithm.multipliers.within(size))
 
     def _net(self, algorithm: Algorithm) -> bool | None:
-        """Whether the model's surrogate bounds the net coefficient of a prediction (or each row's); None: as it is."""
+        """Whether the model's surrogate bounds net coefficients of predictions or each row's; None: the default."""
         if self.bounds is None or algorithm.responds:
             return None
         if self.bounds not in ("net", "row"):
@@ -168,7 +168,7 @@ class Options:
     ) -> Grid:
         """Every combination of the settings; ``theta`` and ``lam`` compute the theorems' steps.
 
-        ``own_steps`` says that the model uses no step size of the game's.
+        ``own_steps`` says that the model does not use step sizes of the game.
         """
         levels = None if self.levels is None else range(len(_levels(self.levels, n_constraints)))
         return _grid(
@@ -181,7 +181,7 @@ class Options:
     def rules(
         self, grid: Grid, rounds: int, every: int, n_constraints: int, two_sets: bool, share: float = 1.0
     ) -> Rules:
-        """The rules of the loop for these configurations; ``share`` is that of the examples seen in a round."""
+        """The rules of the loop for these configurations; ``share`` is the share of the examples used in a round."""
         theta, lam = (np.array([setting.get(name, 1.0) for setting in grid]) for name in ("theta_step", "lambda_step"))
         slack = lam
         if self.slack_step is not None:
@@ -195,7 +195,7 @@ class Options:
 
 
 _MOST = 2**53
-"""Rounds at most: whole numbers up to here are exact as floats."""
+"""Largest number of rounds: integers up to this one are exact as floats."""
 
 
 def _count(value: int | None, name: str, default: int) -> int:
@@ -209,7 +209,7 @@ def _count(value: int | None, name: str, default: int) -> int:
 
 
 def _grid(**axes: Sequence[Any] | None) -> Grid:
-    """Every combination of the settings, in reading order; an axis that is None is not in use."""
+    """Every combination of the settings, the last axis fastest; an axis that is None is not used."""
     used = {name: values for name, values in axes.items() if values is not None}
     return [dict(zip(used, point, strict=True)) for point in itertools.product(*used.values())]
 
@@ -224,7 +224,7 @@ def _steps(
         return None if unused else [theory()]
     try:
         steps = [float(v) for v in np.ravel(np.asarray(value, dtype=float))]
-    except (TypeError, ValueError, OverflowError):  # a whole number may be beyond any float
+    except (TypeError, ValueError, OverflowError):  # an integer may be too large for a float
         steps = []
     if not steps or not all(map(_positive, steps)):
         also = "" if theory is None else ', or "theory"'
@@ -240,10 +240,10 @@ def _positive(value: Any) -> bool:
 
 
 def _seeds(seeds: Any) -> list[int]:
-    found = [seeds] if isinstance(seeds, (int, np.integer)) else list(seeds)
-    if not found or not all(isinstance(seed, (int, np.integer)) and seed >= 0 for seed in found):
+    numbers = [seeds] if isinstance(seeds, (int, np.integer)) else list(seeds)
+    if not numbers or not all(isinstance(seed, (int, np.integer)) and seed >= 0 for seed in numbers):
         raise AlgorithmError(f"seeds must be whole numbers of at least 0, at least one of them; got {seeds!r}")
-    return [int(seed) for seed in found]
+    return [int(seed) for seed in numbers]
 
 
 def _levels(levels: ArrayLike | None, n_constraints: int) -> list[Array]:

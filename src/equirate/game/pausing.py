@@ -1,8 +1,8 @@
-"""Pausing a play: everything that its next round depends on, taken out and put back.
+"""Pausing a play: saving and restoring all state that its next round depends on.
 
 In: a `Game` between two rounds. Out: plain data and arrays (in dicts and lists), from which a game with the same data
-and rules goes on as if it had not stopped: a few kilobytes of state, and the lists of the record. Where and how often
-that is kept is the business of the processes that play (`Peers.checkpoints`), or of a learner that keeps itself.
+and rules continues as if it had not stopped: a few kilobytes of state, and the lists of the record. The processes that
+play (`Peers.checkpoints`), or a learner with checkpoints of its own, decide where and how often that is stored.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _PACE = ("theta_rate", "lambda_rate", "slack_rate", "levels")
 _SUMS = ("residual_sum", "multiplier_sum", "lagrangian_sum", "model_sum", "dual_bound")
 _WHEN = ("diverged", "retired", "left_domain")
 ITERATES = tuple(name for name in PER_ITERATE if name != "snapshots")
-"""What the record has of each iterate beside the model's own snapshot."""
+"""Lists of the record with one entry per iterate, without the model's snapshots."""
 
 
 def about(game: Game, rules: Rules) -> str:
-    """What is played, as a digest: a state of something else is not taken."""
+    """A digest of problem, data and settings: a checkpoint with another one is not used."""
     digest = hashlib.sha256(repr(game.table.program.problem).encode())
     settings = (rules.n_rounds, rules.record_every, rules.two_sets, game.learner.about())
     digest.update(repr(settings).encode())
@@ -40,17 +40,17 @@ def about(game: Game, rules: Rules) -> str:
 
 
 class KeptByPeers:
-    """Keeps a play where the processes that play keep theirs."""
+    """Stores a play in the checkpoints of its processes."""
 
     def __init__(self, checkpoints: Any) -> None:
         self.checkpoints = checkpoints
 
     def resume(self, game: Game, progress: Any) -> int:
-        """Bring a game to where it was kept, and return the round: 0 where nothing was kept."""
-        found = self.checkpoints.last()
-        if found is None:
+        """Restore a game from the last checkpoint, and return the round; 0 if there is no checkpoint."""
+        checkpoint = self.checkpoints.last()
+        if checkpoint is None:
             return 0
-        state, record = found
+        state, record = checkpoint
         resume(game, state, record)
         game.record.snapshots = list(record["snapshots"])
         game.learner.resume(unpacked(state["learner"], game.learner.state()))
@@ -58,7 +58,7 @@ class KeptByPeers:
         return int(state["round"])
 
     def keep(self, game: Game, progress: Any, t: int, last: bool) -> None:
-        """Keep the game if its record has grown; one that is over goes on at once."""
+        """Offer a checkpoint if an iterate was just recorded; not for a play that is over."""
         if not last and game.record.rounds and game.record.rounds[-1] == t:
             self.checkpoints.offer(partial(self._state, game, progress, t))
 
@@ -68,17 +68,17 @@ class KeptByPeers:
 
 
 def kept_by_peers(game: Game) -> KeptByPeers | None:
-    """Where the processes keep this play; None where they keep nothing."""
+    """The checkpoints of this play; None if its processes store none."""
     shared = game.table.cells.shared
     checkpoints = shared.checkpoints(partial(about, game, game.rules)) if game.learner.alike else None
     return None if checkpoints is None else KeptByPeers(checkpoints)
 
 
-# -- taking out and putting back ------------------------------------------------------------------------
+# -- saving and restoring -------------------------------------------------------------------------------
 
 
 def paused(game: Game) -> dict[str, Any]:
-    """Where the players stand, and what the record adds up; neither the learner nor the iterates."""
+    """State of the players and sums of the record; neither the learner nor the iterates."""
     record = game.record
     return {
         "slacks": packed(game.slacks),
@@ -94,12 +94,12 @@ def paused(game: Game) -> dict[str, Any]:
 
 
 def iterates(game: Game) -> dict[str, list[Any]]:
-    """What the record has of each iterate, without the snapshots."""
+    """Lists of the record with one entry per iterate, without the snapshots."""
     return {name: packed(getattr(game.record, name)) for name in ITERATES}
 
 
 def resume(game: Game, state: Mapping[str, Any], record: Mapping[str, list[Any]]) -> None:
-    """Put players and record where they stood; learner and snapshots are to be put back by who has them."""
+    """Restore players and record; the caller restores the learner and the snapshots."""
     if len(state["active"]) < len(game.active):
         game.keep_configurations(np.isin(game.active, state["active"]))
     game.slacks = unpacked(state["slacks"], game.slacks)
@@ -116,20 +116,20 @@ def resume(game: Game, state: Mapping[str, Any], record: Mapping[str, list[Any]]
 
 
 def watched(progress: Any) -> dict[str, Any] | None:
-    """Where a progress callback stands, if it can say so."""
+    """State of a progress callback, if it has one."""
     if not hasattr(progress, "state"):
         return None
     return {name: packed(value) for name, value in progress.state().items()}
 
 
 def rewatch(progress: Any, state: Mapping[str, Any] | None) -> None:
-    """Put a progress callback where it stood."""
+    """Restore a progress callback."""
     if state is not None and hasattr(progress, "resume"):
         progress.resume({name: unpacked(value, getattr(progress, name, None)) for name, value in state.items()})
 
 
 def packed(value: Any) -> Any:
-    """States of players as dicts; arrays, and what is plain already, stay as they are.
+    """States of players as dicts; arrays and plain values are kept.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def packed(value: Any) -> Any:
 
 
 def unpacked(value: Any, like: Any) -> Any:
-    """The same back; ``like`` is a state of the same player, whose class is used."""
+    """The inverse of `packed`; ``like`` is a state of the same player, whose class is used."""
     if isinstance(value, list):
         return [unpacked(part, None) for part in value]
     if not isinstance(value, dict):

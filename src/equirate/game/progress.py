@@ -1,6 +1,6 @@
 """Progress of a play: one line on a terminal, one output in a notebook, a few lines in a log.
 
-In: moments of a play. Out: text on standard error, or an output of the notebook's cell that is updated in place.
+In: states of a play. Out: text on standard error, or an output of the notebook's cell that is updated in place.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from .loop import Moment
 OFTEN = 0.2
 """Seconds between two updates in place."""
 MEASURED = 1.0
-"""Seconds of rounds after which the time left is shown: the first rounds take longer than others."""
+"""Seconds of rounds after which the remaining time is shown: the first rounds take longer than others."""
 
 
 class Writer(Protocol):
     """Where progress is shown."""
 
     def show(self, text: str) -> None:
-        """Show the newest line in the place of the one before."""
+        """Show the newest line instead of the previous one."""
 
     def end(self) -> None:
-        """Leave the newest line where it is."""
+        """Keep the newest line as it is."""
 
 
 class Terminal:
-    """One line that is written over."""
+    """One line that is overwritten."""
 
     width = 0
 
     def show(self, text: str) -> None:
-        """Write over the line before; a shorter one covers it, and a long one is cut: a second line would stay."""
+        """Overwrite the previous line, padded to its width; a long one is cut, as a second line could not be."""
         text = text[: shutil.get_terminal_size().columns - 2]
         self.width = max(self.width, len(text))
         print(f"\r{text:<{self.width}} ", end="", file=sys.stderr, flush=True)
@@ -54,7 +54,7 @@ class Notebook:
     handle: Any = None
 
     def show(self, text: str) -> None:
-        """Make the output, or update it."""
+        """Create the output, or update it."""
         from IPython.display import display  # type: ignore[import-not-found, unused-ignore]  # there: it runs the cell
 
         shown = {"text/plain": text}
@@ -64,18 +64,18 @@ class Notebook:
             self.handle.update(shown, raw=True)
 
     def end(self) -> None:
-        """The next line begins an output of its own."""
+        """The next line creates a new output."""
         self.handle = None
 
 
 class Log:
-    """Whole lines where nothing can be written over: after 1, 2, 4, 8, ... seconds, and the last one."""
+    """Separate lines, if nothing can be overwritten: after 1, 2, 4, 8, ... seconds, and the last one."""
 
     def __init__(self) -> None:
         self.start, self.pause, self.pending = time.monotonic(), 1.0, ""
 
     def show(self, text: str) -> None:
-        """Write a line if it is time to, and keep it otherwise."""
+        """Write a line if enough time has passed, and store it otherwise."""
         self.pending = text
         if time.monotonic() - self.start >= self.pause:
             self.pause *= 2
@@ -89,7 +89,7 @@ class Log:
 
 
 def writer() -> Writer:
-    """The writer for where this runs."""
+    """The writer for a terminal, a notebook or a log, whichever this runs in."""
     if sys.stderr is not None and sys.stderr.isatty():
         return Terminal()
     ipython = sys.modules.get("IPython")
@@ -98,9 +98,9 @@ def writer() -> Writer:
 
 
 class ProgressLine:
-    """Progress in one line: the best mixture so far where it is known, or this round's best iterate.
+    """Progress in one line: the best mixture so far if it is known, or this round's best iterate.
 
-    ``mixture``, the objective (as the user wrote it) and the violation of the best mixture of what was recorded, is
+    ``mixture``, the objective (as the user wrote it) and the violation of the best mixture of the recorded iterates, is
     set by the stopping rule that computes it.
     """
 
@@ -112,7 +112,7 @@ class ProgressLine:
         self.writer: Writer | None = None
 
     def __call__(self, moment: Moment) -> None:
-        """Show where the game stands, a few times a second."""
+        """Show the state of the game, a few times a second."""
         now = time.monotonic()
         left = self.seconds_left(moment, now)
         if not len(moment.active) or (now - self.last < OFTEN and moment.round < moment.n_rounds):
@@ -131,7 +131,7 @@ class ProgressLine:
         )
 
     def watch(self, generations: Sequence[Generation]) -> None:
-        """Show where column generation stands, a few times a second."""
+        """Show the state of column generation, a few times a second."""
         now = time.monotonic()
         if now - self.last < OFTEN:
             return
@@ -139,7 +139,7 @@ class ProgressLine:
         self._show(standing(generations[0]))
 
     def seconds_left(self, moment: Moment, now: float) -> float | None:
-        """Seconds until the last round, by those since the first that was seen; None before that says much."""
+        """Estimated seconds until the last round, from the rounds so far; None before there are enough."""
         if self.measured is None or moment.round <= self.measured[1]:  # the first, or a new play
             self.measured = now, moment.round
         began, first = self.measured
@@ -153,14 +153,14 @@ class ProgressLine:
         self.writer.show(f"{text}  {time.monotonic() - self.start:.0f} s{left}")
 
     def end(self) -> None:
-        """End the line, if one was begun since the last end."""
+        """End the line, if one was shown since the last call."""
         if self.writer is not None:
             self.writer.end()
         self.writer = None
 
 
 def standing(generation: Generation) -> str:
-    """Where column generation stands: passes, columns, and the best mixture of these."""
+    """The state of column generation: passes, columns, and their best mixture."""
     stage = generation.stages[-1]
     gap = "" if stage.bound is None else f", at most {abs(stage.objective - stage.bound):.1g} from the best of these"
     return (

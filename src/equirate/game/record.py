@@ -1,4 +1,4 @@
-"""What happened in a play: snapshots of the model, exact rates, multipliers and slacks, every so many rounds."""
+"""The record of a play: snapshots of the model, exact rates, multipliers and slacks, at regular intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where an earlier play ended: the model's parameters and the multipliers, with configurations last."""
+    """The end of an earlier play: the model's parameters and the multipliers, with configurations as last axis."""
 
     parameters: Any
     multipliers: Array
@@ -28,11 +28,11 @@ PER_ITERATE = (
 
 @dataclass(eq=False)
 class Record:
-    """What happened: snapshots of the model, exact rates, multipliers and slacks, every so many rounds.
+    """The record of a play: snapshots of the model, exact rates, multipliers and slacks, at regular intervals.
 
-    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN. Where the
-    snapshots would take more memory than the model allows, every second iterate is forgotten, and half as many are
-    recorded from then on.
+    Arrays have shape (recorded rounds, quantity, configurations); configurations that were dropped are NaN. If the
+    snapshots take more memory than the model allows, every second iterate is dropped, and half as many are recorded
+    from then on.
     """
 
     count: int
@@ -46,9 +46,9 @@ class Record:
     lagrangian: list[Array] = field(default_factory=list)
     shares: list[Array] = field(default_factory=list)
     diverged: dict[int, int] = field(default_factory=dict)
-    """Configuration and the round by which it was found not to be finite."""
+    """Configuration and the round in which it was found to be no longer finite."""
     retired: dict[int, int] = field(default_factory=dict)
-    """Configuration and the round after which it was taken out of the play, having reached what it could."""
+    """Configuration and the round after which it was removed from the play, because it no longer improved."""
     left_domain: dict[int, int] = field(default_factory=dict)
     """Configuration and the first round in which surrogate rates left an atom's domain."""
     played: int = 0
@@ -58,7 +58,7 @@ class Record:
     lagrangian_sum: Array = field(default_factory=lambda: np.zeros(0))
     model_sum: Array = field(default_factory=lambda: np.zeros(0))
     dual_bound: Array = field(default_factory=lambda: np.zeros(0))
-    """Largest Lagrangian so far: a lower bound on the optimum where slack and model both answer best."""
+    """Largest Lagrangian so far: a lower bound on the optimum if slack and model both best-respond."""
 
     def columns(self, rates: Array, losses: Array) -> Columns:
         """Every iterate as a column; ``rates`` and ``losses`` are (recorded rounds, quantity, configurations)."""
@@ -74,11 +74,11 @@ class Record:
         )
 
     def end(self) -> Start:
-        """Where the play ended, to continue from there; configurations that were dropped stay away."""
+        """The end of the play, to continue from there; without configurations that were dropped."""
         return Start(self.snapshots[-1], self.multipliers[-1][:, self.actives[-1]])
 
     def thin(self) -> None:
-        """Forget every second iterate, but not the last."""
+        """Drop every second iterate, but not the last."""
         for name in PER_ITERATE:
             kept = getattr(self, name)[::-2]
             setattr(self, name, kept[::-1])

@@ -1,12 +1,12 @@
-r"""Refining: linear classifiers for costs that no logistic regression answers well.
+r"""Refining: linear classifiers for costs that logistic regression does not minimise well.
 
-In: a generation that logistic answers no longer improve. Out: further directions for it. `linear_engine` calls this,
-and keeps what it finds only where held-out rows agree.
+In: a generation that logistic regressions no longer improve. Out: further directions for it. `linear_engine` calls
+this, and keeps the directions only if they improve the mixture on held-out rows.
 
-Where labels are not linear in the features, the classifier that costs least is not where a regression ends. So this
-descends on the smoothed costs themselves, :math:`\sum_c k_c \sum_{i \in c} \sigma(z_i)`, from the cheapest directions,
-at two sharpnesses of the sigmoid. A step goes along the slope, preconditioned by the regression's matrix, in three
-lengths. Large data are searched on some of their rows; what prices in there is then counted on all.
+If labels are not linear in the features, a regression does not find the cheapest classifier. So this descends on the
+smoothed costs themselves, :math:`\sum_c k_c \sum_{i \in c} \sigma(z_i)`, from the cheapest directions, with two
+sharpnesses of the sigmoid. A step follows the gradient, preconditioned by the regression's matrix, with three step
+sizes. Large data are searched on a sample of their rows; directions that are cheap enough there are counted on all.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from .column_generation import Generation
 Array = NDArray[np.float64]
 
 ROUNDS = 15
-"""Steps at most."""
+"""Largest number of steps."""
 PATIENCE = 3
-"""Steps in a row without an improvement after which the search ends."""
+"""Number of successive steps without an improvement after which the search ends."""
 ROWS = 50_000
-"""Rows that are searched, about."""
+"""Approximate number of rows that are searched."""
 BEGIN = 2
-"""Directions that a step begins at, the cheapest ones."""
+"""Number of directions that a step starts from, the cheapest ones."""
 SHARPNESS = (1.0, 3.0)
-"""Lengths of the weights, in those of the labels' regression."""
+"""Norms of the weights, relative to the regression of the labels."""
 LENGTHS = (0.05, 0.2, 0.8)
-"""Lengths of a step, as shares of the weights."""
+"""Step sizes, relative to the norm of the weights."""
 KEPT = 3
-"""Directions that are kept of a step for each of the prices, at most."""
+"""Largest number of directions that a step keeps for each of the prices."""
 _GAIN = (1e-5, 1e-4)
-"""What counts as an improvement, of the violation and of the objective."""
+"""Smallest improvement that counts, of the violation and of the objective."""
 
 
 def refine(generation: Generation, view: View) -> None:
@@ -49,9 +49,9 @@ def refine(generation: Generation, view: View) -> None:
         weights = _step(generation, view, rows, length)
         if not weights:
             return
-        found = view.rows.score(np.stack(weights, axis=1), losses=False)
-        view.directions += found
-        generation.families += [Family(each.sums, Source.REFINED, each) for each in found]
+        directions = view.rows.score(np.stack(weights, axis=1), losses=False)
+        view.directions += directions
+        generation.families += [Family(direction.sums, Source.REFINED, direction) for direction in directions]
         now = generation.improve().value
         improved = now[0] < best[0] - _GAIN[0] or (now[0] <= best[0] + 1e-9 and now[1] < best[1] - _GAIN[1])
         best, stale = min(now, best), 0 if improved else stale + 1
@@ -60,11 +60,11 @@ def refine(generation: Generation, view: View) -> None:
 
 
 def _step(generation: Generation, view: View, rows: CellRows, length: float) -> list[Array]:
-    """Weights one step from the cheapest ones, of those that cost less than every column."""
+    """Weights one step from the cheapest directions that cost less than every column."""
     assert generation.mixture is not None
     assert generation.master is not None
     prices = generation.mixture.prices[:2]
-    costs = [generation.spread(generation.table.coefficients(each[:, None]))[:, 0] for each in prices]
+    costs = [generation.spread(generation.table.coefficients(price[:, None]))[:, 0] for price in prices]
     begins: list[tuple[Array, Solve, Array]] = []
     for cost in costs:
         normal = view.normal(cost)
@@ -88,14 +88,14 @@ def _step(generation: Generation, view: View, rows: CellRows, length: float) -> 
 
 
 def _cheapest(view: View, cost: Array) -> list[Array]:
-    """Weights of length 1 of the cheapest directions, each with its cheapest threshold; the origin is none."""
+    """Weights of norm 1 of the cheapest directions but the origin, each with its cheapest threshold."""
     own = cost * view.measure
     known = view.directions[1:]
-    values = [(own @ each.sums).min() for each in known]
-    found = []
+    values = [(own @ direction.sums).min() for direction in known]
+    cheapest = []
     for k in np.argsort(values, kind="stable")[:BEGIN]:
         edge = known[k].edges[int(np.argmin(own @ known[k].sums))]
         w = known[k].weights.copy()
         w[-1] -= edge
-        found.append(w / max(float(np.linalg.norm(w[:-1])), 1e-12))
-    return found
+        cheapest.append(w / max(float(np.linalg.norm(w[:-1])), 1e-12))
+    return cheapest

@@ -1,9 +1,9 @@
-"""What a run has reached: the columns that were found, their exact rates, and the classifiers that can be made of them.
+"""The result of a run: the columns that were found, their exact rates, and the classifiers that can be made of them.
 
 In: the columns of a game or of column generation. Out: `Solution`, with ``.uniform() .average() .shrink() .best()
-.polish()``, each a `Classifier`; the history as arrays; and a `Status` that says what was reached, how sure we are, and
-what to try. ``solution.on(X, y, ...)`` judges the same columns on other data, so that selection can happen on a
-validation part; ``solution.for_problem(problem)`` judges them for another problem.
+.polish()``, each a `Classifier`; the history as arrays; and a `Status` with the result, what is proven about it, and
+what to try. ``solution.on(X, y, ...)`` evaluates the same columns on other data, so that a classifier can be selected
+on a validation set; ``solution.for_problem(problem)`` evaluates them for another problem.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _BLOCK = 512
 
 @dataclass(frozen=True, eq=False)
 class Play:
-    """A game that was played: on which table, by which rules, with which configurations, and what happened.
+    """A game that was played: its table, its rules, its configurations, and the record.
 
-    ``training`` is the table of what the model is trained on, where multipliers see other data.
+    ``training`` is the table of the training data, if multipliers see other data.
     """
 
     table: Table
@@ -66,19 +66,19 @@ class Solution:
     problem, algorithm
         What was solved, and how.
     judge
-        The table of the data that mixtures are chosen on: the training data, or what `on` was given.
+        The table of the data that mixtures are chosen on: the training data, or the data given to `on`.
     columns
         The classifiers that were found, with their exact rates on these data.
     learner, snapshots
-        What makes members of them.
+        The trained model, and its snapshots, from which `members` makes classifiers.
     tolerance
         Largest violation that counts as met.
     exact
         Whether the model's best responses are exact, so that they prove bounds.
     play
-        The game, where one was played.
+        The game, if one was played.
     course
-        The passes of column generation, where there were some.
+        The passes of column generation, if it was used.
     """
 
     problem: Problem
@@ -104,7 +104,7 @@ class Solution:
 
     @property
     def record(self) -> Record:
-        """What a game recorded."""
+        """The record of a game."""
         return self._played("a record").record
 
     @property
@@ -129,7 +129,7 @@ class Solution:
     # -- values ----------------------------------------------------------------------------------
 
     def values(self, rates: Array, losses: Array | None = None) -> tuple[Array, Array]:
-        """Minimised objective and signed violations (split constraints) of classifiers, in the user's own terms.
+        """Minimised objective and signed violations (split constraints) of classifiers, as the user wrote them.
 
         Parameters
         ----------
@@ -152,8 +152,8 @@ class Solution:
         """Arrays over rounds and configurations: objective, violation, multipliers, slacks, lagrangian, bound.
 
         ``objective`` is in the user's own sense; ``violation`` is the largest, at least 0. Column generation has one
-        configuration, its rounds are passes, and its objective is that of the best mixture so far; ``bound`` is what
-        no mixture of the columns so far is better than.
+        configuration, its rounds are passes, and its objective is that of the best mixture so far; no mixture of the
+        columns so far is better than ``bound``.
         """
         if self.play is None:
             return {} if self.course is None else self.course.history()
@@ -175,7 +175,7 @@ class Solution:
         }
 
     def on(self, X: Any, y: ArrayLike, *, attributes: Any = None, sample_weight: ArrayLike | None = None) -> Solution:
-        """Judge the same columns on other data: mixtures made from the result are chosen there.
+        """Evaluate the same columns on other data: mixtures made from the result are chosen on these data.
 
         Parameters
         ----------
@@ -195,14 +195,14 @@ class Solution:
             return self.on_sample(Sample.of(X, y, attributes, sample_weight))
 
     def on_sample(self, sample: Sample, cells: Cells | None = None) -> Solution:
-        """Judge the same columns on a sample that is checked already.
+        """Evaluate the same columns on a sample that has been checked.
 
         Parameters
         ----------
         sample
             Features, labels, attributes and weights.
         cells
-            The cells of the sample, where they are known; by default they are computed.
+            The cells of the sample, if they are known; by default they are computed.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Solution:
         return replace(self, judge=judge, columns=self.columns.measured(rates, losses))
 
     def for_problem(self, problem: Problem) -> Solution:
-        """The same columns on the same data, for another problem with the same rates: mixtures are made for that one.
+        """The same columns on the same data, for another problem with the same rates.
 
         Another limit, another weight or another sense needs no new training; a rate that was not recorded does.
 
@@ -266,7 +266,7 @@ class Solution:
     # -- classifiers -----------------------------------------------------------------------------
 
     def members(self, chosen: Sequence[int] | None = None) -> Members:
-        """Columns as deterministic classifiers: some of them by their places, by default all.
+        """Columns as deterministic classifiers, by default all.
 
         Parameters
         ----------
@@ -346,8 +346,8 @@ class Solution:
             The mixture.
         """
         chosen = self._of(configuration)
-        found = shrink(self.judge, self.columns.where(chosen))
-        return self._classifier(chosen, found.weights, "shrink", found.smallest_violation)
+        shrunk = shrink(self.judge, self.columns.where(chosen))
+        return self._classifier(chosen, shrunk.weights, "shrink", shrunk.smallest_violation)
 
     def best(self, configuration: int | None = None) -> Classifier:
         """The single best column, by the larger of its ranks in objective and violation.
@@ -366,12 +366,12 @@ class Solution:
         return self._single(chosen, best_by_ranks(self.judge, self.columns.where(chosen)))
 
     def best_single(self, constrained: bool = True) -> Classifier:
-        """The single column with the best objective among those whose violation, where it counts, is smallest.
+        """The single column with the best objective among those with the smallest violation.
 
         Parameters
         ----------
         constrained
-            Whether violations count. If False, only the objective does.
+            Whether violations matter. If False, only the objective does.
 
         Returns
         -------
@@ -389,9 +389,9 @@ class Solution:
     ) -> Classifier:
         """The best mixture of the columns for the problem itself, at least as good as `shrink` and `best`.
 
-        For affine and convex problems, and where one ratio is the objective, no mixture does better. With up to fifty
-        ratios it is within ``gap`` of the best if the search gets that far; with more it is a local optimum, sought
-        from many starts; with black boxes, the better of `shrink` and `best`.
+        For affine and convex problems, and if one ratio is the objective, it is the global optimum. With up to fifty
+        ratios it is within ``gap`` of the optimum if the search gets that far; with more it is the best of several
+        local optima; with black boxes, it is at least as good as `shrink` and `best`.
 
         Parameters
         ----------
@@ -400,14 +400,14 @@ class Solution:
         gap
             How far from the best mixture the search for ratios may end.
         time_limit
-            Seconds to search for; 0 for a local optimum. By default as many programmes as take up to about two seconds:
-            that gives the same mixture on every machine, which a limit in seconds does not.
+            Seconds to search for; 0 for a local optimum. By default the number of linear programmes is limited, to
+            about two seconds: that gives the same mixture on every machine, which a limit in seconds does not.
 
         Returns
         -------
         Classifier
             Its ``notes`` have ``bound`` (no mixture of these columns that meets the constraints has a better
-            objective; None where that is not known) and ``gap``, how far its own objective is from that.
+            objective; None if no bound is known) and ``gap``, the distance of its objective from the bound.
 
         Examples
         --------
@@ -431,7 +431,7 @@ class Solution:
         return least_broken(self, self.locally_best(Search(programmes=PROGRAMMES)))
 
     def locally_best(self, search: Search | None = None) -> Classifier:
-        """The best mixture of all columns, with ratios sought as far as ``search`` says.
+        """The best mixture of all columns, within the limits of ``search`` for ratios.
 
         Parameters
         ----------
@@ -446,17 +446,17 @@ class Solution:
         return self._polish(self._of(None), search)
 
     def _polish(self, chosen: NDArray[np.intp], search: Search | None) -> Classifier:
-        found = best(self.judge, self.columns.where(chosen), search)
-        made = self._classifier(chosen, found.weights, "polish", found.smallest_violation)
-        return replace(made, notes={**made.notes, **self._proven(made, found)})
+        mixture = best(self.judge, self.columns.where(chosen), search)
+        classifier = self._classifier(chosen, mixture.weights, "polish", mixture.smallest_violation)
+        return replace(classifier, notes={**classifier.notes, **self._proven(classifier, mixture)})
 
-    def _proven(self, made: Classifier, found: Weights) -> dict[str, float | None]:
-        """The bound that the programmes proved, in the user's own sense, and how far a classifier is from it."""
-        objective, violation = self.value_of(made)
-        bound = found.bound
+    def _proven(self, classifier: Classifier, mixture: Weights) -> dict[str, float | None]:
+        """The bound that the programmes proved, in the user's own sense, and the classifier's distance from it."""
+        objective, violation = self.value_of(classifier)
+        bound = mixture.bound
         if bound is None or violation > self.tolerance or not np.isfinite(objective):
             return {"bound": None, "gap": None}
-        bound = min(bound, self.sign * objective)  # a violation of 1e-7 can buy that much
+        bound = min(bound, self.sign * objective)  # a violation of 1e-7 can improve the objective beyond the bound
         return {"bound": self.sign * bound, "gap": self.sign * objective - bound}
 
     def best_configuration(self) -> int:
@@ -483,7 +483,7 @@ class Solution:
         return chosen, shares / shares.sum()
 
     def _of(self, configuration: int | None) -> NDArray[np.intp]:
-        """Places of the columns of a configuration of the game; None for all columns."""
+        """Indices of the columns of a configuration of the game; None for all columns."""
         if configuration is None:
             return np.arange(len(self.columns))
         count = len(self._played("a configuration").configurations)
@@ -517,30 +517,30 @@ class Solution:
         """
         if not classifier.chosen:
             raise AlgorithmError(f"{classifier!r} is no mixture of recorded iterates: use its evaluate() with data")
-        some = self.columns.where(classifier.chosen)
-        mixed = [(part @ classifier.weights)[:, None] for part in (some.rates, some.losses)]
+        columns = self.columns.where(classifier.chosen)
+        mixed = [(part @ classifier.weights)[:, None] for part in (columns.rates, columns.losses)]
         objective, violations = self.values(*mixed)
         return self.sign * float(objective[0]), float(violations.max()) if len(violations) else 0.0
 
     @property
     def sign(self) -> float:
-        """-1 where the objective is maximised: what it is multiplied with to be minimised."""
+        """Factor that turns the objective into one to minimise: -1 if it is maximised, else 1."""
         return -1.0 if self.problem.objective.sense == "maximize" else 1.0
 
     # -- status ----------------------------------------------------------------------------------
 
     @cached_property
     def status(self) -> Status:
-        """What was reached on the judging data, and what to try if that is not good."""
+        """Objective, violation and bounds on the judging data, and what to try if that is not good enough."""
         return status_of_solution(self)
 
     @property
     def judged_where_trained(self) -> bool:
-        """Whether columns are judged on the data that the model answered on, for the problem that was solved."""
+        """Whether columns are evaluated on the data that the model answered on, for the problem that was solved."""
         if self.play is not None:
             table = self.play.table
-            here = self.judge.examples is table.examples and self.problem is table.program.problem
-            return here and self.play.rules.levels is None and not self.play.rules.two_sets
+            same_data = self.judge.examples is table.examples and self.problem is table.program.problem
+            return same_data and self.play.rules.levels is None and not self.play.rules.two_sets
         return self.course is not None and self.course.table is self.judge and not self.course.apart
 
     def __repr__(self) -> str:
@@ -551,7 +551,7 @@ class Solution:
 
 
 def _search(gap: float, time_limit: float | None) -> Search | None:
-    """How far to look; None for a local optimum."""
+    """Limits of the search; None for a local optimum."""
     if time_limit == 0:
         return None
     return Search(gap, time_limit, PROGRAMMES if time_limit is None else None)

@@ -1,4 +1,4 @@
-"""The status of a solution: what its best mixture reaches, what is proven, the players' regrets, and what to try.
+"""The status of a solution: values of its best mixture, proven bounds, the players' regrets, and what to try.
 
 In: a `Solution`. Out: its `Status`. `Solution.status` calls this once.
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 PROGRAMMES = 600
-"""Linear programmes that polishing takes at most without a time limit: up to about two seconds."""
+"""Largest number of linear programmes for polishing without a time limit: up to about two seconds."""
 
 
 def status_of_solution(solution: Solution) -> Status:
-    """What was reached on the judging data, and what to try if that is not good."""
+    """Objective, violation and bounds on the judging data, and what to try if that is not good enough."""
     best = solution.polish()
     objective, violation = solution.value_of(best)
     feasible = violation <= solution.tolerance
@@ -56,7 +56,7 @@ def status_of_solution(solution: Solution) -> Status:
 
 
 def _bound(solution: Solution, best: Classifier) -> tuple[float | None, str | None]:
-    """What is proven, in the user's own sense, and over what: all classifiers of the model if that is known."""
+    """The proven bound, in the user's own sense, and what it is over: all classifiers of the model if possible."""
     proven = [bound for bound in (dual_bound(solution), list_bound(solution)) if bound is not None]
     if proven:
         reached = solution.sign * solution.value_of(best)[0]
@@ -66,7 +66,7 @@ def _bound(solution: Solution, best: Classifier) -> tuple[float | None, str | No
 
 
 def dual_bound(solution: Solution) -> float | None:
-    """Best dual value: a bound where slack and model both answer best."""
+    """Best dual value: a bound if slack and model both best-respond exactly."""
     if not solution.exact or not solution.judged_where_trained:
         return None
     if solution.play is None:
@@ -80,7 +80,7 @@ def dual_bound(solution: Solution) -> float | None:
 
 
 def list_bound(solution: Solution) -> float | None:
-    """What no mixture of the whole list, recorded or not, is below."""
+    """A lower bound for all mixtures of a finite list of classifiers, recorded or not."""
     if solution.problem.losses() or not (solution.exact and solution.judged_where_trained):
         return None
     every = solution.learner.every_sum()
@@ -97,7 +97,7 @@ def _rounds_of(solution: Solution, configuration: int) -> int:
 
 
 def _lambda_regret(solution: Solution) -> float | None:
-    """How much better one fixed choice of multipliers would have done on average, over the best configuration."""
+    """Average regret of the multipliers against the best fixed choice, for the best configuration."""
     player = solution.algorithm.multipliers
     if solution.play is None or not player.has_regret:
         return None
@@ -109,12 +109,12 @@ def _lambda_regret(solution: Solution) -> float | None:
 
 
 def _theta_regret(solution: Solution) -> float | None:
-    """How much better one fixed classifier would have done on average against the multipliers that were played."""
+    """Average regret of the model against the best fixed classifier, for the best configuration."""
     if solution.play is None:
         return None
     table, record, c = solution.play.table, solution.play.record, solution.best_configuration()
     direct = len(table.program.rows) > table.program.n_multipliers
-    # Of these, parts of the Lagrangian are not summed up.
+    # In these cases, the record does not sum up all parts of the Lagrangian.
     if direct or table.program.has_losses or solution.play.rules.levels is not None:
         return None
     average = record.multiplier_sum[:, c] / _rounds_of(solution, c)
@@ -160,12 +160,12 @@ def _advice(solution: Solution, feasible: bool, best: Classifier, conflict: Conf
 
 
 def _degenerate(solution: Solution, best: Classifier) -> Any:
-    """The class (0 or 1) if the mixture's rates are those of the classifier that says so to everybody."""
+    """The class, if the mixture's rates are those of the constant classifier that always predicts it; else None."""
     mixed = solution.columns.where(best.chosen).rates @ best.weights
     constant, classes = solution.judge.rates(solution.judge.cells.constants()), solution.judge.cells.classes
     alike = (k for k in range(len(classes)) if np.allclose(mixed, constant[:, k], rtol=0, atol=1e-9))
-    found = next(alike, None)
-    return found if found is None or len(classes) == 2 else repr(classes[found])
+    first = next(alike, None)
+    return first if first is None or len(classes) == 2 else repr(classes[first])
 
 
 def _finite(value: float) -> float | None:

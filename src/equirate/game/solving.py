@@ -1,4 +1,4 @@
-"""`solve`: from a problem and data to a `Solution`. The border is crossed here, once."""
+"""`solve`: from a problem and data to a `Solution`. The user's arguments are checked here, once."""
 
 from __future__ import annotations
 
@@ -75,44 +75,45 @@ def solve(
         Features and labels (0/1, False/True or -1/1; or three classes or more, of any values). Or only X, where that is
         an `equirate.distributed.ParquetRows`.
     attributes
-        Columns for slices and baselines: data frame, dict of arrays, series or array. Columns of a data frame X
-        serve too.
+        Columns for slices and baselines: data frame, dict of arrays, series or array. Columns of a data frame X can
+        also be used.
     sample_weight
         Non-negative weights.
     algorithm
-        A name from `equirate.algorithms`, an `Algorithm`, or ``"auto"``: column generation, but for networks. Naming
-        an algorithm of the paper, or giving ``theta_step`` or ``lambda_step``, plays that game as the paper has it.
+        A name from `equirate.algorithms`, an `Algorithm`, or ``"auto"``: column generation for all models but networks.
+        With an algorithm of the paper, or with ``theta_step`` or ``lambda_step``, the game of the paper is played.
     model
         ``"linear"``, a list of classifiers, a scikit-learn classifier (an oracle), a model of `equirate.models`, or a
         ``torch.nn.Module`` with one score per example (see `equirate.torch.TorchModel`).
     n_rounds, record_every
         Rounds to play, and how often to record an iterate. By default 2000 and 10 for a model that descends, 300 and
-        1 for one that best-responds. For column generation, passes over the data at most (60).
+        1 for one that best-responds. For column generation, the largest number of passes over the data (60).
     theta_step, lambda_step
-        Step sizes of model and multipliers. Several values make a grid, played side by side. ``"theory"`` takes the
-        theorems' constant steps (theta needs a ``Linear(radius=...)``). Steps of a player that takes none are not used.
+        Step sizes of model and multipliers. Several values make a grid, played in parallel. ``"theory"`` takes the
+        theorems' constant steps (theta needs a ``Linear(radius=...)``). Steps of a player that takes none are ignored.
         By default 0.01 and 0.1 for both; a network has steps of its own.
     slack_step
         Step size of a slack that descends; by default the multipliers'.
     step_rule
         ``"adam"``, ``"sqrt"`` (1/sqrt(t)) or ``"plain"``; by default the algorithm's own, which is Adam.
     surrogate
-        ``"hinge"``, ``"logistic"`` or ``"sigmoid"``: what the model descends on; by default the algorithm's (hinge).
+        ``"hinge"``, ``"logistic"`` or ``"sigmoid"``: the loss that the model descends on; by default the algorithm's
+        (hinge).
     bounds
         What the surrogate bounds: ``"net"``, the coefficient of each prediction after all rows are added up, or
-        ``"row"``, each row's by itself, as the paper has it; by default the algorithm's own. Net bounds are tighter.
+        ``"row"``, the coefficient in each row, as in the paper; by default the algorithm's own. Net bounds are tighter.
     radius
         Bound on the sum of the multipliers; ``"theory"`` for the theorems' (constraints then need ``margin``).
     margin
         Slater margin gamma: some mixture meets every constraint with this much to spare. Used by ``"theory"``.
     levels
-        (levels, constraints) or (levels,): let each constraint be overstepped by so much (negative: tighter); every
-        level is a configuration. The constraints count after ``abs`` and ``max`` are split.
+        (levels, constraints) or (levels,): allowed violation of each constraint (negative: tighter); every level is a
+        configuration. There is one column per constraint after ``abs`` and ``max`` are split.
     seeds
         Seeds of the first parameters (``Linear(spread=...)``); every seed is a configuration.
     referee
         ``(X, y)``, ``(X, y, attributes)`` or ``(X, y, attributes, sample_weight)``: data that the multipliers see
-        instead of the training data, so that constraints are played for where the model has not been fitted.
+        instead of the training data, so that constraints are enforced on data that the model has not been fitted to.
     start
         ``solution.record.end()`` of an earlier run with the same problem and configurations: continue from there.
     tolerance
@@ -124,8 +125,8 @@ def solve(
     Returns
     -------
     Solution
-        Ctrl-C ends the run early: the solution is then what was reached, with a warning (before anything was
-        found, KeyboardInterrupt goes on).
+        Ctrl-C ends the run early: the solution is then the one reached so far, with a warning (before anything was
+        found, KeyboardInterrupt is raised).
 
     Examples
     --------
@@ -184,10 +185,10 @@ def solve_on(
     cells: Cells | None = None,
     trained: Array | None = None,
 ) -> Solution:
-    """Solve a problem on a sample that is checked already, its constraints written out for the groups in the data.
+    """Solve a problem on a sample that has been checked, with constraints expanded for the groups in the data.
 
-    ``cells`` are those of the sample, where they are known. ``trained`` are the weights that the model is trained with,
-    where they differ from those that rates are measured with (the game on two data sets).
+    ``cells`` are those of the sample, if they are known. ``trained`` are the weights that the model is trained with, if
+    they differ from those that rates are measured with (the game on two data sets).
     """
     model, n_classes = make_model(options.model), len(sample.examples.classes)
     if n_classes > 2:
@@ -253,7 +254,7 @@ def _generated(
     levels = options.generated_levels(canonicalize(problem).n_constraints)
     cells = problem_cells(problem, sample.examples) if cells is None else cells
     part = None
-    if trained is not None:  # each of the two parts has weight where the other has none
+    if trained is not None:  # no row has weight in both parts
         part = np.where(trained > 0, 0, 1).astype(np.int8)
         cells = cells.weighing(trained + sample.examples.weights)
     line = ProgressLine(problem.objective.sense) if options.progress is True else None
@@ -272,19 +273,19 @@ def _generated(
 
 
 def _watch(progress: Any) -> Watch | None:
-    """What calls a user's function with the pass that was just done."""
+    """A callback that calls the user's function with the last pass."""
     return (lambda generations: progress(generations[0].stages[-1])) if progress else None
 
 
 def _classes_of(sample: Sample) -> Classes | None:
-    """The classes of a sample, where they are more than two."""
+    """The classes of a sample, if there are more than two."""
     return sample.examples.classes if len(sample.examples.classes) > 2 else None
 
 
 def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Array]:
     """Training and referee data as one sample with the referee's weights, and the weights to train with.
 
-    Each part has weight 0 where the other one counts.
+    Every row has weight 0 in one of the two.
     """
     if not isinstance(referee, (tuple, list)) or not 2 <= len(referee) <= 4:
         raise AlgorithmError("referee must be (X, y), (X, y, attributes) or (X, y, attributes, sample_weight)")
@@ -304,7 +305,7 @@ def _with_referee(sample: Sample, referee: tuple[Any, ...]) -> tuple[Sample, Arr
 
 
 def _warn(solution: Solution) -> None:
-    """Warn, from where the user called `solve`."""
+    """Issue warnings that point to the user's call of `solve`."""
     if solution.play is None:
         if solution.interrupted:
             text = f"interrupted after {solution.rounds} passes: the solution is what was reached"

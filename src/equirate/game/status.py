@@ -1,6 +1,6 @@
-"""What a run has reached, and how sure we are.
+"""The status of a run: the values that were reached, and what is proven about them.
 
-In: the numbers of a `Solution`. Out: `Status`, for people and for programs.
+In: the numbers of a `Solution`. Out: `Status`, to be printed or read by programs.
 """
 
 from __future__ import annotations
@@ -8,48 +8,48 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 COLUMNS, EVERYTHING = "these columns", "all classifiers of this model"
-"""What a bound is over."""
+"""The classifiers whose mixtures a bound holds for."""
 
 
 def in_words(over: str) -> str:
-    """What a bound is over, for a reader, to whom columns are those of a table."""
+    """The same for messages to users, who would take columns for those of a table."""
     return over.replace(COLUMNS, "the classifiers found")
 
 
 SERVED = "the decisions that predict(X) returns, equal rows decided alike"
 MIXTURE = "the mixture: expected rates over its draws"
-"""What the numbers of a status are about."""
+"""The classifier that the numbers of a status describe."""
 UNSEEN = "for rows that the classifiers were not fitted to; on training rows predict differs"
-"""Added to what the numbers are about where classifiers were fitted without the row that they decide."""
+"""Added to this where classifiers were fitted without the row that they decide."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """What was reached and how sure we are.
+    """The values that were reached, and what is proven about them.
 
     Parameters
     ----------
     objective, violation
-        Of the best mixture of the iterates on the data they were trained on, in the user's own terms.
+        Of the best mixture of the iterates on the data they were trained on, as the user wrote them.
     feasible
         Whether the largest violation is at most ``tolerance``.
     tolerance
         Largest violation that counts as met.
     smallest_violation
-        The smallest that any mixture of the iterates has; for ratios and black boxes, the smallest that was found.
+        The smallest violation of any mixture of the iterates; for ratios and black boxes, the smallest that was found.
     bound
-        No mixture that meets the constraints has a better objective than this; in the user's own sense. None where
-        nothing is proven (black boxes) or the constraints are not met.
+        No mixture that meets the constraints has a better objective than this; in the user's own sense. None if no
+        bound is proven (black boxes) or the constraints are not met.
     bound_over
-        Mixtures of what: ``"all classifiers of this model"`` where the model's answers are exact on the data that
-        it is judged on, else ``"these columns"``, the classifiers found. Ratios count from the smallest denominator
-        on that their slacks take (0.001, or what the user promised).
+        The classifiers whose mixtures the bound holds for: ``"all classifiers of this model"`` if the model's answers
+        are exact on the data that it is judged on, else ``"these columns"``, the classifiers found. For ratios, only
+        mixtures whose denominators are not below their floor (0.001, or what the user promised).
     gap
-        How far the objective is from the bound; None without one.
+        Distance of the objective from the bound; None without one.
     lambda_regret, theta_regret
         Average regret of the players over the rounds played by the best configuration, on the training data;
         ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
-        list (exact). None where the record does not tell.
+        list (exact). None if the record does not contain it.
     rounds
         Rounds of a game that were played, or passes over the data.
     interrupted
@@ -61,21 +61,21 @@ class Status:
     advice
         What to try if this is not good enough.
     conflict
-        A smallest set of constraints that cannot be met together; empty where they are met, or nothing is known.
+        A minimal set of constraints that cannot be met together; empty if they are met, or if none is known.
     smallest_tolerance
-        The smallest number by which each of these, loosened in its own units, makes them possible together.
+        The smallest number such that these can be met if each is loosened by it, in its own units.
     conflict_over
-        Mixtures of what that is known of, as in ``bound_over``; the two classifiers that say the same to everybody
-        are counted among the columns.
+        The classifiers whose mixtures this holds for, as in ``bound_over``; the constant classifiers count as columns.
     certified
-        Whether every constraint passed its test at the confidence asked for; None if none was asked for.
+        Whether every constraint passed its test at the requested confidence; None if none was requested.
     certificate
-        By which method, on how many rows, and what that means; empty if none was asked for.
+        The method, the number of rows, and what the result means; empty if no confidence was requested.
     positive_label
-        The label that an estimator took as the positive one, where labels are text and ``pos_label`` was not
-        given; else empty.
+        The label that an estimator took as the positive one, if labels are text and ``pos_label`` was not given; else
+        empty.
     speaks_of
-        What the numbers are about: the decisions that are served, or the mixture; empty for a single classifier.
+        The classifier that the numbers describe: the decisions of ``predict``, or the mixture; empty for a single
+        classifier.
     """
 
     objective: float
@@ -109,17 +109,17 @@ class Status:
         list of str
             One text for each warning.
         """
-        found = []
+        messages = []
         if not self.feasible:
-            found.append(
+            messages.append(
                 f"the constraints are not met: largest violation {self.violation:.4g}; see report() and status_"
             )
         if self.certified is False:
-            found += [line for line in self.advice if line.startswith("not certified")][:1]
-        return found
+            messages += [line for line in self.advice if line.startswith("not certified")][:1]
+        return messages
 
     def summary(self) -> list[str]:
-        """What was reached, a line for each fact, without advice.
+        """The values that were reached, one line for each fact, without advice.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Choosing among recorded iterates: for shifted constraints, with a margin that passes a test, or one alone.
+"""Stopping rules: progress callbacks that end a play when the best mixture of the iterates no longer improves.
 
-In: a `Solution` judged on the part that mixtures are chosen on. Out: a `Classifier`. `fitting` calls this.
+In: states of a play. Out: whether to end it, or which configurations to end.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Array = NDArray[np.float64]
 
 
 class Watch:
-    """What callbacks that end a play remember, to be paused and to go on."""
+    """A stopping rule whose state can be saved and restored, for plays that are paused."""
 
     def state(self) -> dict[str, Any]:
-        """Everything but the line that is shown."""
+        """All fields but the progress line."""
         own: Any = self  # a dataclass
-        return {each.name: copy.copy(getattr(self, each.name)) for each in fields(own) if each.name != "line"}
+        return {part.name: copy.copy(getattr(self, part.name)) for part in fields(own) if part.name != "line"}
 
     def resume(self, state: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         for name, value in state.items():
             setattr(self, name, copy.copy(value))
 
 
 @dataclass(eq=False)
 class Plateau(Watch):
-    """A progress callback that ends the play when the best mixture of what was recorded no longer improves.
+    """A progress callback that ends the play when the best mixture of the recorded iterates no longer improves.
 
     Every ``every`` recorded rounds the iterates so far are mixed for the problem itself; after ``patience`` such checks
     without an improvement of more than ``tolerance`` (objective and violation together) the play ends.
@@ -69,7 +69,7 @@ class Plateau(Watch):
 
 @dataclass(eq=False)
 class LevelPlateaus(Watch):
-    """A progress callback for a run over several levels of the constraints: a level that is done leaves the play.
+    """A progress callback for a run over several levels of the constraints: levels that no longer improve are ended.
 
     Every ``every`` recorded rounds, all iterates so far (of all levels) are mixed for each level that is still played;
     after ``patience`` checks without an improvement of more than ``tolerance`` its configurations retire. The play ends
@@ -113,5 +113,5 @@ def _recorded(moment: Moment) -> Columns:
 
 
 def mixture_so_far(moment: Moment, tolerance: float = 1e-6, cuts: list[Cut] | None = None) -> tuple[float, float]:
-    """Objective (to minimise) and violation of the best mixture of all recorded iterates, as the multipliers see it."""
+    """Minimised objective and violation of the best mixture of all recorded iterates, on the multipliers' data."""
     return best_priced(moment.table, _recorded(moment), tolerance, [] if cuts is None else cuts)

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 def lipschitz(table: Table, row: int) -> float:
-    """L of one row (0: the objective): bound on the sum of the couplings' multipliers per unit of the row's own."""
+    """L of one row (0: the objective): bound on the sum of the couplings' multipliers per unit of its multiplier."""
     bound = np.zeros(table.program.n_multipliers)
     bound[row] = 1.0
     for group in reversed(table.groups):  # outer atoms give inner ones their weight
@@ -39,7 +39,7 @@ def lipschitz(table: Table, row: int) -> float:
 
 
 def _steepest(table: Table, group: AtomGroup) -> Array:
-    """Largest |slope| of every argument (arguments, atoms): it lies where the argument and the others are extreme."""
+    """Largest |slope| of every argument (arguments, atoms), which is attained at a corner of the box."""
     lo, hi = table.lo[group.slacks], table.hi[group.slacks]
     steepest = np.zeros(lo.shape)
     for k in range(len(lo)):
@@ -78,7 +78,7 @@ def residual_bounds(table: Table) -> Array:
 def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float | None) -> float:
     """kappa: L without constraints, (L + 1) T^(1/4) for the surrogate, else 2 (L + 1) B_g / gamma.
 
-    B_g is the objective's range. Where the objective has atoms of its own, their multipliers come on top.
+    B_g is the objective's range. If the objective has atoms of its own, their multipliers are added.
     """
     own = lipschitz(table, 0)
     if not table.program.n_constraints:
@@ -98,21 +98,20 @@ def theory_radius(table: Table, algorithm: Algorithm, rounds: int, margin: float
 def theory_lambda(table: Table, algorithm: Algorithm, rounds: int) -> float:
     """The step size of the player's own theorem (its ``theory_rate``), from the bounds on the residuals that it sees.
 
-    Multipliers that see surrogate rates get the steps that fit the true ones: surrogate rates have no bound of their
-    own.
+    Multipliers that see surrogate rates get the step size for the true rates: surrogate rates are not bounded.
     """
     return algorithm.multipliers.theory_rate(residual_bounds(table), table.program.n_constraints, rounds)
 
 
 def damped_steps(table: Table, pace: Pace, learns_couplings: bool) -> Damped:
-    """Steps of the multipliers of a model that is fed by batches: damped, and each constraint's in its own unit.
+    """Steps of the multipliers of a model that is trained on batches: damped, and each constraint's in its own unit.
 
-    A multiplier's unit is where a constraint weighs as much in an example's cost as an error does. For a constraint on
-    a group that is the group's share of the examples: a step that suits everybody's rate is far too long for that of
-    one in a hundred, and one that suits the group's takes a whole run where the constraint is on everybody. Where
-    couplings are learnt, they and the constraints with atoms in them are priced by the atoms and have the unit 1; they
-    are not damped, because slacks that answer best jump. Else atoms count as they do in the middle of their boxes.
-    The pace has how many of its own units a constraint's multiplier moves where a coupling's moves by 1.
+    The unit of a multiplier is the value at which its constraint changes an example's cost as much as an error does.
+    For a constraint on a group, this is the group's share of the examples: a step that fits a rate over all examples is
+    far too long for a group of one percent, and a step that fits the group takes a whole run for a constraint on all
+    examples. If couplings are learnt, they and the constraints with atoms are priced by the atoms and have the unit 1;
+    they are not damped, because slacks that best-respond jump. Otherwise atoms are linearised in the middle of their
+    boxes. ``pace.units`` is how many units a constraint's multiplier moves where a coupling's moves by 1.
     """
     n, m = table.program.n_multipliers, table.program.n_constraints
     scale, damped = np.ones(n - 1), np.zeros(n - 1)

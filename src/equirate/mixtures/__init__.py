@@ -4,13 +4,13 @@ A *column* is a recorded classifier: its values in every signed row of the probl
 the rates, so the best mixture is a *programme* over the simplex of columns, made linear by *cuts*.
 
 `columns`
-    Candidate classifiers as a mixture sees them.
+    Candidate classifiers: their rates and losses, and where they came from.
 `values`
     Objective and violations of columns, in the user's own terms.
 `best`
-    The best mixture of columns, or the best single one: what everybody else calls.
+    The best mixture of columns, or the best single one: the entry points for other packages.
 `linear`
-    A linear programme over the simplex, columns priced in, solved again from where it ended.
+    A linear programme over the simplex with column generation and warm starts.
 `shrinking`
     The paper's sparse mixture and best single iterate, from each iterate's own values.
 `programme`
@@ -22,15 +22,15 @@ the rates, so the best mixture is a *programme* over the simplex of columns, mad
 `branching`
     Several ratios to the global optimum.
 `margins`
-    Constraints that keep so many standard errors of the mixture.
+    Constraints with a margin of some standard errors of the mixture.
 `black_boxes`
-    Functions known by their values alone, searched over their arguments.
+    Functions of which only values are known: a search over their arguments.
 `pricing`
     Prices of ratios and black boxes.
 `master`
-    The best mixture of columns that keep arriving, with its prices.
+    The master problem of column generation: the best mixture so far, with its prices.
 `polishing`
-    Which of these a problem needs.
+    Chooses among these methods for a problem.
 """
 
 from .best import best, best_by_ranks, best_by_violation, best_priced, best_with_margins, shrink, shrunk_cost

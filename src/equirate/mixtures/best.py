@@ -1,9 +1,10 @@
-"""The best mixture, or the best single one, of some columns: the one place that shrinks, polishes and picks.
+"""The best mixture of columns, or the best single column: the only module that shrinks, polishes and selects.
 
-In: a table and `Columns`. Out: `Weights` over the columns, or the place of one of them. Three orders say what is best:
+In: a table and `Columns`. Out: `Weights` over the columns, or the index of one of them. "Best" has three definitions:
 
-- *by ranks*: the smaller of the larger ranks in objective and violation (Cotter et al. 2019), as in the paper;
-- *by violation*: fewer broken constraints first, then the objective;
+- *by ranks*: each column has the larger of its ranks in objective and violation, and the smallest is best (Cotter et
+  al. 2019), as in the paper;
+- *by violation*: the largest violation first, then the objective;
 - *priced*: objective plus `PENALTY` times the violation, in one number.
 """
 
@@ -25,7 +26,7 @@ from .values import largest, values
 Array = NDArray[np.float64]
 
 _SAME = 1e-6
-"""Violations that differ by less are told apart by the objective."""
+"""Violations that differ by less than this count as equal, and the objective decides."""
 
 
 def shrink(table: Table, columns: Columns) -> Weights:
@@ -39,7 +40,7 @@ def best_by_ranks(table: Table, columns: Columns) -> int:
 
 
 def best_by_violation(table: Table, columns: Columns, tolerance: float, constrained: bool = True) -> int:
-    """The single column with the best objective among those whose violation, where it counts, is smallest."""
+    """The single column with the best objective among those with the smallest violation, if ``constrained``."""
     objective, violations = values(table, columns.rates, columns.losses)
     worst = largest(violations if constrained else violations[:0])
     worst = np.where(np.isfinite(objective) & np.isfinite(worst), worst, np.inf)
@@ -50,21 +51,22 @@ def best_by_violation(table: Table, columns: Columns, tolerance: float, constrai
 def best(table: Table, columns: Columns, search: Search | None = None) -> Weights:
     """The best mixture by violation: at least as good as the shrunk one and as every single column.
 
-    For affine and convex problems, and where one ratio is the objective, no mixture does better; ``search`` says how
-    far to look for the global optimum of several ratios.
+    For affine and convex problems, and if one ratio is the objective, this is the global optimum; ``search`` limits the
+    search for the global optimum of several ratios.
     """
     objective, violations = values(table, columns.rates, columns.losses)
     count = len(columns)
     candidates = [shrink_weights(objective, violations).weights, np.eye(1, count, best_index(objective, violations))[0]]
     rows = table.rows_from_rates(columns.rates, columns.losses)
     ratios = table.program.has_ratios
-    # Where nobody is predicted 1, two precisions are 0/0 and equal: a start that the others do not get away from.
+    # Where nobody is predicted 1, two precisions are both 0/0, hence equal: a local optimum that the first two starts
+    # may not leave. The uniform mixture starts elsewhere.
     starts = [*candidates, np.full(count, 1 / count)] if ratios else candidates[:1]
     polished: list[Weights] = []
     for start in starts:
-        found = polish_weights(table, rows, start, search=None if polished else search)
-        polished += [] if found is None else [found]
-    candidates += [found.weights for found in polished]
+        solution = polish_weights(table, rows, start, search=None if polished else search)
+        polished += [] if solution is None else [solution]
+    candidates += [solution.weights for solution in polished]
     k, worst = _by_violation(table, columns, candidates)
     smallest = worst if ratios or not polished else min(polished[0].smallest_violation, worst)
     return Weights(candidates[k], smallest, polished[0].bound if polished else None)
@@ -84,8 +86,8 @@ def best_priced(table: Table, columns: Columns, tolerance: float, cuts: list[Cut
 
 def shrunk_cost(objective: Array, violations: Array) -> float:
     """Cost of the paper's sparse mixture in the priced order, from the objective and violations of each column."""
-    found = shrink_weights(objective, violations)
-    return float(objective @ found.weights + PENALTY * found.smallest_violation)
+    shrunk = shrink_weights(objective, violations)
+    return float(objective @ shrunk.weights + PENALTY * shrunk.smallest_violation)
 
 
 def best_with_margins(
@@ -98,7 +100,7 @@ def best_with_margins(
     rounds: int = 30,
     tolerance: float = 1e-5,
 ) -> Weights | None:
-    """The best mixture of columns whose constraints keep margins; None where the programme has no answer.
+    """The best mixture of columns whose constraints have margins; None where the programme has no solution.
 
     ``margins`` are standard errors of the mixture itself; ``shift`` adds a fixed margin to each constraint.
     """

@@ -1,9 +1,9 @@
 r"""Mixing recorded iterates for black boxes: branch and bound over the values of their arguments.
 
 In: a table whose non-linear parts are all black boxes, and the signed rows of every iterate. Out: a mixture within a
-tolerance of the best there is, or the best found when the nodes run out.
+tolerance of the optimum, or the best one found when the limit on nodes is reached.
 
-A black box :math:`\phi` rises with every signed argument :math:`z_s = \sigma_s \ell_s(R)`, and a mixture's arguments
+A black box :math:`\phi` increases in every signed argument :math:`z_s = \sigma_s \ell_s(R)`, and a mixture's arguments
 are the mixture of the arguments. So over all mixtures with :math:`z^- \le z \le z^+`, the linear programme with
 :math:`\phi(z^-)` in place of :math:`\phi(z)` is a lower bound; boxes of arguments are split until it is tight. One to
 three arguments make this a small search (monotonic optimisation), whatever the function.
@@ -23,15 +23,15 @@ from ..problem.table import Table
 Array = NDArray[np.float64]
 
 MOST_NODES = 300
-"""Boxes that are looked at before the search ends."""
-_ROUNDING = 1e-9  # rounding does not decide on which side of a jump a mixture lies
+"""Boxes that are bounded before the search ends."""
+_ROUNDING = 1e-9  # so that rounding does not decide on which side of a jump a mixture lies
 _WIDE = 1e6
-_LEAN = 1e-5  # among mixtures that the bound does not tell apart, small arguments are better
-_MOST_COMPARED = 3000  # iterates up to which all pairs are compared
+_LEAN = 1e-5  # weight of the arguments in the cost: of mixtures with the same bound, small arguments are better
+_MOST_COMPARED = 3000  # all pairs of iterates are compared up to this number
 
 
 def best_for_black_boxes(table: Table, rows: Array, penalty: float = 1e3, tolerance: float = 1e-3) -> Array | None:
-    """Minimise objective + ``penalty`` * violation over mixtures; None where other atoms stand beside the black boxes.
+    """Minimise objective + ``penalty`` * violation over mixtures; None if the problem also has other atoms.
 
     ``rows`` are the signed rows (multiplier rows, iterates), all finite.
     """
@@ -44,7 +44,7 @@ def best_for_black_boxes(table: Table, rows: Array, penalty: float = 1e3, tolera
 
 
 def _undominated(rows: Array) -> NDArray[np.intp]:
-    """Iterates that no other is at least as good as in every signed row (all are better when smaller), each once."""
+    """Iterates that no other one dominates in the signed rows (all are better when smaller), without duplicates."""
     _, first = np.unique(rows, axis=1, return_index=True)
     if len(first) > _MOST_COMPARED:
         return np.sort(first)
@@ -55,7 +55,7 @@ def _undominated(rows: Array) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, order=True)
 class _Box:
-    """Arguments between two corners, the bound over it, and the mixture that the bound is attained at."""
+    """A box of arguments between two corners, its bound, and the mixture that attains the bound."""
 
     bound: float
     number: int
@@ -97,7 +97,7 @@ class _Search:
         return self.best
 
     def add(self, boxes: list[_Box], low: Array, high: Array) -> None:
-        """Bound a box of arguments, try the mixture found, and keep the box if it may hold a better one."""
+        """Bound a box of arguments, evaluate the mixture, and keep the box if it may contain a better one."""
         self.count += 1
         least = self.tightened(low, high)
         solved = None if least is None else self.relaxed(least, high)
@@ -111,7 +111,7 @@ class _Search:
             heapq.heappush(boxes, _Box(bound, self.count, tuple(least), tuple(high), tuple(mixture)))
 
     def tightened(self, low: Array, high: Array) -> Array | None:
-        """The least values of the arguments below ``high``, as far as pairs of them tell; None where there are none."""
+        """Lower bounds of the arguments given ``high``, from the hulls of pairs; None if the box is empty."""
         least = low.copy()
         for (j, k), hull in self.hulls.items():
             if high[j] + _ROUNDING < hull[0, 0]:
@@ -120,7 +120,7 @@ class _Search:
         return None if (least > high + 2 * _ROUNDING).any() else least
 
     def relaxed(self, low: Array, high: Array) -> tuple[float, Array] | None:
-        """The programme with every black box at its least over the box."""
+        """The programme with every black box at its smallest value over the box."""
         atoms = _finite(self.atoms(low))
         limited = self.rows[self.constraints]
         room = -self.table.atom_weights[self.constraints] @ atoms
@@ -140,7 +140,7 @@ class _Search:
         return values
 
     def merit(self, mixture: Array) -> float:
-        """Objective and price of the largest violation of a mixture; infinite where a black box is not defined."""
+        """Objective + penalty * largest violation of a mixture; infinite where a black box is not defined."""
         atoms = self.atoms(self.arguments @ mixture + _ROUNDING)
         if np.isnan(atoms).any():
             return np.inf
@@ -149,7 +149,7 @@ class _Search:
         return objective + self.penalty * max(float(violations.max(initial=0.0)), 0.0)
 
     def steepest(self, low: Array, at: Array) -> int:
-        """The argument whose distance from the lower corner costs the bound most."""
+        """The argument whose distance from the lower corner loosens the bound most."""
         ways = np.tile(low, (len(low), 1)).T
         np.fill_diagonal(ways, np.maximum(at, low))
         weight = self.table.atom_weights.sum(axis=0)
@@ -160,23 +160,23 @@ class _Search:
 
 
 def _finite(atoms: Array) -> Array:
-    """A black box that is not defined somewhere bounds nothing there."""
+    """Replace values that are not finite: a black box that is not defined gives no bound."""
     return np.nan_to_num(atoms, nan=-_WIDE, posinf=_WIDE, neginf=-_WIDE)
 
 
 def _frontier(x: Array, y: Array) -> Array:
-    """(2, points): the least y of mixtures with at most a given x, a falling convex line from left to right."""
+    """(2, points): the smallest y of mixtures with at most a given x, a decreasing convex function."""
     hull: list[tuple[float, float]] = []
     for k in np.lexsort((y, x)):
-        here = (float(x[k]), float(y[k]))
-        if hull and here[1] >= hull[-1][1]:
+        point = (float(x[k]), float(y[k]))
+        if hull and point[1] >= hull[-1][1]:
             continue
-        while len(hull) > 1 and _turn(hull[-2], hull[-1], here) <= 0:
+        while len(hull) > 1 and _turn(hull[-2], hull[-1], point) <= 0:
             hull.pop()
-        hull.append(here)
+        hull.append(point)
     return np.array(hull).T
 
 
 def _turn(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> float:
-    """Positive where the way from a over b to c turns left."""
+    """Positive where the path from a over b to c turns left."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

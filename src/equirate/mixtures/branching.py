@@ -1,14 +1,14 @@
 r"""Several ratios over mixtures of columns to their global optimum: branch and bound.
 
-In: a `MixtureProgramme` with ratios, and a mixture to begin with. Out: the best mixture found, and the value that no
-mixture is below.
+In: a `MixtureProgramme` with ratios, and a start. Out: the best mixture found, and a lower bound on the value of all
+mixtures.
 
-With :math:`z_m = N_m / D_m` everything but the products :math:`N_m = z_m D_m` is linear or convex. Inside a box of
-denominators and values each product is held by its McCormick envelope, four inequalities, so a linear programme bounds
-the box from below (McCormick 1976). First the box is tightened around the mixtures that are better than the best known
-one (`tightening`), which alone often closes the gap. Then the box with the smallest bound is cut in two where its
-product is furthest from true, until no box has a bound below the best mixture by more than the gap that is allowed.
-Mixtures that programmes find on the way are brought to the nearest local optimum now and then.
+With :math:`z_m = N_m / D_m` everything but the products :math:`N_m = z_m D_m` is linear or convex. Over a box of
+denominators and values each product is relaxed to its McCormick envelope, four inequalities, so a linear programme
+gives a lower bound for the box (McCormick 1976). First the box is tightened around the mixtures that are better than
+the best known one (`tightening`), which alone often closes the gap. Then the box with the smallest bound is split at
+the ratio whose product is furthest from exact, until no bound is below the best mixture by more than the allowed gap.
+Some of the mixtures that the programmes return are improved to a local optimum.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from .tightening import tighten
 Array = NDArray[np.float64]
 
 MOST_RATIOS = 50
-"""Ratios up to which a global optimum is sought: a pass of bound tightening takes four programmes for each of them."""
+"""With more ratios no global optimum is searched for: a pass of bound tightening takes four programmes per ratio."""
 
 KEPT = 1e-7
-"""A violation beyond the room that a mixture is accepted with."""
+"""A mixture is accepted with a violation up to this much beyond the allowed one."""
 
 STARTS = 12
-"""Mixtures to begin at where there are more ratios."""
+"""Random starts if there are more than `MOST_RATIOS` ratios."""
 
 SHRINKS = 0.1
-"""The share of some side of a box that tightening must take off for it to be worth another pass."""
+"""Tightening is repeated if it shortened some side of the box by at least this fraction."""
 
 _CUTOFF = 0.5
-"""The part of the gap by which a mixture must be better to stay in a tightened box: the proven gap is at least that."""
+"""A mixture stays in a tightened box if it is better by this fraction of the gap: no smaller gap can be proven."""
 
 _CUT_ROUNDS = 8
-"""Programmes that a box may take to cut its convex atoms right."""
+"""Largest number of programmes per box to cut its convex atoms."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """How far to look for the global optimum.
+    """Limits of the search for the global optimum.
 
     Attributes
     ----------
     gap
         How far from the optimum the mixture may be.
     time_limit
-        Seconds; None for as long as it takes.
+        Seconds; None for no limit.
     programmes
-        Linear programmes, a limit that is the same on every machine; None for as many as it takes.
+        Number of linear programmes, a limit that does not depend on the machine; None for no limit.
     """
 
     gap: float = 1e-3
@@ -68,7 +68,7 @@ class Search:
 
 @dataclass
 class Effort:
-    """What is left of a search."""
+    """The limits of a search and what has been used of them."""
 
     columns: MixtureProgramme
     search: Search
@@ -88,7 +88,7 @@ class Effort:
 
 @dataclass(order=True)
 class _Node:
-    """A box with its bound, and where it is to be cut."""
+    """A box with its bound, and where to split it."""
 
     bound: float
     number: int
@@ -98,12 +98,12 @@ class _Node:
     on_value: bool = field(compare=False)
     point: float = field(compare=False)
     shrinking: bool = field(compare=False)
-    """Whether it pays to tighten the box once more, or its halves."""
+    """Whether to tighten the box again, or its halves."""
 
 
 def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Effort) -> ConvexSolution:
-    """The mixture with the smallest objective and a violation of at most ``room``, or (None) the smallest violation."""
-    root = whole(columns)
+    """The mixture with the smallest objective and violation at most ``room``; if that is None, smallest violation."""
+    root = root_box(columns)
     if root is None:
         return ConvexSolution(start, _value(columns, start, room), -np.inf)
     if len(columns.ratios) <= MOST_RATIOS:
@@ -114,7 +114,7 @@ def best(columns: MixtureProgramme, start: Array, room: float | None, effort: Ef
 def _from_many_starts(
     columns: MixtureProgramme, start: Array, room: float | None, effort: Effort, root: Box
 ) -> ConvexSolution:
-    """Local optima from the relaxation's mixture and from others; the bound is the relaxation's."""
+    """Local optima from the relaxation's mixture and from random ones; the bound is the relaxation's."""
     search = _Branching(columns, start, room, effort, root)
     search.keep(search.bound(root, -np.inf, shrinking=False))
     rng = np.random.default_rng(0)
@@ -124,11 +124,11 @@ def _from_many_starts(
         mixture = np.zeros(columns.n)
         np.add.at(mixture, rng.integers(columns.n, size=3), rng.dirichlet(np.ones(3)))
         search.offer(local(columns, mixture, 20, 1e-6))
-    return search.found()
+    return search.result()
 
 
-def whole(columns: MixtureProgramme) -> Box | None:
-    """Denominators from their floors on, and the values that ratios then have; None if a denominator has none."""
+def root_box(columns: MixtureProgramme) -> Box | None:
+    """The box of all denominators at or above their floors, and of the ratios' values; None if one has no column."""
     box = Box(*(np.zeros(len(columns.ratios)) for _ in range(4)))
     for m, ratio in enumerate(columns.ratios):
         N, D = ratio.numerator, ratio.denominator
@@ -167,11 +167,11 @@ class _Branching:
         self.weights, self.value = start, _value(columns, start, room)
         self.open: list[_Node] = []
         self.closed = np.inf
-        self.made = 0
+        self.bounded = 0
         self.spans = np.maximum(root.d_hi - root.d_lo, 1e-12), np.maximum(root.z_hi - root.z_lo, 1e-12)
 
     def run(self) -> ConvexSolution:
-        """Tighten the whole box while that pays, then branch until the gap is closed or the effort is over."""
+        """Tighten the root box while that shortens it, then branch until the gap is closed or a limit is reached."""
         node = self.bound(self.root, -np.inf, shrinking=True)
         while node is not None and node.shrinking and not self.effort.over:
             node = self.tightened(node)
@@ -183,15 +183,15 @@ class _Branching:
             for box in node.box.split(node.ratio, node.on_value, node.point):
                 half = self.bound(box, node.bound, shrinking=False)
                 self.keep(self.tightened(half) if half is not None and node.shrinking else half)
-        return self.found()
+        return self.result()
 
     def keep(self, node: _Node | None) -> None:
-        """Keep a box open; None is one that is closed."""
+        """Add a box to the open ones; None stands for a closed box."""
         if node is not None:
             heapq.heappush(self.open, node)
 
     def tightened(self, node: _Node) -> _Node | None:
-        """A node with a box around those of its mixtures that are better than the best known one; None without any."""
+        """The node with its box tightened around mixtures better than the best known one; None if there are none."""
         columns, cutoff = self.columns, self.value - _CUTOFF * self.effort.search.gap
         _aim(columns, self.room)
         columns.inside(node.box)
@@ -203,50 +203,50 @@ class _Branching:
             return None
         return self.bound(box, node.bound, shrinking=box.side_lost(node.box) >= SHRINKS)
 
-    def found(self) -> ConvexSolution:
+    def result(self) -> ConvexSolution:
         """The best mixture so far, and the smallest bound of any box."""
         bound = min([self.closed, self.value, *(node.bound for node in self.open[:1])])
         return ConvexSolution(self.weights, self.value, bound)
 
     @property
     def enough(self) -> float:
-        """A box with a bound above this has nothing worth looking for."""
+        """A box with a bound above this need not be searched."""
         return self.value - self.effort.search.gap
 
     def bound(self, box: Box, above: float, shrinking: bool) -> _Node | None:
-        """Solve a box's programme and cut its convex atoms; None if the box has nothing better."""
+        """Solve a box's programme and cut its convex atoms; None if the box has no better mixture."""
         columns = self.columns
         _aim(columns, self.room)
         columns.inside(box)
-        lower, found = above, None
+        lower, last = above, None
         for _ in range(_CUT_ROUNDS):
             solved = columns.solve()
             if solved is None:
-                if found is None:
-                    return None  # nothing in this box
+                if last is None:
+                    return None  # the box is empty
                 break
-            found = solved
+            last = solved
             lower = max(lower, solved[2])
             if lower >= self.enough or not columns.cut_off(solved[1], solved[0]):
                 break
-        assert found is not None  # the loop runs at least once
-        self.made += 1
-        self.offer(found[0])
-        if lower < self.enough and self.made & (self.made - 1) == 0:  # at 1, 2, 4, 8, ... boxes
-            self.offer(local(columns, found[0], 20, 1e-6))
+        assert last is not None  # the loop runs at least once
+        self.bounded += 1
+        self.offer(last[0])
+        if lower < self.enough and self.bounded & (self.bounded - 1) == 0:  # at 1, 2, 4, 8, ... boxes
+            self.offer(local(columns, last[0], 20, 1e-6))
         if lower >= self.enough:
             self.closed = min(self.closed, lower)
             return None
-        return self._node(box, found[0], found[1], lower, shrinking)
+        return self._node(box, last[0], last[1], lower, shrinking)
 
     def offer(self, mu: Array) -> None:
-        """Keep a mixture that is better."""
+        """Keep the mixture if it is better than the best one so far."""
         value = _value(self.columns, mu, self.room)
         if value < self.value:
             self.weights, self.value = mu, value
 
     def _node(self, box: Box, mu: Array, others: Array, lower: float, shrinking: bool) -> _Node:
-        """Cut the ratio that is furthest from its value, along the longer side of its box, near the solution."""
+        """Split at the ratio that is furthest from its value, along the longer side of its box, near the solution."""
         columns = self.columns
         D = np.array([others[ratio.bottom] for ratio in columns.ratios])
         N = np.array([others[ratio.top] for ratio in columns.ratios])
@@ -255,6 +255,6 @@ class _Branching:
         wide_d, wide_z = (box.d_hi - box.d_lo)[m] / self.spans[0][m], (box.z_hi - box.z_lo)[m] / self.spans[1][m]
         on_value = bool(wide_z > wide_d)
         lo, hi = (box.z_lo[m], box.z_hi[m]) if on_value else (box.d_lo[m], box.d_hi[m])
-        here = N[m] / D[m] if on_value else D[m]
-        point = float(np.clip(0.5 * here + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
-        return _Node(lower, self.made, box, mu, m, on_value, point, shrinking)
+        current = N[m] / D[m] if on_value else D[m]
+        point = float(np.clip(0.5 * current + 0.25 * (lo + hi), lo + 0.1 * (hi - lo), hi - 0.1 * (hi - lo)))
+        return _Node(lower, self.bounded, box, mu, m, on_value, point, shrinking)

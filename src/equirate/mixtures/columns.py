@@ -1,7 +1,7 @@
-"""Columns: candidate classifiers as a mixture sees them.
+"""Columns: candidate classifiers with what a mixture needs to know about them.
 
-In: what a game or an oracle found. Out: `Columns`, a value of arrays only, with one entry for each classifier: its
-exact rates and losses, where it came from, and a handle to find it by. Whoever chooses among classifiers works on this.
+In: the classifiers of a game or an oracle. Out: `Columns`, a dataclass of arrays with one entry per classifier: its
+exact rates and losses, where it came from, and a handle to find it by. All code that selects classifiers uses it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Source(IntEnum):
     PLAYED = 0
     """An iterate of a game."""
     CONSTANT = 1
-    """Says the same to everybody."""
+    """Predicts the same for everybody."""
     LABELS = 2
     """Fitted to the labels, whatever the problem."""
     PRICED = 3
     """Fitted to prices of the problem."""
     REFINED = 4
-    """Searched for on the rows' own costs, which are not smooth."""
+    """Found by a search on the exact costs of the rows, which are not smooth."""
     LISTED = 5
     """One of a list that was given."""
 
@@ -64,13 +64,13 @@ class Columns:
 
     @classmethod
     def of(cls, rates: Array, source: Source | NDArray[np.int8], handle: NDArray[np.intp], losses: int = 0) -> Columns:
-        """Columns outside a game, whose ordinary losses (so many) are not known."""
+        """Columns outside a game; their ``losses`` ordinary losses are unknown (NaN)."""
         count = rates.shape[1]
         sources = np.broadcast_to(np.asarray(source, dtype=np.int8), (count,))
         return cls(rates, np.full((losses, count), np.nan), sources, handle, np.full(count, -1, dtype=np.intp))
 
     def where(self, chosen: Index) -> Columns:
-        """Some of the columns, by a mask or by their places."""
+        """Some of the columns, by a mask or by their indices."""
         place = np.asarray(chosen)
         place = np.flatnonzero(place) if place.dtype == bool else place.astype(np.intp)
         return Columns(
@@ -79,7 +79,7 @@ class Columns:
         )  # fmt: skip
 
     def join(self, other: Columns, shift: tuple[int, int] = (0, 0)) -> Columns:
-        """These columns and then others, whose handles are shifted: by snapshots, and by places in a snapshot."""
+        """These columns followed by others, whose handles are shifted: by snapshots, and by places in a snapshot."""
         return Columns(
             np.concatenate([self.rates, other.rates], axis=1),
             np.concatenate([self.losses, other.losses], axis=1),

@@ -1,6 +1,6 @@
 """Convex problems over mixtures of columns: cutting planes.
 
-In: a `MixtureProgramme` without ratios. Out: the best mixture, with the value that no mixture is below.
+In: a `MixtureProgramme` without ratios. Out: the best mixture, with a lower bound on the value of all mixtures.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .programme import MixtureProgramme
 Array = NDArray[np.float64]
 
 _PRICE = 1e3
-"""What a violation beyond the room costs a mixture that is compared with others."""
+"""Price of a violation beyond the allowed one when mixtures are compared."""
 
 
 _STEPS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
-"""How far to go to what the programme found, whose cuts are below the atoms; without atoms it is right."""
+"""Step sizes towards the solution of the programme, whose cuts underestimate the atoms; without atoms it is exact."""
 
 
 class ConvexSolution(NamedTuple):
-    """A mixture, its value, and the value that no mixture is below."""
+    """A mixture, its value, and a lower bound on the value of all mixtures."""
 
     weights: Array
     value: float
@@ -48,22 +48,22 @@ def least_objective(
 def _cut_until_right(
     columns: MixtureProgramme, start: Array, room: float | None, rounds: int, tolerance: float
 ) -> ConvexSolution:
-    """Solve, cut where the atoms are below their values, and solve again; mixtures in between may be better."""
+    """Solve, cut the atoms that are underestimated, and solve again; also try mixtures on the way to the solution."""
     mu, best, bound = start, _value(columns, start, room), -np.inf
     for _ in range(rounds):
         solved = columns.solve()
-        if solved is None:  # an argument below its box, where cuts and values part: what there is, is best
+        if solved is None:  # an argument is below its box, where cuts and values differ: keep the best so far
             break
-        found, others, lower = solved
+        solution, others, lower = solved
         bound = max(bound, lower)
-        mixed = [mu + step * (found - mu) for step in (_STEPS if columns.convex else _STEPS[:1])]
+        mixed = [mu + step * (solution - mu) for step in (_STEPS if columns.convex else _STEPS[:1])]
         judged = [_value(columns, candidate, room) for candidate in mixed]
         k = int(np.argmin(judged))
         if judged[k] < best:
             mu, best = mixed[k], judged[k]
         if best - bound <= tolerance * (1 + abs(bound)):
             break
-        if not columns.cut_off(others, mu, found):  # as far as the programme is exact
+        if not columns.cut_off(others, mu, solution):  # the solution is exact up to the programme's tolerance
             break
     return ConvexSolution(mu, best, bound)
 
@@ -75,7 +75,7 @@ def _value(columns: MixtureProgramme, mu: Array, room: float | None) -> float:
 
 
 class Priced(NamedTuple):
-    """The best mixture of columns, its value, and the prices that make it so."""
+    """The best mixture of columns, its value, and its prices (duals)."""
 
     weights: Array
     value: float

@@ -1,4 +1,4 @@
-r"""Linear programmes over the simplex of columns: columns are priced in, and a solve begins where the last one ended.
+r"""Linear programmes over the simplex of columns, with column generation and warm starts.
 
 In: a cost and coefficients per column and per other variable. Out: `Solved`: a basic mixture, the other variables, the
 value and the duals.
@@ -8,10 +8,10 @@ value and the duals.
     \min\; c \cdot \mu + d \cdot x \quad\text{s.t.}\quad A \mu + B x \le b, \quad \textstyle\sum_t \mu_t = 1,
     \quad \mu \ge 0, \quad l \le x \le u.
 
-Of thousands of columns a programme has only some: those whose reduced cost is negative join, and where it has no
-solution, those that its certificate of infeasibility asks for. Of many constraints it has only those that a solution
-without them violated: a basic solution has few binding rows, however many groups there are. What is returned holds for
-all columns and all rows.
+Of thousands of columns a programme contains only some: those with a negative reduced cost are added, and if it is
+infeasible, those that its certificate of infeasibility does not cover. Of many constraints it contains only those that
+a solution without them violated: a basic solution has few binding rows, however many groups there are. The solution is
+optimal for all columns and all rows.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FEASIBLE = 1e-9
-"""Violations up to this size are rounding; what a programme may be wrong by.
+"""Tolerance of the programmes: violations up to this size are rounding.
 
-A violation is priced by up to 1e5, so the solver's own 1e-7 is no precision.
+A violation is priced by up to 1e5, so the solver's default of 1e-7 is not precise enough.
 """
 
 _BATCH = 64
-"""Columns, or violated rows, that join at a time."""
+"""Columns, or violated rows, that are added at a time."""
 _MANY_ROWS = 128
-"""Rows from which on they join when they are violated; with fewer, one solve with all of them is cheaper."""
+"""From this number on, rows are added only when violated; with fewer, one solve with all of them is cheaper."""
 _STEPS = 10
-"""Steps of a solve for each row and column, before it is taken to go round in circles: others need fewer than one."""
+"""Simplex steps per row and column after which a solve is assumed to cycle: usually it takes fewer than one."""
 
 _NONE = np.zeros(0, np.int32)
 
@@ -47,7 +47,7 @@ class Solved(NamedTuple):
     others: Array
     value: float
     duals: Array
-    """Of the rows, at most 0: by how much the value falls for each unit of room."""
+    """Duals of the rows, at most 0: the change of the value per unit of the right-hand side."""
 
 
 class Programme:
@@ -60,7 +60,7 @@ class Programme:
     others
         (rows, others): coefficients of the other variables.
     limits
-        (rows,): right-hand sides; ``inf`` where a row does not count yet.
+        (rows,): right-hand sides; ``inf`` for a row that has no effect yet.
     bounds
         (others, 2): bounds of the other variables.
     active
@@ -68,8 +68,8 @@ class Programme:
     equal
         Which rows are equations; None for none.
     deferred
-        How many of the first rows may join when they are violated. They must be inequalities that `set` and `limit` do
-        not change, and the programme must be bounded without them.
+        How many of the first rows may be added only when violated. They must be inequalities that `set` and `limit`
+        do not change, and the programme must be bounded without them.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class Programme:
         self._join(active)
 
     def add(self, others: Array, limits: Array, columns: Array | None = None) -> int:
-        """Add rows (columns) . mu + (others) . x <= limits; the columns do not count where they are not given.
+        """Add rows (columns) . mu + (others) . x <= limits; without ``columns`` their coefficients are 0.
 
-        Returns the place of the first of them, for `set` and `limit`.
+        Returns the index of the first of them, for `set` and `limit`.
         """
         first = len(self._scale)
         if not len(limits):
@@ -118,9 +118,9 @@ class Programme:
         return first - 1
 
     def extend(self, columns: Array) -> None:
-        """Add columns (coefficients of the rows that were given at first); they cost nothing until the next `aim`."""
+        """Add columns (coefficients of the initial rows); their cost is 0 until the next `aim`."""
         count = columns.shape[1]
-        if len(self._where) > len(columns):  # rows that were added later have coefficients of columns, too
+        if len(self._where) > len(columns):  # rows that were added later have coefficients of columns
             raise ValueError("columns can only be added to a programme whose later rows leave them out")
         scaled = columns / self._scale[self._where][:, None]
         self.columns = np.concatenate([self.columns, columns], axis=1)
@@ -130,7 +130,7 @@ class Programme:
         self.n += count
 
     def aim(self, objective: Array, cost: Array) -> None:
-        """Set what is minimised."""
+        """Set the objective."""
         self.objective = objective
         solver, where = self._solver, np.arange(self.k + len(self.active), dtype=np.int32)
         solver.changeColsCost(len(where), where, np.concatenate([cost, objective[self.active]]))
@@ -173,7 +173,7 @@ class Programme:
         self._solver.setOptionValue("simplex_iteration_limit", steps)
         self._solver.run()
         status = self._solver.getModelStatus()
-        if status not in _CLEAR:  # stuck in the numbers of where it began, or in a cycle: once more from scratch
+        if status not in _CLEAR:  # numerical trouble from the warm start, or a cycle: solve again from scratch
             self._solver.clearSolver()
             self._solver.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
             self._solver.run()
@@ -187,10 +187,10 @@ class Programme:
         return first[gain[first] < -FEASIBLE]
 
     def _missing(self) -> NDArray[np.intp]:
-        """Columns that a certificate of infeasibility does not hold for.
+        """Columns that the certificate of infeasibility does not cover.
 
-        A certificate y is not negative on rows that are limits, and y . a is not negative for any column that takes
-        part; one for which it is negative may make the programme feasible. Without such a y, all columns.
+        A certificate y is not negative on inequalities, and y . a is not negative for any column in the programme; a
+        column for which it is negative may make the programme feasible. Without such a y, all other columns.
         """
         _, known, ray = self._solver.getDualRay()
         y = self._by_row(np.asarray(ray)) if known else np.zeros(1 + len(self._limits))
@@ -204,7 +204,7 @@ class Programme:
     def _append(
         self, others: Array, limits: Array, scale: Array, equal: NDArray[np.bool_], columns: Array | None = None
     ) -> None:
-        """Add rows; ``columns`` are their coefficients of the columns, scaled, where some take part already."""
+        """Add rows; ``columns`` are their scaled coefficients of the columns, if some are already in the solver."""
         scaled, upper = others / scale[:, None], limits / scale
         if columns is not None:
             scaled = np.concatenate([scaled, columns[:, self.active]], axis=1)
@@ -216,7 +216,7 @@ class Programme:
         self._put(first + now, scaled[now], np.where(equal, upper, -highspy.kHighsInf)[now], upper[now])
 
     def _put(self, rows: NDArray[np.intp], coefficients: Array, lower: Array, upper: Array) -> None:
-        """Put rows into the solver; the coefficients are those of the others, then of columns that take part."""
+        """Put rows into the solver; the coefficients are those of the others, then of the active columns."""
         place, where = np.nonzero(coefficients)
         starts = np.searchsorted(place, np.arange(len(rows))).astype(np.int32)
         values = np.ascontiguousarray(coefficients[place, where])
@@ -225,7 +225,7 @@ class Programme:
         self._rows += len(rows)
 
     def _restrict(self, x: Array) -> bool:
-        """Let the deferred rows that a solution violates most join; whether there were any."""
+        """Add the deferred rows that a solution violates most; whether there were any."""
         out = np.flatnonzero(self._place[1 : 1 + self._deferred] < 0)
         if not len(out):
             return False
@@ -241,18 +241,18 @@ class Programme:
         return True
 
     def _by_row(self, values: Array) -> Array:
-        """Values of the solver's rows as values of the simplex and of every row; 0 for those that have not joined."""
-        found: Array = np.where(self._place >= 0, values[self._place], 0.0)
-        return found
+        """Values of the solver's rows as values of the simplex and of every row; 0 for rows not in the solver."""
+        by_row: Array = np.where(self._place >= 0, values[self._place], 0.0)
+        return by_row
 
     def _join(self, joining: NDArray[np.intp]) -> bool:
-        """Let columns take part; whether there were any."""
-        count, there = len(joining), self._place[self._where] >= 0
+        """Add columns to the solver; whether there were any."""
+        count, joined = len(joining), self._place[self._where] >= 0
         if not count:
             return False
-        values = np.ones((count, 1 + int(there.sum())))
-        values[:, 1:] = self._scaled[:, joining].T[:, there]
-        where = np.concatenate([np.zeros(1, np.int32), self._place[self._where[there]]])
+        values = np.ones((count, 1 + int(joined.sum())))
+        values[:, 1:] = self._scaled[:, joining].T[:, joined]
+        where = np.concatenate([np.zeros(1, np.int32), self._place[self._where[joined]]])
         self._solver.addCols(
             count, self.objective[joining], np.zeros(count), np.full(count, highspy.kHighsInf), values.size,
             np.arange(count, dtype=np.int32) * values.shape[1], np.tile(where, count), values.ravel(),
@@ -266,10 +266,10 @@ _CLEAR = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasibl
 
 
 def _solver() -> Any:
-    highs: Any = highspy.Highs  # whose own hints do not cover it
+    highs: Any = highspy.Highs  # its type hints are incomplete
     solver = highs()
     solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("presolve", "off")  # it would forget the last basis, and certificates
+    solver.setOptionValue("presolve", "off")  # it would drop the last basis and the certificates
     solver.setOptionValue("parallel", "off")
     solver.setOptionValue("primal_feasibility_tolerance", FEASIBLE)
     solver.setOptionValue("dual_feasibility_tolerance", FEASIBLE)
@@ -298,6 +298,6 @@ def _extremes(objective: Array, columns: Array) -> NDArray[np.intp]:
 
 
 def distribution(x: Array) -> Array:
-    """Clean rounding off a solution that should be a distribution."""
+    """Remove rounding errors from a solution that should be a distribution."""
     clean: Array = np.where(x < 1e-12, 0.0, x)
     return clean / float(clean.sum())

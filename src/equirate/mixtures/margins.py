@@ -1,7 +1,7 @@
-r"""Mixtures that keep a margin which depends on the mixture: so many of its own standard errors.
+r"""Constraints with a margin that depends on the mixture: a multiple of its own standard error.
 
 In: a `MixtureProgramme`, and for each constraint a quadratic form Q with :math:`SE_j(\mu)^2 = \mu^\top Q_j \mu`.
-Out: `Careful`, columns whose constraints are
+Out: `Careful`, a programme whose constraints are
 
 .. math:: \phi_j(\mu) + f_j + k_j\, SE_j(\mu) \le v.
 
@@ -9,8 +9,8 @@ A standard error is a norm of a linear function of the mixture, so it is convex,
 
 .. math:: SE(\mu) \ge (Q \mu^0)^\top \mu \,/\, SE(\mu^0)
 
-is a cut that holds for every mixture. A solve adds such cuts until they are exact at what it found, so that whoever
-solves for ratios or atoms need not know of them.
+is a cut that holds for every mixture. `Careful.solve` adds such cuts until they are exact at the solution, so the
+methods for ratios and convex atoms need no change.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .programme import Cut, MixtureProgramme
 Array = NDArray[np.float64]
 
 EXACT = 1e-4
-"""How far a constraint with its margin may be from being kept: a small part of any margin that matters."""
+"""Tolerance for the violation of a constraint with its margin: small compared with any useful margin."""
 _CUTS = 40
-"""Rounds of cuts at most, for one solve."""
+"""Largest number of rounds of cuts in one solve."""
 _REMEMBERED = 6
-"""Mixtures of earlier programmes that standard errors are cut at to begin with."""
+"""Number of mixtures of earlier programmes at which standard errors are cut initially."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Margins:
     fixed
         Margin of each constraint that does not depend on the mixture.
     factor
-        How many standard errors of each constraint are kept beside it.
+        Margin of each constraint in standard errors, added to ``fixed``.
     """
 
     forms: Array
@@ -54,19 +54,19 @@ class Margins:
     fixed: Array
     factor: Array
     near: tuple[Array, ...] = ()
-    """Mixtures that the best one may be near to: standard errors are cut there to begin with."""
+    """Mixtures that the best one may be close to: standard errors are cut there initially."""
 
     def errors(self, mu: Array) -> Array:
         """Standard error of each constraint at a mixture."""
-        there = np.flatnonzero(mu)
-        part = self.forms[:, there[:, None], there] @ mu[there]
-        found: Array = np.sqrt(np.maximum(part @ mu[there], 0.0))
-        return found[self.of]
+        support = np.flatnonzero(mu)
+        part = self.forms[:, support[:, None], support] @ mu[support]
+        errors: Array = np.sqrt(np.maximum(part @ mu[support], 0.0))
+        return errors[self.of]
 
     def at(self, mu: Array) -> Array:
         """Margin of each constraint at a mixture."""
-        found: Array = self.fixed + self.factor * self.errors(mu)
-        return found
+        margins: Array = self.fixed + self.factor * self.errors(mu)
+        return margins
 
     def among(self, columns: NDArray[np.intp]) -> Margins:
         """The margins of mixtures of some of the columns."""
@@ -75,7 +75,7 @@ class Margins:
 
 
 class Careful(MixtureProgramme):
-    """Columns whose constraints have margins."""
+    """A programme over columns whose constraints have margins."""
 
     def __init__(self, table: Table, rows: Array, cuts: list[Cut], start: Array, margins: Margins) -> None:
         self.margins = margins
@@ -96,7 +96,7 @@ class Careful(MixtureProgramme):
         return self.margins.factor * self.margins.errors(mu)
 
     def solve(self) -> tuple[Array, Array, float] | None:
-        """Solve, and cut the standard errors where they are larger than the programme takes them to be."""
+        """Solve, and cut the standard errors that the programme underestimates."""
         solved = super().solve()
         for _ in range(_CUTS):
             if solved is None or not self._tighten(solved[0], solved[1]):
@@ -105,7 +105,7 @@ class Careful(MixtureProgramme):
         return solved
 
     def _tighten(self, mu: Array, others: Array) -> bool:
-        """Cut the standard errors that are larger at a mixture than the programme takes them to be; whether any is."""
+        """Cut the standard errors that the programme underestimates at a mixture; whether there were any."""
         rows = slice(1, 1 + self.j)
         atoms = self.table.atom_weights[rows] @ others[self.s : self.v]
         kept = self.rows[rows] @ mu + atoms + self._reach(mu) - others[self.v]
@@ -113,8 +113,8 @@ class Careful(MixtureProgramme):
 
     def _cut(self, mu: Array, chosen: NDArray[np.intp]) -> bool:
         """Cut the standard errors of some constraints at a mixture."""
-        margins, there = self.margins, np.flatnonzero(mu)
-        slopes = margins.forms[:, :, there] @ mu[there]
+        margins, support = self.margins, np.flatnonzero(mu)
+        slopes = margins.forms[:, :, support] @ mu[support]
         errors = np.sqrt(np.maximum(slopes @ mu, 0.0))
         chosen = chosen[errors[margins.of[chosen]] > 1e-9]
         if not len(chosen):

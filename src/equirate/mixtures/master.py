@@ -1,11 +1,11 @@
 """The master problem of column generation: the best mixture of the columns so far, and its prices.
 
-In: a table, and the signed rows of columns that keep arriving. Out: `Mixture`: weights over the columns, with the
-prices that make them best. A classifier that costs less at these prices than every column improves the mixture.
+In: a table, and the signed rows of columns, to which more are added. Out: `Mixture`: weights over the columns, with
+their prices (duals). A classifier that costs less at these prices than every column improves the mixture.
 `game.column_generation` calls this.
 
-One linear programme is kept for the whole fit, so that a solve begins where the last one ended. The violation is
-minimised first, then the objective within it.
+One linear programme is kept for the whole fit, so that each solve is warm-started. The violation is minimised first,
+then the objective with no larger violation.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .shrinking import shrink_weights
 Array = NDArray[np.float64]
 
 ROUNDS, TOLERANCE = 60, 1e-5
-"""Cutting planes at most for one solve, and how exactly convex atoms are cut."""
+"""Largest number of rounds of cutting planes in one solve, and the tolerance of convex atoms."""
 BROKEN = 1e-7
-"""A violation that is worth being priced by itself."""
+"""A larger violation has prices of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Mixture:
     bound
         No mixture of these columns with this violation has a smaller objective; None where that is not known.
     prices
-        Multipliers of the signed rows: of the violation first, where there is one, then of the objective.
+        Multipliers of the signed rows: for the violation first, if there is one, then for the objective.
     """
 
     weights: Array
@@ -55,12 +55,12 @@ class Mixture:
 
     @property
     def value(self) -> tuple[float, float]:
-        """Violation (rounded to what counts) and objective: mixtures compare by these, in this order."""
+        """Rounded violation and objective: mixtures are compared by these, in this order."""
         return round(self.violation, 6), self.objective
 
 
 class Master:
-    """The best mixture of columns that keep arriving; see the module's docstring.
+    """The best mixture of a growing set of columns; see the module's docstring.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ class Master:
         self._programme = None if self.black_boxes else MixtureProgramme(table, rows, [], start)
 
     def _start(self) -> Array:
-        """A mixture to begin at: the best by each column's own values."""
-        each = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
-        objective = [column[0] + self.table.atom_weights[0] @ values for column, values in each]
-        violations = [violations_at(self.table, column, values) for column, values in each]
+        """The initial mixture: the best by each column's own values."""
+        evaluated = [(column, atoms_at(self.table, column)[1]) for column in self.rows.T]
+        objective = [column[0] + self.table.atom_weights[0] @ values for column, values in evaluated]
+        violations = [violations_at(self.table, column, values) for column, values in evaluated]
         return shrink_weights(np.array(objective), np.stack(violations, axis=1)).weights
 
     @property
@@ -99,12 +99,12 @@ class Master:
     def best(self, start: Array | None = None) -> Mixture:
         """Solve for all columns so far, from the last mixture or another one."""
         begin = self.weights if start is None else start
-        found = self._solved(begin)
-        if self._value(found.weights) > self._value(begin):  # programmes are right up to their tolerances
-            found = Mixture(begin, *self.judge(begin), found.bound, found.prices)
-        if start is None or found.value <= self._value(self.weights):
-            self.weights = found.weights
-        return found
+        mixture = self._solved(begin)
+        if self._value(mixture.weights) > self._value(begin):  # programmes are exact only up to their tolerances
+            mixture = Mixture(begin, *self.judge(begin), mixture.bound, mixture.prices)
+        if start is None or mixture.value <= self._value(self.weights):
+            self.weights = mixture.weights
+        return mixture
 
     def judge(self, weights: Array) -> tuple[float, float]:
         """Minimised objective and largest violation of a mixture."""
@@ -136,6 +136,6 @@ class Master:
         return Mixture(weights, *programme.judge(weights), None, tuple(local_prices(programme, weights)))
 
     def _for_black_boxes(self, start: Array) -> Mixture:
-        found = best_for_black_boxes(self.table, self.rows)
-        weights = start if found is None else found
+        searched = best_for_black_boxes(self.table, self.rows)
+        weights = start if searched is None else searched
         return Mixture(weights, *self.judge(weights), None, tuple(black_box_prices(self.table, self.rows, weights)))

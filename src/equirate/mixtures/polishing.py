@@ -1,6 +1,6 @@
-"""The best mixture of columns for the problem itself: which of the programmes to solve.
+"""The best mixture of columns for the problem itself: chooses the method that the problem needs.
 
-In: a table, the signed rows of every column, a mixture to begin at. Out: `Weights`. `game.solution`, `players` and
+In: a table, the signed rows of every column, an initial mixture. Out: `Weights`. `game.solution`, `players` and
 `certification` call this.
 """
 
@@ -42,19 +42,19 @@ def polish_weights(
     rows
         (multiplier rows, columns): signed row values of every column.
     start
-        Weights to begin at (the shrunk mixture): where the linearisation of ratios starts.
+        Initial weights (the shrunk mixture), where ratios are linearised first.
     cuts
-        Cuts of an earlier call for the same problem, which hold whatever the columns; new ones are added.
+        Cuts of an earlier call for the same problem, which hold for any columns; new ones are added.
     search
-        How far to look for the global optimum of ratios; None for the local one. Denominators count from their floors
-        on (`equirate.problem.canonical.RATIO_FLOOR`, where the user promised nothing).
+        Limits of the search for the global optimum of ratios; None for a local one. Only denominators at or above
+        their floors are searched (`equirate.problem.canonical.RATIO_FLOOR`, unless the user promised a larger one).
     margins
-        Margins that the constraints keep, which depend on the mixture.
+        Margins of the constraints, which depend on the mixture.
 
     Returns
     -------
     Weights or None
-        None where the problem has black boxes beside other atoms or is in biconvex form, which have no cuts, or where
+        None if the problem has black boxes together with other atoms or is in biconvex form, which have no cuts, or if
         no column of ``start`` has finite rows.
     """
     if any(group.direct is not None for group in table.groups):
@@ -73,12 +73,12 @@ def polish_weights(
     begin = basic(rows[:, usable], begin) if margins is None else begin
     given = (table, rows[:, usable], [] if cuts is None else cuts, begin)
     columns = MixtureProgramme(*given) if margins is None else Careful(*given, margins.among(usable))
-    found = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
+    solution = (_local if columns.ratios else _convex)(columns, begin, rounds, tolerance)
     if columns.ratios and search is not None:
-        found = _global(columns, found, rounds, tolerance, search)
+        solution = _global(columns, solution, rounds, tolerance, search)
     # A basic mixture has the same rates, but not the same standard errors.
-    weights[usable] = basic(columns.rows, found.weights) if margins is None else found.weights
-    return replace(found, weights=weights)
+    weights[usable] = basic(columns.rows, solution.weights) if margins is None else solution.weights
+    return replace(solution, weights=weights)
 
 
 def _convex(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Weights:
@@ -95,9 +95,9 @@ def _local(columns: MixtureProgramme, start: Array, rounds: int, tolerance: floa
     return Weights(mu, columns.judge(mu)[1])
 
 
-def _global(columns: MixtureProgramme, found: Weights, rounds: int, tolerance: float, search: Search) -> Weights:
-    """The smallest violation first, where the local optimum has one; then the smallest objective."""
-    mu, violation, least = found.weights, found.smallest_violation, 0.0
+def _global(columns: MixtureProgramme, local: Weights, rounds: int, tolerance: float, search: Search) -> Weights:
+    """Minimise the violation first, if the local optimum has one; then the objective."""
+    mu, violation, least = local.weights, local.smallest_violation, 0.0
     ratio, effort = ratios.only_ratio(columns), Effort(columns, search)
     if violation > branching.KEPT:
         if ratio is not None:
@@ -114,7 +114,7 @@ def _global(columns: MixtureProgramme, found: Weights, rounds: int, tolerance: f
 
 
 def known(bound: float) -> float | None:
-    """None for a bound that says nothing."""
+    """The bound, or None if it is not finite."""
     return bound if np.isfinite(bound) else None
 
 

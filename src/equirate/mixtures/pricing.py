@@ -1,8 +1,8 @@
-"""Prices of ratios and of black boxes at a mixture: what a further column would have to beat.
+"""Prices of ratios and of black boxes at a mixture: by them a new column is judged.
 
 In: a table, the signed rows of every column, a mixture. Out: multipliers of the signed rows. A classifier that costs
-less at these than every column improves the mixture; where no classifier does, no mixture nearby is better. `master`
-calls this; convex problems have their prices from the programme itself.
+less at these than every column improves the mixture; if no classifier does, the mixture is locally optimal. `master`
+calls this; the prices of convex problems are the duals of the programme itself.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from .programme import MixtureProgramme
 Array = NDArray[np.float64]
 
 _TRUSTED = 0.3
-"""How far denominators may move, as a share, where ratios are linearised."""
+"""Trust region: the largest relative change of denominators where ratios are linearised."""
 _BROKEN = 1e-7
-"""A violation that is worth being priced by itself."""
+"""A larger violation has prices of its own."""
 _SHARES = (0.02, 0.2)
-"""Steps by which the slope of a black box is taken, as shares of the reach of its arguments."""
+"""Steps of the finite differences of a black box, relative to the range of each argument."""
 
 
 def local_prices(programme: MixtureProgramme, mu: Array) -> list[Array]:
-    """Prices where ratios are linearised at a mixture: of the violation, if there is one, and of the objective."""
+    """Prices with ratios linearised at a mixture: for the violation, if there is one, and for the objective."""
     programme.near(mu, _TRUSTED)
-    violation, found = programme.judge(mu)[1], []
+    violation, prices = programme.judge(mu)[1], []
     if violation > _BROKEN:
         programme.aim_at_violation()
-        found += _solved(programme, 0.0)
+        prices += _solved(programme, 0.0)
     programme.aim_at_objective(violation + FEASIBLE)
-    return found + _solved(programme, 1.0)
+    return prices + _solved(programme, 1.0)
 
 
 def _solved(programme: MixtureProgramme, weight: float) -> list[Array]:
@@ -46,11 +46,11 @@ def _solved(programme: MixtureProgramme, weight: float) -> list[Array]:
 
 
 def black_box_prices(table: Table, rows: Array, mu: Array) -> list[Array]:
-    """Linear programmes with the black boxes' slopes, by differences of several sizes."""
+    """Prices of linear programmes with the black boxes linearised, by finite differences of several step sizes."""
     first, j = 1 + table.program.n_constraints, table.program.n_constraints
     sense = table.sense[table.couplings]
     at = np.clip(sense * (rows[first:] @ mu), table.lo, table.hi)
-    found = []
+    prices = []
     for share in _SHARES:
         slopes = np.zeros((len(table.program.atoms), table.n_slacks))
         for s in range(table.n_slacks):
@@ -75,5 +75,5 @@ def black_box_prices(table: Table, rows: Array, mu: Array) -> list[Array]:
         programme.aim(linear[0], np.zeros(0))
         solved = programme.solve()
         lam = np.zeros(j) if solved is None else -solved.duals[:j]
-        found.append(G[0] + lam @ G[1:])
-    return found
+        prices.append(G[0] + lam @ G[1:])
+    return prices

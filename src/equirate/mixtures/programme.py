@@ -1,6 +1,6 @@
-r"""A problem over the mixtures of columns: its values at a mixture, and the linear programme that stands for it.
+r"""A problem over the mixtures of columns: its values at a mixture, and its linear programme.
 
-In: a table and the signed rows of every column. Out: `MixtureProgramme`, which the rest of this package works on.
+In: a table and the signed rows of every column. Out: `MixtureProgramme`, which the other modules of this package use.
 
 Variables of the programme are the mixture :math:`\mu` and the *others*: a slack :math:`\xi_s` per argument of an atom,
 a value :math:`\tau_a` per atom, the violation v, and a value :math:`z_m` per ratio. Its rows are
@@ -11,9 +11,9 @@ a value :math:`\tau_a` per atom, the violation v, and a value :math:`z_m` per ra
     \sigma_s\big(\ell_s(\mu) + \sum_b c_{sb}\tau_b - \xi_s\big) \le 0
     \quad(= 0 \text{ for numerators } N \text{ and denominators } D \text{ of ratios}),
 
-and what holds :math:`\tau` to its atom: cuts :math:`\tau_a \ge \phi_a(\xi^0) + \nabla\phi_a(\xi^0)(\xi - \xi^0)` for
-convex atoms, which hold whatever the columns; for ratios either a linearisation near a mixture (`near`), or the
-McCormick envelope of :math:`N = z D` over a box (`inside`).
+and those that relate :math:`\tau` to its atom: cuts
+:math:`\tau_a \ge \phi_a(\xi^0) + \nabla\phi_a(\xi^0)(\xi - \xi^0)` for convex atoms, which hold for any columns; for
+ratios either a linearisation at a mixture (`near`), or the McCormick envelope of :math:`N = z D` over a box (`inside`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .linear import Programme, best_distribution
 Array = NDArray[np.float64]
 
 _SAME = 1e-10
-"""A cut that changes less than this, by its largest coefficient, does not cut."""
+"""A cut violated by less than this, relative to its largest coefficient, is not added."""
 
 _SHARES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
-"""Where in their boxes atoms are cut to begin with: it saves programmes."""
+"""Relative positions in their boxes where atoms are cut initially: this saves programmes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +49,11 @@ class Ratio:
 
     top: int
     bottom: int
-    """Slacks that equal numerator and denominator."""
+    """Indices of the slacks that equal numerator and denominator."""
     numerator: Array
     denominator: Array
     floor: float
-    """Smallest denominator that counts."""
+    """Smallest denominator that is allowed."""
     atoms: tuple[tuple[int, float], ...]
     """Atoms and their signs."""
 
@@ -68,14 +68,14 @@ class Box:
     z_hi: Array
 
     def split(self, m: int, on_value: bool, at: float) -> tuple[Box, Box]:
-        """Two halves, cut at a denominator or at a ratio's value."""
+        """Two parts, split at a denominator or at a ratio's value."""
         lo, hi = ("z_lo", "z_hi") if on_value else ("d_lo", "d_hi")
         below, above = getattr(self, hi).copy(), getattr(self, lo).copy()
         below[m] = above[m] = at
         return replace(self, **{hi: below}), replace(self, **{lo: above})
 
     def side_lost(self, outer: Box) -> float:
-        """The largest share by which a side is shorter than in a box around this one."""
+        """The largest fraction by which a side is shorter than in ``outer``."""
         before, after = (np.stack([box.d_hi - box.d_lo, box.z_hi - box.z_lo]) for box in (outer, self))
         return float(np.max((before - after)[before > 0] / before[before > 0], initial=0.0))
 
@@ -113,7 +113,7 @@ class MixtureProgramme:
         ]
 
     def _argument(self, slack: int) -> Array:
-        """What a slack equals, for every column."""
+        """Value of a slack for every column."""
         row = 1 + self.j + slack
         return np.asarray(self.table.sense[row] * self.rows[row])
 
@@ -132,7 +132,7 @@ class MixtureProgramme:
         objective, violation = self.judge(mu)
         return objective + penalty * violation
 
-    # -- what is minimised -----------------------------------------------------------------------
+    # -- objectives ------------------------------------------------------------------------------
 
     def aim_at_violation(self) -> None:
         """Minimise the violation."""
@@ -150,11 +150,11 @@ class MixtureProgramme:
         self.programme.bound(self.v, 0.0, room)
 
     def aim_at_other(self, other: int, sign: float) -> None:
-        """Minimise (``sign`` 1) or maximise (-1) a variable beside the mixture, whatever the room."""
+        """Minimise (``sign`` 1) or maximise (-1) one of the other variables; the bounds stay as they are."""
         self.programme.aim(np.zeros(self.n), sign * np.eye(1, len(self.cost), other)[0])
 
     def below(self, cutoff: float, violation: bool) -> None:
-        """Leave out mixtures whose violation, or whose objective, is above ``cutoff``."""
+        """Exclude mixtures whose violation, or else whose objective, is above ``cutoff``."""
         if violation:
             self.programme.bound(self.v, 0.0, cutoff)
             return
@@ -172,7 +172,7 @@ class MixtureProgramme:
     # -- convex atoms: cuts ----------------------------------------------------------------------
 
     def cut_at(self, xi: Array, others: Array | None = None) -> int:
-        """Cut every convex atom at its arguments; with ``others``, only where that cuts them off.
+        """Cut every convex atom at its arguments; with ``others``, add only cuts that they violate.
 
         Returns how many cuts were added.
         """
@@ -193,11 +193,11 @@ class MixtureProgramme:
         return len(self.cuts) - before
 
     def cut_off(self, others: Array, *mixtures: Array) -> bool:
-        """Cut at what the programme found and at mixtures; whether that changed the programme."""
+        """Cut at the programme's solution and at mixtures; whether cuts were added."""
         if not self.convex:
             return False
-        found = np.clip(others[: self.s], self.table.lo, self.table.hi)
-        return bool(sum(self.cut_at(xi, others) for xi in (found, *(self.at(mu)[0] for mu in mixtures))))
+        arguments = np.clip(others[: self.s], self.table.lo, self.table.hi)
+        return bool(sum(self.cut_at(xi, others) for xi in (arguments, *(self.at(mu)[0] for mu in mixtures))))
 
     def solve(self) -> tuple[Array, Array, float] | None:
         """Mixture, other variables and value of the programme with all cuts so far; None if it has no solution."""
@@ -220,13 +220,13 @@ class MixtureProgramme:
         """Tau = s N / D near (N0, D0): s (r + (N - r D) / D0) with r = N0 / D0, while |D - D(mu)| <= width D0."""
         row = self._first_link
         for m, ratio in enumerate(self.ratios):
-            here = float(ratio.denominator @ mu)
-            d0 = max(here, ratio.floor)
+            denominator = float(ratio.denominator @ mu)
+            d0 = max(denominator, ratio.floor)
             value = float(ratio.numerator @ mu) / d0
             for _, sign in ratio.atoms:
                 self._link(row, m, top=sign / d0, bottom=-sign * value / d0, value=0.0, limit=-sign * value)
                 row += 1
-            self.programme.bound(ratio.bottom, here - width * d0, here + width * d0)
+            self.programme.bound(ratio.bottom, denominator - width * d0, denominator + width * d0)
             self.programme.bound(self.v + 1 + m, -np.inf, np.inf)
             for k in range(4):
                 self.programme.limit(self._first_envelope + 4 * m + k, np.inf)
@@ -258,9 +258,9 @@ class MixtureProgramme:
         self.programme.limit(row, limit)
 
     def _ratios(self) -> list[Ratio]:
-        """Ratios of the problem; +N / D and -N / D are one."""
+        """Ratios of the problem; +N / D and -N / D share one."""
         table, first = self.table, 1 + self.j
-        found: list[Ratio] = []
+        ratios: list[Ratio] = []
         for group in table.groups:
             if group.form.respond is not None:
                 continue
@@ -269,14 +269,14 @@ class MixtureProgramme:
                 sign = float(table.sense[first + top])
                 N = sign * self.rows[first + top]
                 D = table.sense[first + bottom] * self.rows[first + bottom]
-                for m, other in enumerate(found):
+                for m, other in enumerate(ratios):
                     if np.allclose(N, other.numerator, 0, 1e-12) and np.allclose(D, other.denominator, 0, 1e-12):
-                        found[m] = replace(other, atoms=(*other.atoms, (int(atom), sign)))
+                        ratios[m] = replace(other, atoms=(*other.atoms, (int(atom), sign)))
                         break
                 else:
                     floor = float(table.lo[bottom])
-                    found.append(Ratio(int(top), int(bottom), N, D, floor, ((int(atom), sign),)))
-        return found
+                    ratios.append(Ratio(int(top), int(bottom), N, D, floor, ((int(atom), sign),)))
+        return ratios
 
     # -- the programme ---------------------------------------------------------------------------
 
@@ -307,14 +307,14 @@ class MixtureProgramme:
         return programme
 
     def _begin_with(self, start: Array) -> NDArray[np.intp]:
-        """Columns of the start, the best in every row, and the best in some directions between."""
+        """Columns of the start, the best in every row, and the best in some random combinations of rows."""
         directions = np.random.default_rng(0).dirichlet(np.ones(len(self.rows)), 64)
         directions /= np.ptp(self.rows, axis=1) + 1e-12
         extremes = np.concatenate([np.argmin(self.rows, axis=1), np.argmin(directions @ self.rows, axis=1)])
         return np.union1d(np.flatnonzero(start), extremes)
 
     def _bounds(self) -> Array:
-        """Slacks are free (their couplings hold them), convex atoms are at least their smallest value."""
+        """Slacks are free (their couplings bound them), convex atoms are at least their smallest value."""
         table = self.table
         bounds = np.tile([-np.inf, np.inf], (len(self.cost), 1))
         falling = table.sense[table.couplings] < 0
@@ -346,7 +346,7 @@ def violations_at(table: Table, signed: Array, values: Array) -> Array:
 
 
 def judged(table: Table, signed: Array) -> tuple[float, float]:
-    """Objective and largest violation (at least 0) at the signed rows of a mixture, as the programmes have them."""
+    """Objective and largest violation (at least 0) at the signed rows of a mixture, as in the programmes."""
     if not table.groups:
         return float(signed[0]), max(float(signed[table.constraints].max(initial=0.0)), 0.0)
     values = atoms_at(table, signed)[1]
@@ -360,9 +360,9 @@ def basic(rows: Array, mu: Array) -> Array:
     if len(support) == 1:
         return mu
     part = rows[:, support]
-    found = best_distribution(part.sum(0), part, part @ mu[support] + 1e-12)
-    if found is None:
+    solution = best_distribution(part.sum(0), part, part @ mu[support] + 1e-12)
+    if solution is None:
         return mu
     result = np.zeros_like(mu)
-    result[support] = found
+    result[support] = solution
     return result

@@ -1,10 +1,10 @@
 r"""Problems with ratios over mixtures of columns: to a local optimum, or, for one ratio alone, to the global one.
 
 In: a `MixtureProgramme` with ratios. Out: mixtures. `descend` solves successive linear programmes inside a trust
-region. `only_ratio` has the exact answer where the objective is one ratio N / D and everything else is convex: the
-mixture that minimises N - r D at r = N / D of the last one, until it is the last one (Dinkelbach 1967). It is the
-optimum that the substitution of Charnes and Cooper (1962) finds in one programme; but the simplex stays a simplex here,
-and so columns and cuts stay what they are.
+region. `least_ratio` is exact if the objective is one ratio N / D (`only_ratio`) and everything else is convex: it
+minimises N - r D with r = N / D of the previous mixture until r no longer changes (Dinkelbach 1967). The substitution
+of Charnes and Cooper (1962) finds the same optimum in one programme, but not over the simplex, which columns and cuts
+rely on.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from .programme import MixtureProgramme, Ratio
 Array = NDArray[np.float64]
 
 PENALTY = 10.0
-"""Price of a violation where it is weighed against the objective."""
+"""Price of a violation when it is added to the objective."""
 
 PENALTIES = (PENALTY, 1e3, 1e5)
-"""Prices of a violation while ratios are linearised: the next where the one before did not keep the constraints."""
+"""Prices of a violation for linearised ratios: the next one is used if constraints are still violated."""
 
 
 def local(columns: MixtureProgramme, start: Array, rounds: int, tolerance: float) -> Array:
     """A local optimum from ``start``: no larger violation, and no larger objective at the same violation."""
     mu, allowed = start, columns.judge(start)[1] + FEASIBLE
     for penalty in PENALTIES:
-        found = descend(columns, mu, penalty, rounds, tolerance)
-        violation = columns.judge(found)[1]
+        descended = descend(columns, mu, penalty, rounds, tolerance)
+        violation = columns.judge(descended)[1]
         if violation <= allowed or violation <= tolerance:
-            mu, allowed = found, violation
+            mu, allowed = descended, violation
         if violation <= FEASIBLE:
             break
     return mu
 
 
 def descend(columns: MixtureProgramme, mu: Array, penalty: float, rounds: int, tolerance: float) -> Array:
-    """Successive linear programmes from ``mu``, each trusted while the denominators change little."""
+    """Successive linear programmes from ``mu`` in a trust region of the denominators."""
     merit, width = columns.merit(mu, penalty), 0.3
     columns.aim_at_merit(penalty)
     for _ in range(rounds):
@@ -57,7 +57,7 @@ def descend(columns: MixtureProgramme, mu: Array, penalty: float, rounds: int, t
 
 
 def only_ratio(columns: MixtureProgramme) -> Ratio | None:
-    """The ratio that is the objective, up to a constant, where nothing else is a ratio; None otherwise."""
+    """The ratio that is the objective, up to a constant, if the problem has no other ratio; None otherwise."""
     if len(columns.ratios) != 1 or len(columns.ratios[0].atoms) != 1:
         return None
     ratio, weights = columns.ratios[0], columns.table.atom_weights
@@ -72,7 +72,7 @@ def least_ratio(
 ) -> ConvexSolution:
     """The mixture with the smallest objective, one ratio s N / D, and a violation of at most ``room``.
 
-    With F the smallest s (N - r D) there is, s N / D >= s r + F / D for every mixture: the bound.
+    With F the smallest value of s (N - r D), s N / D >= s r + F / D for every mixture: the bound.
     """
     (atom, sign), mu = ratio.atoms[0], start
     scale, constant = columns.table.atom_weights[0, atom], float(columns.rows[0, 0])
@@ -85,15 +85,15 @@ def least_ratio(
         solved = columns.solve()
         if solved is None:
             break
-        found, others, lower = solved
+        solution, others, lower = solved
         bound = max(bound, sign * r + min(lower, 0.0) / smallest)
-        kept = columns.judge(found)[1] <= room + tolerance
-        if kept and sign * _value_of(ratio, found) < value:
-            mu, value = found, sign * _value_of(ratio, found)
+        kept = columns.judge(solution)[1] <= room + tolerance
+        if kept and sign * _value_of(ratio, solution) < value:
+            mu, value = solution, sign * _value_of(ratio, solution)
         if value - bound <= tolerance:
             break
-        before, r = r, _value_of(ratio, found)
-        if not columns.cut_off(others, found) and abs(r - before) <= 1e-12:  # as far as the programme is exact
+        before, r = r, _value_of(ratio, solution)
+        if not columns.cut_off(others, solution) and abs(r - before) <= 1e-12:  # no more cuts, no progress
             break
     return ConvexSolution(mu, scale * value + constant, scale * bound + constant)
 

@@ -1,4 +1,4 @@
-"""Choosing by each iterate's own values: the paper's shrinking, and the best single iterate.
+"""Selection by the values of each iterate: the paper's shrinking, and the best single iterate.
 
 In: each iterate's objective and violations. Out: weights over the iterates, or one of them.
 """
@@ -17,17 +17,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights over columns, and what was proven about all mixtures of these columns.
+    """Weights over columns, and bounds for all mixtures of these columns.
 
     Attributes
     ----------
     weights
         A distribution over the columns.
     smallest_violation
-        The smallest that was found (0 if the constraints can be met).
+        The smallest violation that was found (0 if the constraints can be met).
     bound
-        No mixture with a violation of at most ``smallest_violation`` has a smaller (minimised) objective; None where
-        that is not known.
+        No mixture with a violation of at most ``smallest_violation`` has a smaller (minimised) objective; None if no
+        bound is known.
     violation_bound
         No mixture has a smaller violation.
     """
@@ -39,7 +39,7 @@ class Weights:
 
 
 def best_index(objective: Array, violations: Array) -> int:
-    """The single best iterate by ranks (Cotter et al. 2019): the smallest larger rank, ties by objective.
+    """The single best iterate by ranks (Cotter et al. 2019): the smallest maximum of both ranks, ties by objective.
 
     Parameters
     ----------
@@ -61,15 +61,15 @@ def best_index(objective: Array, violations: Array) -> int:
 
 
 def _ranks(values: Array) -> NDArray[np.intp]:
-    """Rank of each value: how many are smaller."""
+    """Rank of each value: the number of smaller values."""
     return np.searchsorted(np.sort(values), values)
 
 
 def shrink_weights(objective: Array, violations: Array) -> Weights:
     """The paper's shrinking: min mu . objective with mu . violations <= 0 over the simplex, a basic solution.
 
-    At most J + 1 iterates get weight. Where no mixture is feasible, the smallest achievable largest violation is
-    found first and then not exceeded.
+    At most J + 1 iterates get weight. If no mixture is feasible, the largest violation is minimised first, and the
+    objective is then minimised without exceeding it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def shrink_weights(objective: Array, violations: Array) -> Weights:
 
     Examples
     --------
-    >>> shrink_weights(np.array([0.1, 0.3]), np.array([[0.2, -0.2]])).weights  # half and half just keeps the limit
+    >>> shrink_weights(np.array([0.1, 0.3]), np.array([[0.2, -0.2]])).weights  # equal weights just meet the limit
     array([0.5, 0.5])
     """
     kept = np.asarray(np.isfinite(violations).all(axis=0))
@@ -95,10 +95,11 @@ def shrink_weights(objective: Array, violations: Array) -> Weights:
 
 
 def _without_values(objective: Array, violations: Array, kept: NDArray[np.bool_]) -> Weights:
-    """The uniform mixture, where every iterate alone is infinite.
+    """The uniform mixture, if every iterate has an infinite objective or violation.
 
-    A divergence is, where all are predicted alike; a mixture of such iterates need not be. So there is nothing to be
-    linear in: all that have values take part, and a violation that is finite in none has no smallest average.
+    A divergence is infinite where all predictions are equal; that of a mixture of such iterates may be finite. A
+    linear programme cannot use infinite values, so all iterates without NaN get equal weight, and the smallest
+    violation is infinite unless all their violations are finite.
     """
     known = ~(np.isnan(objective) | np.isnan(violations).any(axis=0))
     part = kept & known if (kept & known).any() else known if known.any() else np.ones_like(known)
@@ -120,8 +121,8 @@ def _smallest_violation(V: Array) -> float:
 
 
 def _within(f: Array, V: Array, slack: float) -> Array:
-    """The best mixture whose violations stay within the smallest ones; rounding gets room until it is enough."""
-    for room in (1e-12, 2 * FEASIBLE, 1e-7, 1e-6):  # a violation of 1e-16 everywhere is none
+    """The best mixture with violations of at most ``slack``, plus a tolerance that grows until there is a solution."""
+    for room in (1e-12, 2 * FEASIBLE, 1e-7, 1e-6):  # rounding alone can violate a constraint by 1e-16
         weights = best_distribution(f, V, np.full(len(V), slack + room))
         if weights is not None:
             return weights

@@ -1,11 +1,11 @@
 """Smaller boxes for several ratios: optimality-based bound tightening.
 
-In: a `MixtureProgramme` inside a box, with a limit that mixtures must be below to matter. Out: a box around all such
-mixtures, or None if there is none. `branching` calls this.
+In: a `MixtureProgramme` inside a box, with a cutoff for the values of mixtures. Out: a box around all mixtures below
+the cutoff, or None if there are none. `branching` calls this.
 
-The denominator and the value of every ratio are minimised and maximised over the relaxation, a linear programme for
+The denominator and the value of every ratio are minimised and maximised over the relaxation, one linear programme for
 each end (Gleixner, Berthold, Müller and Weltge 2017). The relaxation over the smaller box is tighter, so another pass
-may gain more.
+may shrink it further.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .programme import Box, MixtureProgramme
 Array = NDArray[np.float64]
 
 _ROUNDING = 10 * FEASIBLE
-"""What is left beside the end that a programme found, which is exact up to its tolerance."""
+"""Each end is moved outwards by this, because a programme is exact only up to its tolerance."""
 
 _NEAR = 1e-3
-"""The share of a side up to which a solution is near its end: a programme could hardly move that end."""
+"""A solution this close to an end, relative to the side, shows that a programme could hardly move that end."""
 
 
 def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Box | None:
@@ -37,7 +37,7 @@ def tighten(columns: MixtureProgramme, box: Box, over: Callable[[], bool]) -> Bo
     box
         The box of ratios.
     over
-        Whether the search is over; sides that are left then stay as they are.
+        Whether a limit of the search is reached; the remaining sides are then not changed.
 
     Returns
     -------

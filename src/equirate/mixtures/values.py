@@ -1,7 +1,7 @@
-"""Values of classifiers in the user's own terms, from their exact rates.
+"""Objective and violations of classifiers as the user wrote them, from their exact rates.
 
 In: a table, and rates and losses with one column per classifier or mixture. Out: the minimised objective and the signed
-violation of every constraint, each in the units it was written in.
+violation of every constraint, each in the units of the constraint.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Array = NDArray[np.float64]
 def values(table: Table, rates: Array, losses: Array | None = None) -> tuple[Array, Array]:
     """Minimised objective (columns,) and signed violations (split constraints, columns).
 
-    Constraints count after ``abs`` and ``max`` are split. Objectives with ordinary losses are NaN without ``losses``.
+    There is a row for each constraint after ``abs`` and ``max`` are split. Objectives with ordinary losses are NaN
+    without ``losses``.
     """
     program, rates = table.program, snapped(rates)
     count = rates.shape[1]
@@ -48,6 +49,6 @@ def largest(violations: Array) -> Array:
 
 
 def snapped(probabilities: Array) -> Array:
-    """Take rounding off 0 and 1: a logarithm would make much of it."""
+    """Round probabilities within 1e-12 of 0 and 1: a logarithm would amplify the rounding error."""
     low: Array = np.where(probabilities < 1e-12, 0.0, probabilities)
     return np.where(low > 1 - 1e-12, 1.0, low)
