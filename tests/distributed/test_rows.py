@@ -139,6 +139,10 @@ def test_every_way_to_fit_is_the_same_over_processes(together, settings):
     settings = {"output": "stochastic", **settings}  # some rows repeat, and processes judge mixtures alone
     (reference, value), *_ = fitted(together, 1, **settings)
     for own, found in fitted(together, 2, **settings):
+        if "confidence" in settings:  # margins of ratios have local optima, and rounding may lead to another one
+            assert own.status_.certified == reference.status_.certified
+            np.testing.assert_allclose(numbers(found), numbers(value), atol=5e-3)
+            continue
         assert differing(own, reference) <= 1e-4
         np.testing.assert_allclose(numbers(found), numbers(value), atol=1e-6)
 
