@@ -14,7 +14,7 @@ import equirate as eq
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-DEVELOPERS = {"architecture.md", "developers.md", "releasing.md"}
+DEVELOPERS = {"architecture.md", "developers.md", "modules.md", "releasing.md"}
 USER_PAGES = sorted(path for path in DOCS.glob("*.md") if path.name not in DEVELOPERS)
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
 API = (DOCS / "api" / "index.rst").read_text("utf-8")
@@ -29,12 +29,16 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def measured():
-    sys.path.insert(0, str(DOCS / "_ext"))
+def imported(folder: Path, module: str):
+    sys.path.insert(0, str(folder))
     try:
-        return importlib.import_module("measured")
+        return importlib.import_module(module)
     finally:
-        sys.path.remove(str(DOCS / "_ext"))
+        sys.path.remove(str(folder))
+
+
+def measured():
+    return imported(DOCS / "_ext", "measured")
 
 
 def test_the_readme_is_one_screen() -> None:
@@ -84,6 +88,17 @@ def test_headings_skip_no_level(path: Path) -> None:
     text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     levels = [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
     assert all(later <= earlier + 1 for earlier, later in pairwise([0, *levels]))
+
+
+def test_the_list_of_modules_is_up_to_date() -> None:
+    written = imported(ROOT / "tools", "list_modules").page()
+    assert (DOCS / "modules.md").read_text("utf-8") == written, "run python tools/list_modules.py"
+
+
+def test_every_module_says_what_it_is() -> None:
+    lines = [line for line in (DOCS / "modules.md").read_text("utf-8").splitlines() if line.startswith("| `")]
+    assert len(lines) > 200
+    assert [line for line in lines if len(line.split(" | ")[1]) < 10] == []
 
 
 def listed() -> dict[str, list[str]]:
