@@ -244,7 +244,7 @@ def test_several_rows_of_one_person_are_refused(tmp_path: Path, capsys: Capture)
     follow = ["monitor", str(tmp_path / "model"), str(table), "--state", str(tmp_path / "state.json"), "--quiet"]
     capsys.readouterr()
     assert main(follow) == 2
-    assert "several rows for 300 of 300 values of 'who'" in capsys.readouterr().err
+    assert "column 'who': 300 of 300 clusters have several rows" in capsys.readouterr().err
     assert not (tmp_path / "state.json").exists()
     alone = [f"who,{header}", *(f"w{k},{line}" for k, line in enumerate(lines) if k % 2)]
     table.write_text("\n".join(alone) + "\n", "utf-8")

@@ -231,7 +231,7 @@ def test_weights_that_differ_are_refused_by_name() -> None:
 
 def test_several_rows_of_one_cluster_are_refused() -> None:
     monitor = eq.Monitor(eq.positive_rate() <= 0.3)
-    with pytest.raises(eq.DataError, match="the cluster 'b' has 2 rows, which are not independent"):
+    with pytest.raises(eq.DataError, match="1 of 2 clusters have several rows, such as 'b' with 2"):
         monitor.update([0, 1, 1], clusters=["a", "b", "b"])
     with pytest.raises(eq.DataError, match="clusters has the shape"):
         monitor.update([0, 1, 1], clusters=["a"])

@@ -169,7 +169,12 @@ class Monitor:
         if not len(predicted):
             return self
         if clusters is not None:
-            _refuse_repeated(np.asarray(clusters), len(predicted))
+            units = np.asarray(clusters)
+            if units.shape != (len(predicted),):
+                raise DataError(
+                    f"clusters has the shape {units.shape}: give one value for each of {len(predicted)} rows"
+                )
+            refuse_repeated(units.astype(str))
         examples = self._examples(labels, attributes)
         counted = _counted(sample_weight, len(predicted))
         followers = self.followers or self._new_followers(constraints_in(self._families, examples))
@@ -360,16 +365,15 @@ def _above_floor(problem: Any, floor: float) -> Constraint:
     return objective.expr >= limit if objective.sense == "maximize" else objective.expr <= limit
 
 
-def _refuse_repeated(clusters: NDArray[Any], rows: int) -> None:
-    """Raise an error for clusters of several rows, which are not independent."""
-    if clusters.shape != (rows,):
-        raise DataError(f"clusters has the shape {clusters.shape}, and there are {rows} rows: give one value per row")
-    values, counts = np.unique(clusters.astype(str), return_counts=True)
-    if (counts > 1).any():
+def refuse_repeated(clusters: NDArray[Any], where: str = "") -> None:
+    """Raise an error for clusters of several rows, which are not independent; the message begins with ``where``."""
+    values, counts = np.unique(clusters, return_counts=True)
+    several = int((counts > 1).sum())
+    if several:
         worst = counts.argmax()
         raise DataError(
-            f"the cluster {str(values[worst])!r} has {counts[worst]} rows, which are not independent: a monitor counts "
-            "one row of each"
+            f"{where}{several:,} of {len(counts):,} clusters have several rows, such as {str(values[worst])!r} with "
+            f"{counts[worst]}, and a monitor counts independent rows: give one row of each, over all calls together"
         )
 
 

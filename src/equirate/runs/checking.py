@@ -108,12 +108,11 @@ def checked(
     """Check a table; with ``others``, all rows of the columns that are no features, ``written`` has its first rows."""
     table, options, findings = _converted(source.options, written)
     facts, rules = _facts(source, written if others is None else others), RowRules.of(settings)
-    rows, dropped = kept_rows(table, settings.label, settings.attributes, rules)
-    table = given = taken_rows(table, rows)
+    table, rows, dropped = drop_rows(table, settings.label, settings.attributes, rules)
+    given = table
     if others is not None:
         given, _, _ = _converted(options, others)
-        rows, dropped = kept_rows(given, settings.label, settings.attributes, rules)
-        given = taken_rows(given, rows)
+        given, rows, dropped = drop_rows(given, settings.label, settings.attributes, rules)
     findings += _about_file(source, written)
     findings += _about_label(settings, given[settings.label], options)
     findings += _about_attributes(settings, given)
@@ -207,32 +206,26 @@ ALL_ROWS = RowRules()
 """No row is dropped."""
 
 
-def left_out(table: Any, label: str, attributes: Sequence[str], rules: RowRules) -> Any:
-    """A table without the rows that the rules drop."""
-    return taken_rows(table, kept_rows(table, label, attributes, rules)[0])
+def drop_rows(
+    table: Any, label: str, attributes: Sequence[str], rules: RowRules, *, all_of_them: bool = False
+) -> tuple[Any, NDArray[np.intp], dict[str, int]]:
+    """A table without the rows that the rules drop, the indices of the others, and how many are dropped, by reason.
 
-
-def kept_rows(
-    table: Any, label: str, attributes: Sequence[str], rules: RowRules
-) -> tuple[NDArray[np.intp], dict[str, int]]:
-    """Indices of the rows that are kept, and how many are dropped, by reason."""
+    A table that would lose all of its rows is refused, unless ``all_of_them`` allows it.
+    """
     why = {}
     if rules.drop_unlabelled:
         why[f"without a label ({label})"] = _missing(table[label])
     if rules.missing_attributes == "drop":
         why |= {f"without {name!r}": _missing(table[name]) for name in attributes}
-    counts = {reason: int(rows.sum()) for reason, rows in why.items() if rows.any()}
+    counts = {reason: int(missing.sum()) for reason, missing in why.items() if missing.any()}
     absent = np.zeros(table.num_rows, dtype=bool)
-    for rows in why.values():
-        absent |= rows
-    if absent.all() and counts:
+    for missing in why.values():
+        absent |= missing
+    if absent.all() and counts and not all_of_them:
         raise DataError(f"no rows are left: all are {' or '.join(counts)}")
-    return np.flatnonzero(~absent), counts
-
-
-def taken_rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of a table, in rising order."""
-    return table if len(rows) == table.num_rows else table.take(pa.array(rows))
+    rows = np.flatnonzero(~absent)
+    return table.take(pa.array(rows)) if counts else table, rows, counts
 
 
 def _missing(column: Any) -> NDArray[np.bool_]:

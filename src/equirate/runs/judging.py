@@ -26,7 +26,7 @@ from ..tables.options import ReadOptions
 from ..tables.reading import open_source
 from ..tables.writing import Sink
 from . import reasons
-from .checking import RowRules, left_out
+from .checking import RowRules, drop_rows
 from .fitting import GIVEN, Exit, RunOutcome, achieved_text, sentence, verdict_code, write_report
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
@@ -190,7 +190,7 @@ def audited(data: Path, how: Auditing, log: RunLog, most: int = 20) -> RunOutcom
     log.stage(f"Reading {data}")
     names = dict.fromkeys([how.label, how.prediction, *how.attributes, *([how.weight] if how.weight else [])])
     table = source.table(list(names), {how.label: Kind.CATEGORY})
-    table = left_out(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
+    table, _, _ = drop_rows(table, how.label, how.attributes, RowRules(how.drop_unlabelled))
     labels = Labels.of(how.label, how.positive, table[how.label], how.decimal)
     truth = labels.codes(table[how.label], how.decimal)
     decided = decisions(how.prediction, table[how.prediction], labels, how.threshold)

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 import equirate as eq
 
 from .._core.errors import DataError, EquirateError, FileError
-from ..monitoring.monitor import Monitor, MonitorSource
+from ..monitoring.monitor import Monitor, MonitorSource, refuse_repeated
 from ..monitoring.page import sentence, write_page
 from ..tables.kinds import Kind, text_of
 from ..tables.reading import open_source
-from .checking import left_out
+from .checking import drop_rows
 from .fitting import Exit, RunOutcome
 from .folders import FolderModel, open_model
 from .identity import CLASSIFIER
@@ -150,27 +150,14 @@ def _batches(file: Path, model: FolderModel, how: MonitoringOptions) -> Iterator
     elif how.late:
         source.require([model.labels.column], "--late")
     if model.cluster and model.cluster in source.names:
-        _refuse_several(file, model.cluster, source.table([model.cluster], {model.cluster: Kind.CATEGORY}))
+        codes, texts = text_of(source.table([model.cluster], {model.cluster: Kind.CATEGORY})[model.cluster])
+        refuse_repeated(np.array(texts)[codes[codes >= 0]], f"{file}, column {model.cluster!r}: ")
     rules = replace(model.rules, drop_unlabelled=False)  # rows without a label wait for it
     for batch in source.batches(list(known), known):
-        if model.rules.missing_attributes == "drop":  # here a batch may lose all of its rows, which left_out refuses
-            for name in needed:
-                batch = batch.filter(batch.column(name).is_valid())
+        refuse_missing(batch, needed, rules)
+        batch, _, _ = drop_rows(batch, model.labels.column, list(needed), rules, all_of_them=True)
         if batch.num_rows:
-            refuse_missing(batch, needed, rules)
-            batch = left_out(batch, model.labels.column, list(needed), rules)
             yield dict(zip(batch.schema.names, batch.columns, strict=True))
-
-
-def _refuse_several(file: Path, cluster: str, table: Any) -> None:
-    """Refuse a file with several rows of one person: the bounds are of independent rows."""
-    found, _ = text_of(table[cluster])
-    counts = np.bincount(found[found >= 0])
-    if (counts > 1).any():
-        raise DataError(
-            f"{file} has several rows for {int((counts > 1).sum()):,} of {len(counts):,} values of {cluster!r}, which "
-            "--cluster named, and a monitor counts independent rows: give one row of each, here and over all files"
-        )
 
 
 def _updated(following: Monitor, model: FolderModel, how: MonitoringOptions, table: dict[str, Any]) -> int:

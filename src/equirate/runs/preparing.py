@@ -27,7 +27,7 @@ from ..tables.encoder import Encoder, OneHot, Rows
 from ..tables.kinds import Kind, attribute, kind_of, numbers, text_of
 from ..tables.options import ReadOptions
 from ..tables.reading import TableSource, open_source, release
-from .checking import ALL_ROWS, Checked, RowRules, check, left_out, note, refuse
+from .checking import ALL_ROWS, Checked, RowRules, check, drop_rows, note, refuse
 from .labels import Labels
 from .names import check_names
 from .out_of_core import encoded, too_large
@@ -215,7 +215,7 @@ def read_part(
     cluster = cluster if cluster in source.names else ""
     known |= {cluster: Kind.CATEGORY} if cluster else {}
     table = source.table(list(known), known)
-    table = left_out(table, labels.column, list(kinds), rules)
+    table, _, _ = drop_rows(table, labels.column, list(kinds), rules)
     refuse_missing(table, kinds, rules)
     codes = labels.codes(table[labels.column], source.options.decimal)
     X, people = encoder.features_of(table, None, dense), people_of(table, kinds)
