@@ -238,7 +238,11 @@ def test_type_checks_are_found(text: str) -> None:
 
 # -- sums over processes --------------------------------------------------------------------------
 
-ASKS_FOR_PROCESSES = {"_core/peers.py", "_core/interrupts.py", "data/examples.py", "data/labels.py", "data/cells.py"}
+ASKS_FOR_PROCESSES = {
+    "_core/peers.py",
+    "_core/interrupts.py",
+    *(f"data/{name}.py" for name in ("cells", "examples", "labels", "weights")),
+}
 """Modules that may ask which processes share the rows here. Others have that from examples and cells (``shared``)."""
 ADDS_UP_LATER = {"data/cells.py", "models/messages.py", "models/design.py", "game/linear_engine.py", "torch/ledger.py"}
 """Modules that may take sums of one process alone: they add them up over all, together with other sums."""

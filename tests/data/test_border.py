@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse as sp
 
 import equirate as eq
-from equirate.data.examples import Examples, predictions_of
+from equirate.data.examples import Examples
 from equirate.data.features import features, refuse_corrupt
+from equirate.data.predictions import predictions_of
 
 rng = np.random.default_rng(0)
 N = 120

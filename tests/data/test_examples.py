@@ -6,7 +6,10 @@ import polars as pl
 import pytest
 
 import equirate as eq
-from equirate.data.examples import Examples, attribute_columns, binary, predictions_of
+from equirate.data.attributes import attribute_columns
+from equirate.data.examples import Examples
+from equirate.data.labels import binary
+from equirate.data.predictions import predictions_of
 
 Y = [0, 1, 1, 0]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import equirate as eq
-from equirate.data.examples import Examples, examples_and_predictions
+from equirate.data.examples import Examples
+from equirate.data.predictions import examples_and_predictions
 from equirate.judge.estimates import estimate
 from equirate.judge.evaluation import Evaluation
 

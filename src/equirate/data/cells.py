@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.peers import Peers, peers
-from .examples import Examples, taken_weights
+from .examples import Examples
 from .labels import BINARY, Classes
 from .slices import Slice
+from .weights import taken_weights
 
 Array = NDArray[np.float64]
 

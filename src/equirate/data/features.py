@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._core.errors import DataError
-from .examples import same_length, to_numpy
+from .arrays import same_length, to_numpy
 from .slices import is_missing
 
 _HOLES = "X must hold numbers, all of them: fill missing values or drop those examples"

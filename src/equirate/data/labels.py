@@ -1,6 +1,6 @@
-"""Labels of any number of classes: their values in order, and arrays of them as codes 0, 1, 2 ...
+"""Labels: arrays of 0 and 1, or of any number of classes, as codes 0, 1, 2 ..., checked.
 
-In: numpy arrays of labels or of probabilities, and the classes by value. Out: codes and probabilities, checked.
+In: labels or probabilities as users have them, and the classes by value. Out: codes and probabilities.
 `examples` calls this; everywhere else classes are codes.
 """
 
@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateWarning
 from .._core.peers import peers
+from .arrays import finite_numbers, has_missing, one_dimensional, refuse_missing, to_numpy
 
 Array = NDArray[np.float64]
 Classes = tuple[Any, ...]
@@ -189,3 +190,76 @@ def in_order(probabilities: Array, given: Sequence[Any], classes: Classes) -> Ar
     for k, value in enumerate(given):
         ordered[:, code_of(plain(value), classes, "the classifier's classes_")] = probabilities[:, k]
     return ordered
+
+
+def binary(values: ArrayLike, name: str, *, only_01: bool = False) -> NDArray[np.int8]:
+    """Turn 0/1, False/True or (unless ``only_01``) -1/1 into int8 0/1, or refuse by name."""
+    array = one_dimensional(to_numpy(values), name)
+    if array.size == 0:
+        raise DataError(f"{name} is empty")
+    allowed = "0 and 1" if only_01 else "0 and 1 (or False/True, or -1/1)"
+    numbers = finite_numbers(array, name)
+    if numbers is None:
+        texts = sorted({str(v) for v in array.tolist()})
+        shown = ", ".join(map(repr, texts[:4])) + (", ..." if len(texts) > 4 else "")
+        other = f"; elsewhere give pos_label, or compare: y == {texts[-1]!r}" if len(texts) == 2 else ""
+        hint = "" if only_01 else f". RateClassifier takes any two label values and maps them for you{other}"
+        raise DataError(f"{name} must hold {allowed}; got {shown}{hint}")
+    distinct = np.unique(np.concatenate(peers().gather(np.unique(numbers))))
+    if set(distinct) <= {0.0, 1.0}:
+        return numbers.astype(np.int8)
+    if not only_01 and set(distinct) <= {-1.0, 1.0}:
+        return (numbers > 0).astype(np.int8)
+    shown = ", ".join(f"{v:g}" for v in distinct[:5]) + (", ..." if len(distinct) > 5 else "")
+    raise DataError(f"{name} must hold {allowed}; got the values {shown}")
+
+
+def coded(values: ArrayLike, classes: Classes, name: str) -> NDArray[Any]:
+    """Labels as codes of classes by value; refuses missing values, an empty array, and values that are no class."""
+    array = one_dimensional(to_numpy(values), name)
+    if array.size == 0:
+        raise DataError(f"{name} is empty")
+    refuse_missing(array, name)
+    return codes_of(array, classes, name)
+
+
+def label_classes(values: ArrayLike, name: str, more: Iterable[Any] = ()) -> Classes:
+    """The distinct labels of an array and some more, in order; refuses missing values and mixed types."""
+    array = one_dimensional(to_numpy(values), name)
+    refuse_missing(array, name)
+    if array.dtype.kind not in "biufOUS":
+        raise DataError(f"{name} must hold text, whole numbers or booleans; got the dtype {array.dtype}")
+    classes = classes_of(array, name, more)
+    check_number(len(classes), len(array), name)
+    return classes
+
+
+def _may_be_classes(array: NDArray[Any]) -> bool:
+    """Whether labels are other than 0/1, False/True and -1/1; other checks refuse what is no array of labels."""
+    if array.size == 0 or array.ndim > 2 or (array.ndim == 2 and array.shape[1] > 1) or has_missing(array):
+        return False
+    return not is_fractional(array) and distinct_labels(array) not in ({0}, {1}, {-1}, {0, 1}, {-1, 1})
+
+
+def many_classes(y: ArrayLike) -> Classes | None:
+    """The classes of labels that are more than two; None for two or fewer, which are 0/1, False/True or -1/1."""
+    if not peers().some(_may_be_classes(to_numpy(y))):  # a class may occur on one process only
+        return None
+    classes = label_classes(y, "y")
+    return classes if len(classes) > 2 else None
+
+
+def is_fractional(array: NDArray[Any]) -> bool:
+    """Whether an array holds numbers that are not whole, which are no labels."""
+    return array.dtype.kind == "f" and not bool((array == np.floor(array)).all())
+
+
+def distinct_labels(array: NDArray[Any]) -> set[Any]:
+    """The different values of an array, quickly where they are -1, 0 and 1."""
+    if array.dtype == object:
+        return set(map(plain, array.reshape(-1).tolist()))
+    if array.dtype.kind in "biuf":
+        matches = [array == value for value in (-1, 0, 1)]
+        if np.logical_or.reduce(matches).all():
+            return {value for value, mask in zip((-1, 0, 1), matches, strict=True) if mask.any()}
+    return set(np.unique(array).tolist())

@@ -17,7 +17,9 @@ from scipy.sparse import issparse
 
 from .._core.errors import DataError
 from .._core.peers import Peers
-from .examples import Examples, attribute_columns, same_length
+from .arrays import same_length
+from .attributes import attribute_columns
+from .examples import Examples
 from .features import feature_names
 from .labels import Classes
 from .mapped import is_mapped, scratch

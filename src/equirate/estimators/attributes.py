@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from .._core.errors import DataError
-from ..data.examples import Examples, attribute_columns, refuse_lazy
+from ..data.arrays import refuse_lazy
+from ..data.attributes import attribute_columns
+from ..data.examples import Examples
 from ..data.features import feature_names
 from ..data.slices import column_of
 from ..language.parity import ConstraintFamily

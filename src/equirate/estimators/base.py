@@ -18,7 +18,7 @@ from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError
 from .._core.late import Late
 from .._core.peers import ALONE, all_processes
-from ..data.examples import to_numpy
+from ..data.arrays import to_numpy
 from ..data.sample import Sample
 from ..judge.certify import Certificates, certify
 from ..judge.evaluation import Evaluation

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
-from ..data.examples import Examples, refuse_missing, to_numpy
+from ..data.arrays import refuse_missing, to_numpy
+from ..data.examples import Examples
 from ..data.groups import Groups
 from ..data.slices import EVERYBODY
 from ..language.parity import attributes_in

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import EquirateError, FileError
-from ..data.examples import to_numpy
+from ..data.arrays import to_numpy
 from ..data.slices import is_missing
 from ..export.columns import CodedColumn
 from ..export.members import as_saved, refuse_classes

@@ -23,7 +23,9 @@ from .._core.errors import DataError, EquirateError
 from .._core.peers import Peers
 from .._core.seeds import seed_of
 from ..data.alignment import check_indexes
-from ..data.examples import Examples, empty_message, fill_missing, to_numpy
+from ..data.arrays import to_numpy
+from ..data.attributes import fill_missing
+from ..data.examples import Examples, empty_message
 from ..data.labels import Classes, check_number, codes_of, distinct, plain, refuse_mixed
 from ..data.slices import Attribute
 from ..language.expressions import Constraint

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._core.errors import EquirateWarning
 from .._core.hashing import Hashes, feature_hashes, row_hashes, single_precision
-from ..data.examples import to_numpy
+from ..data.arrays import to_numpy
 
 
 def row_keys(X: Any) -> Hashes:

@@ -25,18 +25,13 @@ from .._core.peers import ALONE, all_processes
 from .._core.seeds import stream
 from ..certification.methods import METHODS
 from ..certification.outcome import of_thresholds
+from ..data.arrays import refuse_missing, to_numpy
+from ..data.attributes import columns_of, fill_missing
 from ..data.cells import Cells
-from ..data.examples import (
-    Examples,
-    columns_of,
-    fill_missing,
-    probabilities_of,
-    refuse_missing,
-    scores_of,
-    to_numpy,
-)
+from ..data.examples import Examples
 from ..data.groups import Groups, refuse_many
 from ..data.labels import one_hot
+from ..data.predictions import probabilities_of, scores_of
 from ..data.sample import Sample
 from ..data.slices import EVERYBODY, Attribute, Slice
 from ..export.model import Export

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from .._core.errors import DataError
-from ..data.examples import to_numpy
+from ..data.arrays import to_numpy
 from ..data.labels import Classes, codes_of, in_order, one_hot
 
 Array = NDArray[np.float64]

@@ -28,7 +28,7 @@ from ..certification.certificate import certification_of
 from ..certification.holdout import refuse_inexact
 from ..certification.methods import METHODS
 from ..certification.outcome import certified_outcome
-from ..data.examples import columns_of, fill_missing
+from ..data.attributes import columns_of, fill_missing
 from ..data.sample import Sample, given, same_everywhere
 from ..game.algorithms import Algorithm, refuse_games
 from ..game.classifiers import Classifier, hashed_uniform

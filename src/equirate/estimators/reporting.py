@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from .._core.errors import DataError
-from ..data.examples import Examples, to_numpy
+from ..data.arrays import to_numpy
+from ..data.examples import Examples
 from ..data.labels import Classes, class_probabilities
 from ..data.sample import Sample
 from ..judge.evaluation import Evaluation

@@ -17,7 +17,9 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from .._core.choices import Missing
 from .._core.errors import DataError, EquirateError
-from ..data.examples import Examples, fill_missing, refuse_missing, to_numpy
+from ..data.arrays import refuse_missing, to_numpy
+from ..data.attributes import fill_missing
+from ..data.examples import Examples
 from ..data.labels import codes_of, one_hot
 from ..language.expressions import Constraint
 from ..language.measuring import measurer

@@ -14,7 +14,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .._core.errors import DataError
-from ..data.examples import refuse_lazy, refuse_missing, shared_names, to_numpy
+from ..data.arrays import refuse_lazy, refuse_missing, to_numpy
+from ..data.attributes import shared_names
 from ..data.features import feature_names, not_numbers, refuse_corrupt, refuse_infinite
 
 

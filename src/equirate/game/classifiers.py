@@ -17,10 +17,12 @@ from .._core.errors import DataError
 from .._core.hashing import salted_keys, salted_rows, uniform
 from .._core.peers import all_processes
 from .._core.seeds import stream
-from ..data.examples import Examples, by_label, refuse_missing, to_numpy
+from ..data.arrays import refuse_missing, to_numpy
+from ..data.examples import Examples
 from ..data.features import features
 from ..data.labels import Classes
 from ..data.mapped import is_mapped, scratch
+from ..data.predictions import by_label
 from ..data.sample import Sample
 from ..language.expressions import Constraint, Expression
 from ..language.measuring import measurer

@@ -14,9 +14,9 @@ from .._core.choices import AlgorithmName, Bounds, StepRuleName, SurrogateName
 from .._core.errors import AlgorithmError, DataError, NotSolvedWarning
 from .._core.peers import all_processes
 from ..data.cells import Cells
-from ..data.examples import Examples, many_classes
+from ..data.examples import Examples
 from ..data.features import as_given, stacked
-from ..data.labels import Classes
+from ..data.labels import Classes, many_classes
 from ..data.sample import Sample, given, same_everywhere
 from ..models import make_model
 from ..models.contract import Model, check_shared_rows

@@ -13,16 +13,10 @@ from numpy.typing import ArrayLike
 
 from .._core.choices import CertificateMethod, Correction
 from .._core.errors import DataError, EquirateError
-from ..data.examples import (
-    Examples,
-    binary,
-    by_label,
-    coded,
-    examples_and_predictions,
-    label_classes,
-    many_classes,
-    same_length,
-)
+from ..data.arrays import same_length
+from ..data.examples import Examples
+from ..data.labels import binary, coded, label_classes, many_classes
+from ..data.predictions import by_label, examples_and_predictions
 from ..language.expressions import Constraint
 from ..language.parity import ConstraintFamily
 from ..problem.problem import Problem

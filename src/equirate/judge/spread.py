@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from .._core.peers import Peers
+from ..data.arrays import same_length, to_numpy
 from ..data.cells import Cells
-from ..data.examples import Examples, same_length, to_numpy
+from ..data.examples import Examples
 from ..data.kinds import RateKind
 from ..data.slices import is_missing
 from ..language.nodes import Rate

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.examples import Examples, examples_and_predictions
+from ..data.examples import Examples
 from ..data.labels import Classes
+from ..data.predictions import examples_and_predictions
 from .curvature import Curvature, Interval
 from .measuring import Measure, Value, measurer
 

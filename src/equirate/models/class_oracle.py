@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from .._core.errors import DataError, FileError
 from .._core.forking import before_use
 from .._core.rules import ArrayOf, Fields, Whole
+from ..data.arrays import to_numpy
 from ..data.cells import Cells
-from ..data.examples import to_numpy
 from ..data.features import features
 from ..data.labels import MOST
 from ..data.sample import Sample, count_rows, taken

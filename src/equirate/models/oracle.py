@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core.errors import AlgorithmError
+from ..data.arrays import to_numpy
 from ..data.cells import Cells
-from ..data.examples import to_numpy
 from ..data.sample import Sample
 from ..mixtures import Source
 from ..players.steps import StepRule

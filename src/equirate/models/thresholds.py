@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError, FileError
 from .._core.rules import TEXT, ArrayOf, Fields, ListOf, Number, maybe
-from ..data.examples import Examples, scores_of
+from ..data.examples import Examples
+from ..data.predictions import scores_of
 from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from ..problem.written import as_text, read_slice

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core.errors import DataError, EquirateError
 from ..data.alignment import check_indexes
-from ..data.examples import Examples, binary, fill_missing, label_classes, same_length, to_numpy
-from ..data.labels import BINARY, codes_of
-from ..data.slices import is_missing
+from ..data.arrays import missing_values, one_dimensional, same_length, to_numpy
+from ..data.attributes import fill_missing
+from ..data.examples import Examples
+from ..data.labels import BINARY, binary, codes_of, label_classes, plain
 from ..judge.border import constraints_in
 from ..judge.certify import check_confidence
 from ..language.expressions import Constraint, number
@@ -273,7 +274,7 @@ class Monitor:
 
     def _decisions(self, y_pred: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """Decisions and labels as 0 and 1 or codes of classes, and which labels are known (the others are 0)."""
-        decided = _flat(to_numpy(y_pred))
+        decided = one_dimensional(to_numpy(y_pred), "y_pred")
         if decided.dtype.kind == "f" and len(decided) and self.labels is None:
             inside = decided[(decided > 0) & (decided < 1)]
             if len(inside):
@@ -284,12 +285,12 @@ class Monitor:
         predicted = self._coded(decided, "y_pred")
         if y is None:
             return predicted, np.zeros_like(predicted), np.zeros(len(predicted), dtype=bool)
-        given = _flat(to_numpy(y))
+        given = one_dimensional(to_numpy(y), "y")
         if len(given) != len(predicted):
             raise DataError(
                 f"y has {len(given)} values, but y_pred has {len(predicted)}: they must describe the same rows"
             )
-        missing = _missing(given)
+        missing = missing_values(given)
         labels = np.zeros_like(predicted)
         labels[~missing] = self._coded(given[~missing], "y")
         return predicted, labels, ~missing
@@ -308,7 +309,7 @@ class Monitor:
         unknown = values[~(is_positive | np.asarray(values == negative))]
         if len(unknown):
             raise DataError(
-                f"{name} holds {_plain(unknown[0])!r}, which is no label of the classifier: they are {negative!r} and "
+                f"{name} holds {plain(unknown[0])!r}, which is no label of the classifier: they are {negative!r} and "
                 f"{positive!r}"
             )
         return is_positive.astype(np.int8)
@@ -320,11 +321,11 @@ def _labels_of(fitted: Any) -> Labels | None:
     if classes is None:
         return None
     if len(classes) > 2:
-        return tuple(map(_plain, classes))
+        return tuple(map(plain, classes))
     given = getattr(fitted, "pos_label", None)
     positive = classes[1] if given is None else given
     negative = classes[0] if classes[1] == positive else classes[1]
-    return _plain(negative), _plain(positive)
+    return plain(negative), plain(positive)
 
 
 def _classes_given(classes: Sequence[Any], known: Labels | None) -> Labels:
@@ -335,14 +336,10 @@ def _classes_given(classes: Sequence[Any], known: Labels | None) -> Labels:
     if len(found) != len(classes):
         raise DataError(f"classes must be a list of different labels; got {classes!r}")
     if len(found) == 2:
-        found = tuple(map(_plain, classes))
+        found = tuple(map(plain, classes))
     if known is not None and found != known:
         raise DataError(f"classes are those of the fitted classifier, {known!r}; got {classes!r}: leave them out")
     return found
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
 
 
 def _constraints(given: Any) -> Iterable[Constraint | ConstraintFamily]:
@@ -392,17 +389,3 @@ def _counted(sample_weight: ArrayLike | None, length: int) -> NDArray[np.bool_]:
             "other weight; certify(method='approximate') takes weights"
         )
     return positive
-
-
-def _flat(array: NDArray[Any]) -> NDArray[Any]:
-    if array.ndim == 2 and array.shape[1] == 1:
-        return array[:, 0]
-    if array.ndim != 1:
-        raise DataError(f"decisions and labels must be one-dimensional; got shape {array.shape}")
-    return array
-
-
-def _missing(array: NDArray[Any]) -> NDArray[np.bool_]:
-    if array.dtype == object:
-        return np.fromiter((is_missing(value) for value in array), dtype=bool, count=len(array))
-    return np.asarray(array != array) if array.dtype.kind == "f" else np.zeros(len(array), dtype=bool)

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.choices import AlgorithmName, Bounds, SurrogateName
 from .._core.errors import AlgorithmError, DataError
 from ..data.cells import Cells
-from ..data.examples import Examples, many_classes
+from ..data.examples import Examples
+from ..data.labels import many_classes
 from ..data.sample import Sample
 from ..data.splits import measurable, split_by_cell
 from ..game.algorithms import Algorithm, choose

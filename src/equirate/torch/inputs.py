@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, default_collate
 
 from .._core.errors import AlgorithmError, DataError
-from ..data.examples import to_numpy
+from ..data.arrays import to_numpy
 from ..data.features import feature_names, features, refuse_infinite
 
 Rows = NDArray[np.int64]
