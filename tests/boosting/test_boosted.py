@@ -23,7 +23,7 @@ from equirate._core.peers import peers
 from equirate.boosting import BoostedProbabilities, BoostedTrees, default_trees, to_lightgbm, to_xgboost
 from equirate.boosting.libraries import bins_of, thread_count
 from equirate.models import Oracle, PlugIn, make_model
-from equirate.models.oracle import PlugInRule
+from equirate.models.oracle_members import PlugInRule
 from equirate.models.registry import read_members
 
 rng = np.random.default_rng(1)

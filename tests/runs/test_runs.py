@@ -15,7 +15,7 @@ import equirate as eq
 from equirate.game.classifiers import Classifier
 from equirate.language.curvature import Curvature
 from equirate.models.finite import FiniteMembers
-from equirate.models.oracle import Always
+from equirate.models.sklearn_classifiers import Always
 from equirate.problem import text as language
 from equirate.runs import settings as options
 from equirate.runs.explaining import directions, explain, words

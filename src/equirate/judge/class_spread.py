@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..data.cells import Cells
 from ..data.kinds import class_terms
 from ..language.nodes import Rate
-from ..problem.table import class_slopes
+from ..problem.rate_matrix import class_slopes
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ many, and everything else is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,18 +23,15 @@ from numpy.typing import NDArray
 
 from .._core.errors import DataError
 from ..data.cells import Cells
-from ..data.examples import Examples, empty_message
-from ..data.kinds import class_terms
+from ..data.examples import Examples
 from ..language.curvature import Curvature
 from ..language.expressions import ONE, Expression
-from ..language.measuring import Measure
-from ..language.nodes import Rate
 from .canonical import CanonicalAtom, Convex, Program, Role, Row
+from .matrices import Matrix, apply_all, compact, product, signed_parts, work
 from .problem import Problem
+from .rate_matrix import rate_matrix, without_predictions
 
 Array = NDArray[np.float64]
-Matrix = Any
-"""A dense array, or a scipy CSR array where that is smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +82,17 @@ class Table:
 
     @cached_property
     def _rates_of_sums(self) -> sp.csr_array:
-        return _product(self.rate_factors)
+        return product(self.rate_factors)
 
     @cached_property
     def rate_matrix(self) -> Matrix:
         """(rates, counts): what cell sums contribute to rates."""
-        return _compact(self._rates_of_sums)
+        return compact(self._rates_of_sums)
 
     @cached_property
     def matrix(self) -> Matrix:
         """(rows, counts): what cell sums contribute to signed rows."""
-        return _compact(sp.csr_array(self.rows_of_rates) @ self._rates_of_sums)
+        return compact(sp.csr_array(self.rows_of_rates) @ self._rates_of_sums)
 
     @cached_property
     def _boxes(self) -> tuple[Array, Array]:
@@ -114,12 +111,12 @@ class Table:
     @cached_property
     def positive(self) -> Matrix:
         """Transposed positive part of ``matrix``."""
-        return _compact(_parts(self.matrix)[0].T)
+        return compact(signed_parts(self.matrix)[0].T)
 
     @cached_property
     def negative(self) -> Matrix:
         """Transposed negative part of ``matrix``."""
-        return _compact(_parts(self.matrix)[1].T)
+        return compact(signed_parts(self.matrix)[1].T)
 
     @cached_property
     def n_slacks(self) -> int:
@@ -166,7 +163,7 @@ class Table:
     @cached_property
     def constants(self) -> dict[tuple[Any, ...], float]:
         """Values of the rates that no prediction changes, such as base_rate()."""
-        known = _without_predictions(self.cells, self.examples)
+        known = without_predictions(self.cells, self.examples)
         return {rate.key: known(rate) for rate in self.program.problem.rates() if rate.curvature is Curvature.CONSTANT}
 
     def reach(self, rows: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -184,15 +181,15 @@ class Table:
 
     def moved_rates(self, sums: Array) -> Array:
         """What cell sums contribute to rates: ``rate_matrix @ sums``."""
-        return _chained(self._rate_chain, sums)
+        return apply_all(self._rate_chain, sums)
 
     @cached_property
     def _rate_chain(self) -> tuple[Matrix, ...]:
-        return tuple(map(_compact, self.rate_factors)) if len(self.rate_factors) > 1 else (self.rate_matrix,)
+        return tuple(map(compact, self.rate_factors)) if len(self.rate_factors) > 1 else (self.rate_matrix,)
 
     def rows(self, sums: Array, levels: Array | None = None) -> Array:
         """Signed row values from cell sums; ``levels`` (J, configurations) shift the constraints."""
-        values: Array = self.offset[:, None] + _chained(self._chain, sums)
+        values: Array = self.offset[:, None] + apply_all(self._chain, sums)
         if levels is not None:
             matrix, offset = self.scale
             values[self.constraints] -= levels * (offset[:, None] + matrix @ sums)
@@ -205,13 +202,13 @@ class Table:
         A rate of everybody in many rows fills the product, but neither factor.
         """
         through = (*self._rate_chain, self.rows_of_rates)
-        if len(self.rate_factors) > 1 or sum(map(_work, through)) < _work(self.matrix):
+        if len(self.rate_factors) > 1 or sum(map(work, through)) < work(self.matrix):
             return through
         return (self.matrix,)
 
     @cached_property
     def _chain_back(self) -> tuple[Matrix, ...]:
-        return tuple(_compact(factor.T) for factor in reversed(self._chain))
+        return tuple(compact(factor.T) for factor in reversed(self._chain))
 
     def rows_from_rates(self, rates: Array, losses: Array) -> Array:
         """Signed multiplier rows (objective, constraints, couplings) from exact rates and losses."""
@@ -234,7 +231,7 @@ class Table:
         if levels is not None:
             matrix, offset = self.scale
             up = np.where(levels < 0, 1.0, 0.0)
-            positive, negative = _parts(matrix)
+            positive, negative = signed_parts(matrix)
             high = positive @ upper + negative @ lower
             low = positive @ lower + negative @ upper
             values[self.constraints] -= levels * (offset[:, None] + up * high + (1 - up) * low)
@@ -242,7 +239,7 @@ class Table:
 
     def coefficients(self, multipliers: Array, levels: Array | None = None) -> Array:
         """Per-cell coefficients on the weighted predictions: what an oracle minimises."""
-        result: Array = _chained(self._chain_back, multipliers)
+        result: Array = apply_all(self._chain_back, multipliers)
         if levels is not None:
             result -= self.scale[0].T @ (multipliers[self.constraints] * levels)
         return result
@@ -252,7 +249,7 @@ class Table:
         up: Array = self.positive @ multipliers
         down: Array = self.negative @ multipliers
         if levels is not None:
-            positive, negative = _parts(self.scale[0])
+            positive, negative = signed_parts(self.scale[0])
             factor = -multipliers[self.constraints] * levels
             rise, fall = np.maximum(factor, 0), np.minimum(factor, 0)
             up = up + positive.T @ rise + negative.T @ fall
@@ -295,8 +292,8 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
     """
     losses = program.rows[0].losses
     cells = make_cells(program, examples) if cells is None else cells
-    rate_factors, a = _rate_matrix(program.rates, cells, examples)
-    known = _without_predictions(cells, examples)
+    rate_factors, a = rate_matrix(program.rates, cells, examples)
+    known = without_predictions(cells, examples)
 
     def number(expr: Expression) -> float:
         value = float(expr.value(known))
@@ -330,108 +327,18 @@ def make_table(program: Program, examples: Examples, cells: Cells | None = None)
         cells=cells,
         rate_factors=rate_factors,
         rate_offset=a,
-        rows_of_rates=_compact(L),
+        rows_of_rates=compact(L),
         rows_constant=c,
         offset=c + L @ a,
         sense=sense,
         atom_weights=weights,
-        atom_matrix=_compact(weights),
+        atom_matrix=compact(weights),
         groups=groups,
         loss=loss,
         loss_shares=shares,
         loss_factors=np.array([factors.get(term.key, 0.0) for term in program.problem.losses()]),
         scale=_scales(program, rate_factors, a, number),
     )
-
-
-def _without_predictions(cells: Cells, examples: Examples) -> Measure:
-    """Measure what no prediction changes, such as `base_rate`, from the totals of the cells."""
-
-    def measure(part: Any) -> float:
-        inside = cells.members[part.slice] & part.among(cells.labels)
-        totals = cells.totals[inside]
-        if cells.n_classes > 2:
-            offsets = class_terms(part.kind, part.codes, cells.labels[inside], None).offset
-        else:
-            b = cells.baselines[part.baseline] if part.baseline is not None else np.zeros(len(cells), dtype=np.int8)
-            offsets = np.array(part.kind.contributions)[cells.labels, b][inside, 1]
-        if totals.sum() <= 0:
-            raise DataError(empty_message(part.kind, part.slice, examples, part.codes))
-        return min(max(float(offsets @ totals / totals.sum()), 0.0), 1.0)
-
-    return measure
-
-
-def _rate_matrix(rates: Sequence[Rate], cells: Cells, examples: Examples) -> tuple[tuple[sp.csr_array, ...], Array]:
-    """The factors of the matrix of rates, last factor first, and the offsets of the rates.
-
-    A rate of most cells, such as that of everybody but a group, is a sum over all cells, which it has in common with
-    other rates, less one over the few cells outside. Where that is less work, the sums are a factor of their own.
-    """
-    labelled: dict[tuple[Any, ...], NDArray[np.bool_]] = {}
-    inside, outside, totals = [], [], []
-    for rate in rates:
-        which = (rate.kind.labels, rate.codes)
-        if which not in labelled:
-            labelled[which] = rate.among(cells.labels)
-        chosen = cells.members[rate.slice] & labelled[which]
-        total = cells.totals[chosen].sum()
-        if total <= 0:
-            raise DataError(empty_message(rate.kind, rate.slice, examples, rate.codes))
-        inside.append(np.flatnonzero(chosen))
-        outside.append(np.flatnonzero(labelled[which] & ~chosen))
-        totals.append(total)
-    size, answers = cells.n_counts, cells.n_classes - 1
-    common = {(rate.kind.labels, rate.kind.contributions, rate.baseline, rate.codes): rate for rate in rates}
-    whole = answers * sum(map(len, inside))
-    apart = answers * sum(min(len(own), 1 + len(others)) for own, others in zip(inside, outside, strict=True))
-    sums = _cost(len(common) + size, size, size * (len(common) + 1))
-    factored = _cost(len(rates), size + len(common), apart) + sums < _cost(len(rates), size, whole)
-    places = {key: size + k for k, key in enumerate(common)}
-    rows, columns, values, offsets = [], [], [], []
-    for k, rate in enumerate(rates):
-        where, each, offset = _contributions(rate, cells, inside[k])
-        offsets.append(float(offset @ cells.totals[inside[k]] / totals[k]))
-        if factored and 1 + len(outside[k]) < len(inside[k]):
-            where, each, _ = _contributions(rate, cells, outside[k])
-            place = places[rate.kind.labels, rate.kind.contributions, rate.baseline, rate.codes]
-            where, each = np.append(where, place), np.append(-each, 1.0)
-        rows.append(np.full(len(where), k))
-        columns.append(where)
-        values.append(each / totals[k])
-    matrix = _sparse(rows, columns, values, (len(rates), size + factored * len(common)))
-    if not factored:
-        return (matrix,), np.array(offsets, dtype=float)
-    every = [
-        _contributions(rate, cells, np.flatnonzero(labelled[rate.kind.labels, rate.codes])) for rate in common.values()
-    ]
-    numbers = [np.full(len(where), k) for k, (where, _, _) in enumerate(every)]
-    added = _sparse(numbers, [each[0] for each in every], [each[1] for each in every], (len(common), size))
-    return (sp.csr_array(sp.vstack([sp.eye_array(size), added])), matrix), np.array(offsets, dtype=float)
-
-
-def _sparse(rows: Sequence[Any], columns: Sequence[Any], values: Sequence[Any], shape: tuple[int, int]) -> sp.csr_array:
-    if not rows:
-        return sp.csr_array(shape)
-    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-    return sp.csr_array(sp.coo_array(entries, shape=shape))
-
-
-def _contributions(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array]:
-    """The counts of some cells that move a rate, by how much each does, and what each cell adds without predictions."""
-    if cells.n_classes > 2:
-        slopes, offset = class_slopes(rate, cells, chosen)
-        answers, places = np.nonzero(slopes.T)
-        return answers * len(cells) + chosen[places], slopes[places, answers], offset
-    b = 0 if rate.baseline is None else cells.baselines[rate.baseline][chosen]
-    slope, offset = np.array(rate.kind.contributions)[cells.labels[chosen], b].T
-    return chosen, slope, offset
-
-
-def class_slopes(rate: Rate, cells: Cells, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
-    """What each answer adds in some cells, (cells, classes - 1), and what answer 0 gives."""
-    other = None if rate.baseline is None else cells.baselines[rate.baseline][chosen]
-    return class_terms(rate.kind, rate.codes, cells.labels[chosen], other).by_answer(cells.n_classes)
 
 
 def _best_answers(matrix: Matrix, totals: Array) -> tuple[Array, Array]:
@@ -454,7 +361,7 @@ def _row_matrix(rows: Iterable[Row], sense: Array, n_rates: int, number: Any) ->
 def _scales(program: Program, factors: tuple[sp.csr_array, ...], a: Array, number: Any) -> tuple[Matrix, Array]:
     rows = [row if row is not None else Row(Role.DIRECT, "1", constant=[ONE]) for row in program.scales]
     L, c = _row_matrix(rows, np.ones(len(rows)), len(program.rates), number)
-    return _compact(_product((*factors, L))), c + L @ a
+    return compact(product((*factors, L))), c + L @ a
 
 
 def _depths(program: Program, weights: Array) -> list[int]:
@@ -486,7 +393,7 @@ def _boxes(table: Table) -> tuple[Array, Array]:
     if table.cells.n_classes > 2:
         least, most = _best_answers(B, table.cells.totals)
     else:
-        positive, negative = _parts(B)
+        positive, negative = signed_parts(B)
         least, most = negative @ table.cells.totals, positive @ table.cells.totals
     low, high = b + least, b + most
     lo, hi = np.zeros(len(program.slacks)), np.zeros(len(program.slacks))
@@ -502,44 +409,3 @@ def _boxes(table: Table) -> tuple[Array, Array]:
         lo[s] = max(bottom, slack.least)
         hi[s] = max(top, lo[s])
     return lo, hi
-
-
-def _parts(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    if isinstance(matrix, sp.csr_array):
-        return sp.csr_array(matrix.maximum(0)), sp.csr_array(matrix.minimum(0))
-    return np.maximum(matrix, 0), np.minimum(matrix, 0)
-
-
-def _product(factors: tuple[sp.csr_array, ...]) -> sp.csr_array:
-    """The product of sparse matrices, last factor first; the last ones are multiplied first, which are the smaller."""
-    *first, found = factors
-    for factor in reversed(first):
-        found = sp.csr_array(found @ factor)
-    return found
-
-
-def _chained(factors: tuple[Matrix, ...], values: Array) -> Array:
-    for factor in factors:
-        values = factor @ values
-    return values
-
-
-def _work(matrix: Matrix) -> int:
-    """Cost of a product with the matrix, in multiplications; a sparse product has an overhead."""
-    return int(matrix.size) if isinstance(matrix, np.ndarray) else 3 * int(matrix.nnz) + 5000
-
-
-def _cost(rows: int, columns: int, entries: int) -> int:
-    """The same for a matrix with so many entries, once it is compact."""
-    return rows * columns if _is_dense(rows, columns, entries) else 3 * entries + 5000
-
-
-def _is_dense(rows: int, columns: int, entries: int) -> bool:
-    return rows * columns <= 4096 or entries > 0.2 * rows * columns
-
-
-def _compact(matrix: Matrix) -> Matrix:
-    """Keep a matrix sparse only where that saves work."""
-    sparse: Any = sp.csr_array(matrix)
-    rows, columns = sparse.shape
-    return np.ascontiguousarray(sparse.toarray()) if _is_dense(rows, columns, sparse.nnz) else sparse

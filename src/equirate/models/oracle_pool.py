@@ -1,0 +1,260 @@
+"""The pool of an oracle: classifiers that were fitted to costs, thresholds on their scores, and answers from them.
+
+`OracleLearner` fits for every answer; `PoolLearner`, of estimators, chooses from all that was fitted so far. The
+module's docstring of `oracle` says when it fits again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.cells import Cells
+from ..data.sample import Sample
+from ..mixtures import Source
+from .contract import Array, Choice, Learner
+from .cross_fitting import Trainer, average_classifiers, make_folds
+from .members import Members
+from .messages import Asked, Family, Seen
+from .oracle_checks import check_weights
+from .oracle_members import Fitted, PlugInRule, ScoredMembers, log_odds_of
+from .plug_in import MOST_SIGNATURES, PlugIn, by_place, expected
+from .posterior import Posterior, Signatures
+from .registry import trainers_of
+from .rows import Rows
+from .sklearn_classifiers import Always
+
+CUTS = 16
+"""Thresholds on the score of each fit that are in the pool, in addition to its own."""
+_SAME = 1 - 1e-6
+"""Cosine from which on two cost vectors are treated as the same."""
+
+
+class Pool:
+    """A table, and the classifiers that were fitted on it."""
+
+    def __init__(self, estimator: Any, max_fits: int, X: Any, trained: Cells, folds: int, seed: int) -> None:
+        self.estimator, self.max_fits, self.X, self.trained = estimator, max_fits, X, trained
+        rows = np.flatnonzero(trained.weights > 0)
+        labels = trained.labels[trained.index[rows]]
+        count = min(folds, max(int(np.bincount(labels, minlength=2).min()), 1))
+        parts = make_folds(trained, rows, count, seed)
+        unused = np.flatnonzero(trained.weights <= 0)
+        self.trainer = Trainer.of(estimator, X, parts, unused)
+        self.fitted: list[Fitted] = []
+        self.directions: list[Array] = []
+        self.fits = 0
+        self.posterior: Posterior | None = None
+        self.probabilities = np.zeros((0, 0))
+        if type(self.trainer) is Trainer:  # trainers of boosting libraries use the weights
+            check_weights(estimator, X, trained, rows)
+
+    @property
+    def full(self) -> bool:
+        """Whether the largest number of fits is reached."""
+        return self.fits >= self.max_fits
+
+    def estimate(self, sample: Sample, seed: int) -> None:
+        """Estimate probabilities of label and groups for the plug-in rule, where the classifier has them."""
+        if not hasattr(self.estimator, "predict_proba"):
+            return
+        trainers = trainers_of(self.estimator)
+        groups = None if trainers is None else trainers.cheaper(self.estimator)
+        rule = PlugIn(self.estimator, group_estimator=groups, folds=max(len(self.trainer.folds), 2))
+        if len(Signatures.of(self.trained, ())) <= MOST_SIGNATURES:
+            self.posterior, self.probabilities = rule.estimate(replace(sample, X=self.X), self.trained, seed)
+
+    def new(self, costs: Array) -> bool:
+        """Whether costs per cell point in another direction than those of earlier fits."""
+        size = float(np.linalg.norm(costs))
+        direction = costs / size if size else costs
+        return all(float(direction @ known) < _SAME for known in self.directions)
+
+    def remember(self, costs: Array) -> None:
+        """Keep the direction of costs per cell that are fitted to."""
+        size = float(np.linalg.norm(costs))
+        self.directions.append(costs / size if size else costs)
+
+    def fit(self, cost: Array) -> Fitted:
+        """Fit to the costs of the rows of the table."""
+        self.fits += 1
+        target, size = cost < 0, np.abs(cost)
+        used = size > 0
+        if not used.any() or target[used].all() or not target[used].any():
+            answer = bool(used.any() and target[used].all())
+            fitted = Fitted(Always(answer), np.full(len(cost), 1.0 if answer else -1.0))
+        else:
+            weights = size * (used.sum() / size.sum())
+            fitted = self._trained(target.astype(np.intp), weights)
+        self.fitted.append(fitted)
+        return fitted
+
+    def _trained(self, target: NDArray[np.intp], weights: Array) -> Fitted:
+        crossed = self.trainer.cross_fit(target, weights, 2)
+        return Fitted(average_classifiers(crossed.models), log_odds_of(crossed.chances[:, 1]))
+
+
+Cut = tuple[Fitted, float]
+"""A fit, and the threshold that its score must be above."""
+
+
+class OracleLearner(Learner):
+    """The classifier of each configuration; every answer is a new fit."""
+
+    def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
+        self.pool, self.rows, self.numbers = pool, rows, numbers
+        self.now: list[Cut] = [(Fitted(Always(False), np.full(len(pool.trained.index), -1.0)), 0.0)] * count
+
+    def answer(self, asked: Asked) -> Seen:
+        """Refit, configuration by configuration."""
+        self.now = [(self.fit(costs), 0.0) for costs in asked.costs.T]
+        decided = np.stack([fitted.scores[self.numbers] > cut for fitted, cut in self.now], axis=1)
+        return Seen(self.rows.cells.sums(decided))
+
+    def fit(self, costs: Array) -> Fitted:
+        """Fit to costs per cell."""
+        cost = np.zeros(len(self.pool.trained.index))
+        cost[self.numbers] = self.rows.trained.spread(costs[:, None])[:, 0]
+        return self.pool.fit(cost)
+
+    def resume(self, state: list[Cut]) -> None:
+        """Restore the fitted classifiers."""
+        self.now = list(state)
+
+    def snapshot(self) -> list[Cut]:
+        """Keep the fitted classifiers."""
+        return list(self.now)
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        self.now = [self.now[c] for c in columns]
+
+    def finite(self) -> NDArray[np.bool_]:
+        """Always."""
+        return np.ones(len(self.now), dtype=bool)
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Look the classifiers up; each is stored once, whatever the number of thresholds on it."""
+        return self._members([snapshots[t][c] for t, c in chosen], remembered=False)
+
+    def _members(self, cuts: Sequence[Cut], remembered: bool) -> Members:
+        distinct = {id(fitted): fitted for fitted, _ in cuts}
+        order = {key: k for k, key in enumerate(distinct)}
+        place = np.array([order[id(fitted)] for fitted, _ in cuts], dtype=np.intp)
+        return ScoredMembers(tuple(distinct.values()), place, np.array([cut for _, cut in cuts]), remembered)
+
+
+class PoolLearner(OracleLearner):
+    """The classifier of each configuration; answers are chosen from all fits and all thresholds on their scores."""
+
+    def __init__(self, pool: Pool, rows: Rows, numbers: NDArray[np.intp], count: int) -> None:
+        super().__init__(pool, rows, numbers, count)
+        self.sums, self.measured = np.zeros((len(rows.cells), 0)), np.zeros((len(rows.cells), 0))
+        self.candidates: list[Cut] = []
+        self.known = self.given = 0
+        self.answered: list[set[int]] = [set() for _ in range(count)]
+
+    def answer(self, asked: Asked) -> Seen:
+        """The cheapest classifier of the pool; if that was an earlier answer, of the pool and one more fit."""
+        if not self.candidates:
+            self._begin()
+        index = [self._answer(c, costs) for c, costs in enumerate(asked.costs.T)]
+        self.now = [self.candidates[k] for k in index]
+        return Seen(self.measured[:, index])
+
+    def _answer(self, c: int, costs: Array) -> int:
+        best = self._cheapest(costs)
+        if best in self.answered[c] and self.pool.posterior is not None and self._add_rule(costs):
+            best = self._cheapest(costs)
+        if best in self.answered[c] and not self.pool.full and self.pool.new(costs):
+            self.pool.remember(costs)
+            self.fit(costs)
+            self._learn_of_all()
+            best = self._cheapest(costs)
+        self.answered[c].add(best)
+        return best
+
+    def families(self) -> list[Family]:
+        """Everything that was fitted, with its thresholds."""
+        if not self.candidates:
+            self._begin()
+        self.given = len(self.candidates)
+        return [Family(self.measured, Source.LABELS, list(self.candidates))]
+
+    def respond(self, costs: Array) -> list[Family]:
+        """A plug-in rule for each of the costs, or one more fit where the rule is in the pool already."""
+        for column in costs.T:
+            if self._add_rule(column) or self.pool.full or not self.pool.new(column):
+                continue
+            self.pool.remember(column)
+            self.fit(column)
+            self._learn_of_all()
+        first, self.given = self.given, len(self.candidates)
+        if first == self.given:
+            return []
+        return [Family(self.measured[:, first:], Source.PRICED, self.candidates[first:])]
+
+    def _add_rule(self, costs: Array) -> bool:
+        """Add the plug-in rule for these costs to the pool, unless a classifier with the same sums is there."""
+        pool = self.pool
+        if pool.posterior is None:
+            return False
+        signatures = pool.posterior.signatures
+        k = by_place(costs[:, None], signatures.of_cells(self.rows.cells)[0], len(signatures))
+        size = float(np.abs(k).max())
+        scores = -expected(pool.probabilities, k / (size if size else 1.0))[:, 0]
+        sums = self.rows.trained.sums((scores[self.numbers] > 0)[:, None])
+        if (np.abs(self.sums - sums).max(axis=0) == 0).any():
+            return False
+        pool.fitted.append(Fitted(PlugInRule(pool.posterior, k[:, 0] / (size if size else 1.0)), scores))
+        self._learn_of_all()
+        return True
+
+    def _begin(self) -> None:
+        """Start with the constant classifiers and the unconstrained one, which minimises the number of errors."""
+        pool, rows = self.pool, len(self.pool.trained.index)
+        pool.fitted += [Fitted(Always(answer), np.full(rows, 1.0 if answer else -1.0)) for answer in (False, True)]
+        if pool.posterior is None:
+            labels = pool.trained.labels[:, None]
+            pool.fit(pool.trained.spread(np.where(labels == 1, -1.0, 1.0))[:, 0])
+        else:
+            pool.fitted.append(Fitted(pool.posterior.label, log_odds_of(pool.probabilities[:, 0])))
+        self._learn_of_all()
+
+    def _cheapest(self, costs: Array) -> int:
+        return int(np.argmin(self.sums.T @ costs))
+
+    def _learn_of_all(self) -> None:
+        """Measure the new fits, with their thresholds."""
+        for fitted in self.pool.fitted[self.known :]:
+            scores = fitted.scores[self.numbers]
+            cuts = [0.0] if isinstance(fitted.classifier, PlugInRule) else _cuts(scores)
+            decided = scores[:, None] > np.array(cuts)
+            measured = self.rows.cells.sums(decided)
+            trained = measured if self.rows.trained is self.rows.cells else self.rows.trained.sums(decided)
+            self.measured, self.sums = np.hstack([self.measured, measured]), np.hstack([self.sums, trained])
+            self.candidates += [(fitted, cut) for cut in cuts]
+        self.known = len(self.pool.fitted)
+
+    def keep(self, columns: NDArray[np.intp]) -> None:
+        """Drop the other configurations."""
+        super().keep(columns)
+        self.answered = [self.answered[c] for c in columns]
+
+    def members(self, snapshots: Sequence[Any], chosen: Sequence[Choice]) -> Members:
+        """Look the classifiers up."""
+        return self._members([snapshots[t][c] for t, c in chosen], remembered=True)
+
+
+def _cuts(scores: Array) -> list[float]:
+    """Zero, and thresholds in the middle between scores, that accept more and more of the rows."""
+    values = np.unique(scores)
+    if len(values) < 2:
+        return [0.0]
+    marks = np.quantile(scores, np.arange(1, CUTS + 1) / (CUTS + 1))
+    above = np.unique(np.clip(np.searchsorted(values, marks, side="right"), 1, len(values) - 1))
+    return [0.0, *((values[above - 1] + values[above]) / 2).tolist()]
