@@ -146,7 +146,7 @@ def test_levels_are_the_constraint_rewritten():
 def test_sparse_and_dense_matrices_agree(monkeypatch, form):
     dense = make_table(canonicalize(EVERYTHING, form), EXAMPLES)
     assert isinstance(dense.matrix, np.ndarray)
-    monkeypatch.setattr(table_module, "_compact", sp.csr_array)
+    monkeypatch.setattr(table_module, "compact", sp.csr_array)
     sparse = make_table(canonicalize(EVERYTHING, form), EXAMPLES)
     assert sp.issparse(sparse.matrix)
     np.testing.assert_array_equal(sparse.atom_matrix.toarray(), dense.atom_matrix)
