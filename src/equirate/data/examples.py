@@ -210,37 +210,23 @@ class Examples:
 
         They are 0/1 or probabilities of predicting 1; of more than two classes, probabilities (examples, classes).
         """
-        if len(self.classes) > 2:
-            return self._measure_classes(kind, slice_, baseline, predictions, codes)
+        codes = codes if len(self.classes) > 2 else None
         mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
         sums = np.zeros(2)
         for first in range(0, len(self), _BLOCK):  # temporary arrays of one block only
             rows = slice(first, first + _BLOCK)
-            labels = self.labels[rows]
-            weight = np.where(mask[rows] & np.isin(labels, kind.labels), self.weights[rows], 0.0)
-            table = np.array(kind.contributions)[labels, 0 if other is None else other[rows]]
-            sums += weight @ (table[:, 0] * predictions[rows] + table[:, 1]), weight.sum()
-        counted, total = self.shared.total(sums)
-        if total <= 0:
-            raise DataError(empty_message(kind, slice_, self))
-        rate = float(counted / total)
-        return min(max(rate, 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
-
-    def _measure_classes(
-        self, kind: RateKind, slice_: Slice, baseline: str | None, predictions: Array, codes: ClassCodes | None
-    ) -> float:
-        mask, other = self.mask(slice_), None if baseline is None else self.baseline(baseline)
-        sums = np.zeros(2)
-        for first in range(0, len(self), _BLOCK):
-            rows = slice(first, first + _BLOCK)
-            labels = self.labels[rows]
+            labels, compared = self.labels[rows], None if other is None else other[rows]
             weight = np.where(mask[rows] & among(kind, codes, labels), self.weights[rows], 0.0)
-            terms = class_terms(kind, codes, labels, None if other is None else other[rows])
-            sums += weight @ terms.expected(predictions[rows]), weight.sum()
+            if len(self.classes) > 2:
+                expected = class_terms(kind, codes, labels, compared).expected(predictions[rows])
+            else:
+                table = np.array(kind.contributions)[labels, 0 if compared is None else compared]
+                expected = table[:, 0] * predictions[rows] + table[:, 1]
+            sums += weight @ expected, weight.sum()
         counted, total = self.shared.total(sums)
         if total <= 0:
             raise DataError(empty_message(kind, slice_, self, codes))
-        return min(max(float(counted / total), 0.0), 1.0)
+        return min(max(float(counted / total), 0.0), 1.0)  # rounding must not take a rate out of [0, 1]
 
 
 def empty_message(kind: RateKind, slice_: Slice, examples: Examples, codes: ClassCodes | None = None) -> str:

@@ -55,6 +55,15 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def positive_label(pos_label: Any, classes: Sequence[Any] | NDArray[Any]) -> Any:
+    """The label to call positive: ``pos_label``, or the last class where that is None."""
+    if pos_label is None:
+        return classes[-1]
+    if pos_label not in classes:
+        raise DataError(f"pos_label {pos_label!r} is not among the labels {list(map(plain, classes))!r}")
+    return pos_label
+
+
 def listed(values: Iterable[Any]) -> str:
     """Some values for a message.
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._core.errors import DataError, EquirateError
 from ..data.arrays import refuse_missing, to_numpy
 from ..data.examples import Examples
+from ..data.labels import positive_label
 from ..judge.evaluation import Evaluation
 from ..problem.problem import Problem
 from ..reports.facts import Baseline, changes, rates_by_slice
@@ -107,7 +108,9 @@ def report(
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     refuse_missing(labels, "y")
     classes = np.asarray(getattr(inner, "classes_", np.unique(labels)))
-    positive = _positive(pos_label if pos_label is not None else getattr(inner, "pos_label", None), classes)
+    if len(classes) > 2:
+        raise DataError(f"a report is about two labels; there are {len(classes)}: {classes.tolist()[:5]!r}")
+    positive = positive_label(getattr(inner, "pos_label", None) if pos_label is None else pos_label, classes)
     compare_indexes(X, y, sensitive_features, sample_weight)
     people = named(sensitive_features, attribute_names(problem), X)
     refuse_unsplit(people, len(labels))
@@ -151,13 +154,3 @@ def _measured(
         rates_by_slice(problem, examples, predictions, confidence),
         compared,
     )
-
-
-def _positive(pos_label: Any, classes: NDArray[Any]) -> Any:
-    if len(classes) > 2:
-        raise DataError(f"a report is about two labels; there are {len(classes)}: {classes.tolist()[:5]!r}")
-    if pos_label is None:
-        return classes[-1]
-    if pos_label not in classes:
-        raise DataError(f"pos_label {pos_label!r} is not among the labels {classes.tolist()!r}")
-    return pos_label

@@ -16,6 +16,7 @@ from .._core.errors import DataError, EquirateError
 from ..data.arrays import refuse_missing, to_numpy
 from ..data.examples import Examples
 from ..data.groups import Groups
+from ..data.labels import positive_label
 from ..data.slices import EVERYBODY
 from ..language.parity import attributes_in
 from ..reports.facts import SHOWN, RateName, RateValue, measured_rate
@@ -350,15 +351,9 @@ def _names(by: Any) -> tuple[str, ...]:
 
 
 def _positive(pos_label: Any, classes: NDArray[Any]) -> Any:
-    if pos_label is None:
-        if len(classes) > 2:
-            raise DataError(
-                f"there are {len(classes)} classes: say which one to show against the others with pos_label="
-            )
-        return classes[-1]
-    if pos_label not in classes:
-        raise DataError(f"pos_label {pos_label!r} is not among the labels {classes.tolist()!r}")
-    return pos_label
+    if pos_label is None and len(classes) > 2:
+        raise DataError(f"there are {len(classes)} classes: say which one to show against the others with pos_label=")
+    return positive_label(pos_label, classes)
 
 
 def _measured(

@@ -26,7 +26,7 @@ from ..data.alignment import check_indexes
 from ..data.arrays import to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples, empty_message
-from ..data.labels import Classes, check_number, codes_of, distinct, plain, refuse_mixed
+from ..data.labels import Classes, check_number, codes_of, distinct, plain, positive_label, refuse_mixed
 from ..data.slices import Attribute
 from ..language.expressions import Constraint
 from ..language.parity import attributes_in
@@ -116,11 +116,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
         """The positive label: ``pos_label``, or the larger one."""
         if self._many:
             raise AttributeError(f"there are {len(self.classes_)} classes, of which none is the positive one")
-        if self.pos_label is None:
-            return self.classes_[1]
-        if self.pos_label not in self.classes_:
-            raise DataError(f"pos_label {self.pos_label!r} is not among the labels {list(self.classes_)!r}")
-        return self.pos_label
+        return positive_label(self.pos_label, self.classes_)
 
     @property
     def _neg_label(self) -> Any:

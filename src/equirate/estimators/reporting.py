@@ -138,29 +138,31 @@ def baseline_of(
     baseline: Any, X: Any, sensitive_features: Any, classes: NDArray[Any], positive: Any, length: int
 ) -> tuple[str, Array]:
     """Name and predictions of a baseline passed by the user."""
-    name = None
-    if isinstance(baseline, Mapping):
-        if len(baseline) != 1:
-            raise DataError(f"a baseline is one classifier under one name; got {len(baseline)}")
-        ((name, baseline),) = baseline.items()
+    name, baseline = _named(baseline)
     if not hasattr(baseline, "predict"):
-        return str(name or "the predictions given"), as_probabilities(baseline, classes, positive, length)
+        return name, as_probabilities(baseline, classes, positive, length)
     predictions = decided(baseline, X, sensitive_features, positive)
-    return str(name or type(baseline).__name__), as_probabilities(predictions, np.array([0.0, 1.0]), 1.0, length)
+    return name, as_probabilities(predictions, np.array([0.0, 1.0]), 1.0, length)
 
 
 def class_baseline_of(
     baseline: Any, X: Any, sensitive_features: Any, classes: Classes, length: int
 ) -> tuple[str, Array]:
     """Name and predictions of a baseline for more than two classes: probabilities (examples, classes)."""
-    name = None
-    if isinstance(baseline, Mapping):
-        if len(baseline) != 1:
-            raise DataError(f"a baseline is one classifier under one name; got {len(baseline)}")
-        ((name, baseline),) = baseline.items()
+    name, baseline = _named(baseline)
     if not hasattr(baseline, "predict"):
-        return str(name or "the predictions given"), class_probabilities(to_numpy(baseline), classes, length)
-    return str(name or type(baseline).__name__), class_probabilities_of(baseline, X, sensitive_features, classes)
+        return name, class_probabilities(to_numpy(baseline), classes, length)
+    return name, class_probabilities_of(baseline, X, sensitive_features, classes)
+
+
+def _named(baseline: Any) -> tuple[str, Any]:
+    """A baseline and its name: the user's own in a dict, or that of its class."""
+    if not isinstance(baseline, Mapping):
+        return type(baseline).__name__ if hasattr(baseline, "predict") else "the predictions given", baseline
+    if len(baseline) != 1:
+        raise DataError(f"a baseline is one classifier under one name; got {len(baseline)}")
+    ((name, baseline),) = baseline.items()
+    return (str(name), baseline) if name else _named(baseline)
 
 
 def as_probabilities(

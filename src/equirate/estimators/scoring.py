@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from .._core.choices import Missing
-from .._core.errors import DataError, EquirateError
+from .._core.errors import EquirateError
 from ..data.arrays import refuse_missing, to_numpy
 from ..data.attributes import fill_missing
 from ..data.examples import Examples
-from ..data.labels import codes_of, one_hot
+from ..data.labels import codes_of, one_hot, positive_label
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
 from ..problem.problem import Objective, Problem
@@ -137,7 +137,8 @@ class RateScorer:
         if len(classes) > 2:
             predictions = class_probabilities_of(estimator, X, sensitive_features, tuple(classes.tolist()))
             return self._value(y_true, predictions, classes, None, sensitive_features, sample_weight, X)
-        positive = self._positive(estimator, classes)
+        own_label = getattr(served(estimator), "pos_label", None)
+        positive = positive_label(own_label if self.pos_label is None else self.pos_label, classes)
         predictions = decided(estimator, X, sensitive_features, positive)
         return self._value(y_true, predictions, classes, positive, sensitive_features, sample_weight, X)
 
@@ -194,14 +195,6 @@ class RateScorer:
         violation = max(broken, default=0.0)
         score = objective if problem.objective.sense == "maximize" else -objective
         return score if not violation > 0 else score - self.penalty * violation
-
-    def _positive(self, estimator: Any, classes: NDArray[Any]) -> Any:
-        chosen = getattr(served(estimator), "pos_label", None) if self.pos_label is None else self.pos_label
-        if chosen is None:
-            return classes[-1]
-        if chosen not in classes:
-            raise DataError(f"pos_label {chosen!r} is not among the labels {classes.tolist()!r}")
-        return chosen
 
     @property
     def __name__(self) -> str:

@@ -108,6 +108,14 @@ class LinearForm:
         return groups
 
 
+def sides_of(ratio: Quotient) -> tuple[LinearForm, LinearForm] | None:
+    """Numerator and denominator of a ratio of rates that are measured on the same examples; None for any other."""
+    top, bottom = LinearForm.of(ratio.left), LinearForm.of(ratio.right)
+    if top is None or bottom is None or len({rate.population for rate in (*top.rates, *bottom.rates)}) != 1:
+        return None
+    return top, bottom
+
+
 @dataclass(frozen=True, eq=False)
 class Decisions:
     """How many examples there are of each cell and decision."""
@@ -214,15 +222,12 @@ class Decisions:
 
     def _ratio(self, factor: float, ratio: Quotient) -> ExactProportion | None:
         """A ratio in which examples of one denominator count in two ways, or not at all; None for any other."""
-        sides = [LinearForm.of(side) for side in (ratio.left, ratio.right)]
-        top, bottom = sides
-        if top is None or bottom is None:
+        sides = sides_of(ratio)
+        if sides is None:
             return None
-        rates = [*top.rates, *bottom.rates]
-        if len({rate.population for rate in rates}) != 1:
-            return None
+        rates = [rate for side in sides for rate in side.rates]
         sorts, seen = [], []
-        for side in (top, bottom):
+        for side in sides:
             outcomes: Any = side.constant
             values = np.full(self.counts.shape, side.constant)
             for weight, rate in zip(side.factors, side.rates, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._core.errors import EquirateError
 from ..data.slices import EVERYBODY
-from ..judge.exact import LinearForm
+from ..judge.exact import LinearForm, sides_of
 from ..language.clearing import cleared
 from ..language.curvature import Curvature
 from ..language.expressions import Expression, Quotient
@@ -122,19 +122,16 @@ class _Single:
 
 def _single(ratio: Quotient, sorts: Sorts) -> _Single | None:
     """A ratio in which rows of one denominator count in two ways, or not at all; None for any other."""
-    sides = [LinearForm.of(side) for side in (ratio.left, ratio.right)]
-    top, bottom = sides
-    if top is None or bottom is None:
+    sides = sides_of(ratio)
+    if sides is None:
         return None
-    rates = [*top.rates, *bottom.rates]
-    if len({rate.population for rate in rates}) != 1:
-        return None
+    rates = [rate for side in sides for rate in side.rates]
     models = {rate.baseline for rate in rates} - {None}
     if len(models) > 1:
         return None
     inside = contributions(rates[0], sorts)[1]
     values = []
-    for side in (top, bottom):
+    for side in sides:
         total = np.full(sorts.count, side.constant)
         for rate, factor in zip(side.rates, side.factors, strict=True):
             total = total + factor * contributions(rate, sorts)[0]
