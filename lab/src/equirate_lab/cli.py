@@ -114,9 +114,7 @@ def reproduce(
     if experiment is Which.multiclass:
         _published(dataset, seeds or (2 if quick else 10), data_dir, out, docs)
         return
-    from equirate import datasets
-
-    from . import experiments
+    from . import datasets, experiments
     from .experiments.files import fill
     from .experiments.progress import watching
 
@@ -245,9 +243,7 @@ def list_datasets(
     ] = None,
 ) -> None:
     """List the data sets: size, protected group, whether it is here, licence and source."""
-    from equirate import datasets
-
-    from . import experiments
+    from . import datasets, experiments
     from .experiments.paper import DATASETS
     from .experiments.tables import aligned
 

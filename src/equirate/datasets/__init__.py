@@ -1,9 +1,7 @@
-"""The six data sets of the paper's Table 4, ready to train on.
+"""Three data sets that come with the package: COMPAS, Communities and Crime, and Adult.
 
 In: a name. Out: a :class:`Dataset`: features, labels, attributes to slice by, and the protected group.
-COMPAS, Adult and Communities and Crime come with the package; the others are read from a data directory (see
-:func:`load`). Business is a public stand-in for data that were never published, and Wiki Toxicity is a close
-relative of the paper's; :func:`describe` and each data set's ``description`` say so.
+The laboratory (equirate-lab) has loaders of the other three of the paper's Table 4, which are not bundled.
 
 This sub-package needs pandas (the extra ``data``), and imports nothing else of equirate.
 """
@@ -12,16 +10,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from . import adult, business, compas, crime, law_school, wiki_toxicity
+from . import adult, compas, crime
 from .dataset import Dataset, ProtectedGroup
-from .files import CorruptDataError, Directory, MissingDataError, path_of, read_table
+from .files import CorruptDataError, read_table
 from .optional import require
-from .sources import SOURCES, DataSource
+from .sources import SOURCES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,17 +26,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CorruptDataError",
     "Dataset",
-    "MissingDataError",
     "ProtectedGroup",
     "describe",
     "load",
     "load_adult",
-    "load_business",
     "load_compas",
     "load_crime",
-    "load_law_school",
-    "load_wiki_toxicity",
-    "locate",
     "names",
 ]
 
@@ -52,10 +44,7 @@ def __dir__() -> list[str]:
 _BUILDERS: dict[str, Callable[[pd.DataFrame], Dataset]] = {
     "compas": compas.build,
     "crime": crime.build,
-    "law_school": law_school.build,
     "adult": adult.build,
-    "wiki_toxicity": wiki_toxicity.build,
-    "business": business.build,
 }
 
 
@@ -70,21 +59,18 @@ def names() -> tuple[str, ...]:
     Examples
     --------
     >>> names()
-    ('compas', 'crime', 'law_school', 'adult', 'wiki_toxicity', 'business')
+    ('compas', 'crime', 'adult')
     """
     return tuple(_BUILDERS)
 
 
-def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
+def load(name: str) -> Dataset:
     """Load a data set by name.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
-    data_dir : path, optional
-        Where the files lie that are not bundled; by default the directory that the environment variable
-        ``EQUIRATE_DATA`` names. Bundled data sets do not use it.
 
     Returns
     -------
@@ -93,8 +79,6 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
 
     Raises
     ------
-    MissingDataError
-        If the file is neither bundled nor in the data directory; says where to get it.
     CorruptDataError
         If the file's sha256 is not the known one.
 
@@ -108,39 +92,11 @@ def load(name: str, *, data_dir: Directory | None = None) -> Dataset:
     >>> data.features[train].shape, data.label[train].shape
     ((32561, 122), (32561,))
     """
-    source = _source(name, "load")
-    return _BUILDERS[name](read_table(source, data_dir))
-
-
-def locate(name: str, *, data_dir: Directory | None = None) -> Path:
-    """Find the file of a data set without reading it, to check that it exists before anything is computed.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`names`.
-    data_dir : path, optional
-        As in :func:`load`.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-
-    Examples
-    --------
-    >>> locate("adult").name
-    'adult.csv.gz'
-    """
-    return path_of(_source(name, "locate"), data_dir)
-
-
-def _source(name: str, caller: str) -> DataSource:
     if name not in _BUILDERS:
         near = difflib.get_close_matches(str(name), _BUILDERS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"The 'name' parameter of {caller} must be one of {names()}. Got {name!r} instead.{hint}")
-    return SOURCES[name]
+        raise ValueError(f"The 'name' parameter of load must be one of {names()}. Got {name!r} instead.{hint}")
+    return _BUILDERS[name](read_table(SOURCES[name]))
 
 
 def describe() -> pd.DataFrame:
@@ -155,14 +111,11 @@ def describe() -> pd.DataFrame:
 
     Examples
     --------
-    >>> describe()[["name", "rows", "features", "positive_rate", "bundled"]]
-                name    rows  features  positive_rate  bundled
-    0         compas    6172        31          0.455     True
-    1          crime    1994       135          0.292     True
-    2     law_school   20512        36          0.949    False
-    3          adult   48842       122          0.239     True
-    4  wiki_toxicity  159571       100          0.898    False
-    5       business   27969        36          0.194    False
+    >>> describe()[["name", "rows", "features", "positive_rate"]]
+         name   rows  features  positive_rate
+    0  compas   6172        31          0.455
+    1   crime   1994       135          0.292
+    2   adult  48842       122          0.239
     """
     pd = require("pandas", caller="equirate.datasets")
     rows = [
@@ -172,7 +125,6 @@ def describe() -> pd.DataFrame:
             "features": source.n_features,
             "positive_rate": source.positive_rate,
             "protected": source.protected.name,
-            "bundled": source.bundled,
             "licence": source.licence,
             "source": source.source,
         }
@@ -233,57 +185,3 @@ def load_crime(*, training_rows: ArrayLike | None = None) -> Dataset:
     135
     """
     return crime.build(read_table(SOURCES["crime"]), training_rows)
-
-
-def load_law_school(*, data_dir: Directory | None = None) -> Dataset:
-    """Load Law School: passing the bar exam; protected: black students.
-
-    See ``equirate.datasets.law_school``.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As in :func:`load`.
-
-    Returns
-    -------
-    Dataset
-        Features, label, attributes and protected group.
-    """
-    return load("law_school", data_dir=data_dir)
-
-
-def load_wiki_toxicity(*, data_dir: Directory | None = None) -> Dataset:
-    """Load Wiki Toxicity: acceptable comments; protected: those with the term "gay".
-
-    See ``equirate.datasets.wiki_toxicity`` for the embedding, which is computed once and then cached.
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As in :func:`load`.
-
-    Returns
-    -------
-    Dataset
-        Features, label, attributes and protected group.
-    """
-    return load("wiki_toxicity", data_dir=data_dir)
-
-
-def load_business(*, data_dir: Directory | None = None) -> Dataset:
-    """Load Business entity resolution, a stand-in: same business or not; protected: non-chain businesses.
-
-    See ``equirate.datasets.business``. Needs rapidfuzz (the extra ``data``).
-
-    Parameters
-    ----------
-    data_dir : path, optional
-        As in :func:`load`.
-
-    Returns
-    -------
-    Dataset
-        Features, label, attributes and protected group.
-    """
-    return load("business", data_dir=data_dir)

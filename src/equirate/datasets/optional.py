@@ -1,7 +1,7 @@
-"""Import of packages that only the data sets need, with an error that says what to install.
+"""Import of pandas, which only the data sets need, with an error that says what to install.
 
 In: a package's name and its caller. Out: the module. Called inside functions, so that importing
-:mod:`equirate.datasets` itself needs neither pandas nor rapidfuzz.
+:mod:`equirate.datasets` itself does not need it.
 """
 
 from __future__ import annotations

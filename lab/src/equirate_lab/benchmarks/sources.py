@@ -134,8 +134,8 @@ def _acs_income() -> Table:
 
 
 def prepared(name: str, seed: int) -> Halves:
-    """Two thirds of a data set of `equirate.datasets` to train on, as its loader prepares it."""
-    from equirate import datasets
+    """Two thirds of a data set of the paper to train on, as its loader prepares it."""
+    from .. import datasets
 
     try:
         found = datasets.load(name)

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from equirate import datasets as _datasets
-
+from .. import datasets as _datasets
 from .catalogue import CHOICES, EXPERIMENTS, Experiment, chosen
 from .page import write_page
 from .results import Results

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import equirate as eq
-from equirate.datasets import MissingDataError, locate
 
+from ..datasets import MissingDataError, require_files
 from .bench import Bench
 from .catalogue import EXPERIMENTS, Experiment
 from .files import read_json, write_json
@@ -149,7 +149,7 @@ def missing(datasets: Iterable[str], data_dir: str | None = None) -> dict[str, s
     found = {}
     for name in datasets:
         try:
-            locate(name, data_dir=data_dir)
+            require_files(name, data_dir=data_dir)
         except MissingDataError as error:
             found[name] = str(error)
     return found

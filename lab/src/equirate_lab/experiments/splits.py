@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equirate import datasets
-from equirate.datasets import Dataset
+from equirate.datasets import Dataset, load_crime
+
+from .. import datasets
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -89,7 +90,7 @@ def make_split(name: str, seed: int, data_dir: Any = None) -> Split:
     data = datasets.load(name, data_dir=data_dir)
     rows = _given(data) if name == "wiki_toxicity" and seed == 0 else rows_of(data.n_rows, seed, _sizes(data))
     if name == "crime":  # its bins and fill values are taken from the training rows
-        data = datasets.load_crime(training_rows=rows[0])
+        data = load_crime(training_rows=rows[0])
     X = data.features.to_numpy(dtype=np.float32)
     protected = data.protected_rows.astype(np.int64)
     return Split(name, seed, *(Part(X[part], data.label[part], {PROTECTED: protected[part]}) for part in rows))

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from equirate import datasets
-
+from .. import datasets
 from ..experiments.paper import DATASETS
 from ..experiments.splits import PROTECTED, make_split, rows_of
 
@@ -62,7 +61,7 @@ def missing(name: str, data_dir: str | None) -> str:
     if name == ACS:
         return "" if _acs_path(data_dir) else "acs_income.parquet is not in the data directory (--data-dir)"
     try:
-        datasets.locate(name, data_dir=data_dir)
+        datasets.require_files(name, data_dir=data_dir)
     except datasets.MissingDataError as error:
         return str(error)
     return ""

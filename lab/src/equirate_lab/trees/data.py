@@ -81,7 +81,7 @@ def _adult(attribute: str, directory: Path | None) -> tuple[NDArray[Any], NDArra
 
 @cache
 def _prepared(data: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    from equirate import datasets
+    from .. import datasets
 
     found = datasets.load(data)
     X = found.features.to_numpy(dtype=float)

@@ -8,17 +8,13 @@ from its counts. Columns that reveal the outcome are not features.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
-from .dataset import Dataset
-from .optional import require
+from equirate.datasets import Dataset
+
 from .sources import SOURCES
 from .tabular import Columns, category_columns, frame, quantile_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["build"]
 
@@ -33,7 +29,6 @@ def build(table: pd.DataFrame) -> Dataset:
     """Build the data set from the raw table."""
     source = SOURCES["law_school"]
     people = table.dropna(subset=list(COMPLETE)).reset_index(drop=True)
-    pd = require("pandas", caller="equirate.datasets")
     attributes = pd.DataFrame({"sex": people["gender"].map(SEXES), "race": people["race1"].map(RACES)})
     columns: Columns = {}
     for name in SCORES:

@@ -16,19 +16,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from rapidfuzz import distance, fuzz, process, utils
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from .dataset import Dataset
-from .optional import require
+from equirate.datasets import Dataset
+
 from .sources import SOURCES
 from .tabular import Columns, frame, text_array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["build"]
 
@@ -42,7 +41,6 @@ SIDES = ("left", "right")
 def build(table: pd.DataFrame) -> Dataset:
     """Build the data set from the raw table of all cities and sources."""
     source = SOURCES["business"]
-    pd = require("pandas", caller="equirate.datasets")
     toronto = (table["source"] == "osm_yelp") & (table["city"] == "tor")
     pairs = table.loc[toronto].reset_index(drop=True)
     columns: Columns = {}
@@ -66,8 +64,6 @@ def build(table: pd.DataFrame) -> Dataset:
 
 def _scorers() -> dict[str, Any]:
     """Name the similarities of two strings, each from 0 to 1 or from 0 to 100."""
-    fuzz = require("rapidfuzz.fuzz", caller="equirate.datasets.load_business")
-    distance = require("rapidfuzz.distance", caller="equirate.datasets.load_business")
     return {
         "edit": distance.Levenshtein.normalized_similarity,
         "indel": fuzz.ratio,
@@ -83,8 +79,7 @@ def _scorers() -> dict[str, Any]:
 def _text_columns(part: str, left: Sequence[str], right: Sequence[str]) -> Columns:
     """Measure how alike the two texts of each pair are, ignoring case and punctuation."""
     scorers = _scorers()
-    process = require("rapidfuzz.process", caller="equirate.datasets.load_business")
-    clean = require("rapidfuzz.utils", caller="equirate.datasets.load_business").default_process
+    clean = utils.default_process
     ours, theirs = [clean(text) for text in left], [clean(text) for text in right]
     known = _each(bool(a) and bool(b) for a, b in zip(ours, theirs, strict=True))
     columns: Columns = {}

@@ -11,27 +11,24 @@ standardised by its mean and deviation on the training part. No labels are used.
 this ranks test comments with an area under the ROC curve of 0.925.
 
 The embedding takes ten to twenty seconds on two cores and is kept in the cache, see
-:mod:`equirate.datasets.cache`.
+:mod:`equirate_lab.datasets.cache`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from equirate.datasets import Dataset
+
 from .cache import cached_array
-from .dataset import Dataset
-from .optional import require
 from .sources import SOURCES
 from .tabular import text_array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["build", "embed"]
 
@@ -44,7 +41,6 @@ RECIPE_VERSION = 1  # raise it whenever `embed` changes what it computes: it is 
 def build(table: pd.DataFrame) -> Dataset:
     """Build the data set from the raw table; the embedding comes from the cache if it is there."""
     source = SOURCES["wiki_toxicity"]
-    pd = require("pandas", caller="equirate.datasets")
     comments = [str(comment) for comment in table["comment"]]
     split = text_array(table["split"])
     embedding = cached_array(
