@@ -59,17 +59,17 @@ class Cells:
         width = (len(examples.classes) - 1).bit_length()  # one bit for two classes
         coded = [examples.labels, *(examples.baseline(name) for name in names)]
         bits = [codes >> k & 1 == 1 for codes in coded for k in reversed(range(width))]
-        apart: dict[Slice, int] = {}  # a slice and everybody else tell the same examples apart
+        places: dict[Slice, int] = {}  # a slice and everybody else tell the same examples apart
         for slice_ in slices:
-            if ~slice_ not in apart:
-                apart[slice_] = len(apart)
-        count = len(bits) + len(apart)
-        keys, of = _partition(_packed(itertools.chain(bits, map(examples.mask, apart))))
+            if ~slice_ not in places:
+                places[slice_] = len(places)
+        count = len(bits) + len(places)
+        keys, of = _partition(_packed(itertools.chain(bits, map(examples.mask, places))))
         keys, of = _of_all_processes(keys, of, examples.shared)
         totals = np.bincount(of, weights=examples.weights, minlength=len(keys)).astype(float)
         alike = np.unpackbits(keys, axis=1)[:, :count].T.astype(bool)
         inside = alike[len(bits) :]
-        members = {s: inside[apart[s]] if s in apart else ~inside[apart[~s]] for s in slices}
+        members = {s: inside[places[s]] if s in places else ~inside[places[~s]] for s in slices}
         dtype = examples.labels.dtype
         labels, *known = (_number(alike[k * width : (k + 1) * width], dtype) for k in range(len(coded)))
         return cls(

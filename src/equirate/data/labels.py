@@ -45,9 +45,9 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     low, high = int(values.min()), int(values.max())
     if high - low > len(values):
         return np.unique(values)
-    there = np.zeros(high - low + 1, dtype=bool)
-    there[values if low == 0 else values.astype(np.int64) - low] = True
-    return np.asarray(np.flatnonzero(there) + low, dtype=values.dtype)
+    occurs = np.zeros(high - low + 1, dtype=bool)
+    occurs[values if low == 0 else values.astype(np.int64) - low] = True
+    return np.asarray(np.flatnonzero(occurs) + low, dtype=values.dtype)
 
 
 def plain(value: Any) -> Any:

@@ -93,10 +93,10 @@ class Sample:
         """What is found out about these examples from some objects, asked once; the last few answers are kept."""
         key = tuple(map(id, about))
         if key not in self._known:
-            made = make()
+            answer = make()
             while len(self._known) >= _REMEMBERED:
                 del self._known[next(iter(self._known))]
-            self._known[key] = about, made  # what is kept alive cannot lend its id to something else
+            self._known[key] = about, answer  # what is kept alive cannot lend its id to something else
         return self._known[key][1]
 
     def take(self, rows: Rows) -> Sample:

@@ -76,13 +76,13 @@ def looks(
     """The rates to look at, by their text: of several classes the error rate, and those of each one of ``labels``."""
     if classes is None:
         return {name: Look(rate, y, p) for name, rate in RATES.items()}
-    found = {"error_rate": Look(RATES["error_rate"], y, p)}
+    by_name = {"error_rate": Look(RATES["error_rate"], y, p)}
     for value in classes if labels is None else labels:
         code = list(classes).index(value)
-        here, there = y == code, p == code
-        by_class = {name: rate for name, rate in RATES.items() if name not in found}
-        found |= {f"{name}(label={value!r})": Look(rate, here, there) for name, rate in by_class.items()}
-    return found
+        labelled, predicted = y == code, p == code
+        by_class = {name: rate for name, rate in RATES.items() if name not in by_name}
+        by_name |= {f"{name}(label={value!r})": Look(rate, labelled, predicted) for name, rate in by_class.items()}
+    return by_name
 
 
 @dataclass(frozen=True)

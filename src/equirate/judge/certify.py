@@ -225,15 +225,15 @@ def _judge(constraints: Sequence[Constraint], estimator: Estimator) -> list[_Jud
     known = iter(estimator(asked))
     judged = []
     for own, sums in zip(parts, totals, strict=True):
-        found: list[Estimate] = []
+        estimates: list[Estimate] = []
         for part, total in zip(own, sums, strict=True):
             if total is None:
-                found.append(next(known))
-            elif found[-1].affine:
-                found.append(found[-1].opposite(total - found[-1].value, part.interval))
+                estimates.append(next(known))
+            elif estimates[-1].affine:
+                estimates.append(estimates[-1].opposite(total - estimates[-1].value, part.interval))
             else:
-                found += estimator([part])
-        judged.append(_Judged(found, len(own) - sum(total is not None for total in sums)))
+                estimates += estimator([part])
+        judged.append(_Judged(estimates, len(own) - sum(total is not None for total in sums)))
     return judged
 
 

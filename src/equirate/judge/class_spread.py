@@ -92,8 +92,8 @@ class _Groups(NamedTuple):
 
 def _alike(of: NDArray[Any], w: Array, p: Array) -> _Groups:
     """Examples with a weight, put together."""
-    there = np.flatnonzero(w > 0)
-    of, w, p = of[there], w[there], p[there]
+    weighted = np.flatnonzero(w > 0)
+    of, w, p = of[weighted], w[weighted], p[weighted]
     return _grouped(_Groups(of, p, w**2, w**3))
 
 
@@ -106,20 +106,20 @@ def _drawn(of: NDArray[Any], w: Array, p: Array) -> _Groups:
     return _Groups(places // K, np.eye(K)[places % K], two, three)
 
 
-def _grouped(found: _Groups) -> _Groups:
+def _grouped(groups: _Groups) -> _Groups:
     """The same with equal groups as one, in an order that depends on them alone."""
-    keys = np.concatenate([found.cells[:, None].astype(float), found.predictions + 0.0], axis=1)
+    keys = np.concatenate([groups.cells[:, None].astype(float), groups.predictions + 0.0], axis=1)
     factors = np.random.default_rng(0).integers(2**63, size=keys.shape[1], dtype=np.uint64)
     mixed = keys.view(np.uint64) @ (2 * factors + np.uint64(1))  # sorted far faster than the keys themselves
     first, group = np.unique(mixed ^ (mixed >> np.uint64(32)), return_index=True, return_inverse=True)[1:]
     if (keys != keys[first][group]).any():  # two keys with one number
-        whole = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1])))[:, 0]
-        first, group = np.unique(whole, return_index=True, return_inverse=True)[1:]
+        as_bytes = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1])))[:, 0]
+        first, group = np.unique(as_bytes, return_index=True, return_inverse=True)[1:]
     two, three = (
         np.bincount(group.reshape(-1), weights=sums, minlength=len(first)).astype(float)
-        for sums in (found.squares, found.cubes)
+        for sums in (groups.squares, groups.cubes)
     )
-    return _Groups(found.cells[first], found.predictions[first], two, three)
+    return _Groups(groups.cells[first], groups.predictions[first], two, three)
 
 
 def _merged(parts: Sequence[_Groups]) -> _Groups:

@@ -226,19 +226,19 @@ class CellSample:
         """Estimate several expressions; linear ones that are alike are worked out together."""
         if self.cells.n_classes > 2 or not isinstance(self.sums, CellSums):
             return list(map(self.estimate, exprs))
-        found: dict[int, Estimate] = {}
+        estimates: dict[int, Estimate] = {}
         same: dict[Any, list[int]] = {}
         for k, expr in enumerate(exprs):
             if expr.linear_factors:
                 same.setdefault(alike([rate for rate, _ in expr.linear_factors]), []).append(k)
             else:
-                found[k] = self.estimate(expr)
+                estimates[k] = self.estimate(expr)
         for kind, places in same.items():
             many = max(1, _AT_ONCE // (len(self.cells) * len(kind)))
             for first in range(0, len(places), many):
                 some = places[first : first + many]
-                found.update(zip(some, self._alike([exprs[k] for k in some], self.sums), strict=True))
-        return [found[k] for k in range(len(exprs))]
+                estimates.update(zip(some, self._alike([exprs[k] for k in some], self.sums), strict=True))
+        return [estimates[k] for k in range(len(exprs))]
 
     def _alike(self, exprs: Sequence[Expression], sums: CellSums) -> Iterator[Estimate]:
         """Estimate linear expressions that are alike."""

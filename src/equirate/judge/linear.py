@@ -79,14 +79,14 @@ class LinearFunctions:
     @cached_property
     def sizes(self) -> Array:
         """(functions, rates): effective numbers of examples."""
-        found: Array = 1 / self.sums.concentration(self.inside)
-        return found
+        sizes: Array = 1 / self.sums.concentration(self.inside)
+        return sizes
 
     def by_denominator(self, values: Array) -> Array:
         """Add values of rates (functions, rates, ...) up, denominator by denominator."""
-        found = np.zeros((len(self.first), len(values), *values.shape[2:]))
-        np.add.at(found, self.group, values.swapaxes(0, 1))
-        return found.swapaxes(0, 1)
+        sums = np.zeros((len(self.first), len(values), *values.shape[2:]))
+        np.add.at(sums, self.group, values.swapaxes(0, 1))
+        return sums.swapaxes(0, 1)
 
     def influence(self, gradient: Array, side: int) -> Influence:
         """Every example's influence, with one made-up example for every denominator, of the worst outcome."""
@@ -94,10 +94,10 @@ class LinearFunctions:
         worst = (side * moved).round(12).argmax(axis=2)  # a tie is not decided by rounding
         made_up = self.outcomes[np.arange(len(self.group)), worst[:, self.group]]
         share = self.sizes / (self.sizes + 1)
-        there = share * self.here + (1 - share) * made_up
+        shifted = share * self.here + (1 - share) * made_up
         slopes = self.slopes * share[:, None]
-        offsets = (self.offsets - self.inside * there[:, None]) * share[:, None]
-        step = (made_up - there) / (self.sizes + 1)
+        offsets = (self.offsets - self.inside * shifted[:, None]) * share[:, None]
+        step = (made_up - shifted) / (self.sizes + 1)
         return Influence(
             _total(slopes, gradient),
             _total(offsets, gradient),
@@ -108,10 +108,12 @@ class LinearFunctions:
             np.ptp(moved, axis=2) / self.sizes[:, self.first],
         )
 
-    def reach(self, gradient: Array, side: int, level: float, found: Influence | None = None) -> tuple[Array, Array]:
-        """How far each function may be from its value, and its second moment; ``found`` is its influence, if known."""
-        _, _, _, _, _, new, span = found = found or self.influence(gradient, side)
-        second, third = self.sums.moments(found.a, found.b)
+    def reach(
+        self, gradient: Array, side: int, level: float, influence: Influence | None = None
+    ) -> tuple[Array, Array]:
+        """How far each function may be from its value, and its second moment; ``influence``, if it is known."""
+        _, _, _, _, _, new, span = influence = influence or self.influence(gradient, side)
+        second, third = self.sums.moments(influence.a, influence.b)
         second, third = second + (new * new).sum(axis=1), third + (new * new * new).sum(axis=1)
         error = np.sqrt(np.where(second > 0, second, 1.0))
         shift = third / error**2 / 2 + side * np.sqrt((span * span).sum(axis=1)) / 2
@@ -138,15 +140,15 @@ class LinearFunctions:
     @cached_property
     def centred(self) -> Array:
         """Offsets from the values of the rates."""
-        found: Array = self.offsets - self.inside * self.here[:, None]
-        return found
+        centred: Array = self.offsets - self.inside * self.here[:, None]
+        return centred
 
     @cached_property
     def unseen(self) -> Array:
         """What half an example of each sort would do to each rate, (functions, rates, sorts)."""
         spread = self.outcomes - self.outcomes.mean(axis=1, keepdims=True)
-        found: Array = spread / (self.sizes + 1)[:, :, None] / np.sqrt(self.outcomes.shape[1])
-        return found
+        effect: Array = spread / (self.sizes + 1)[:, :, None] / np.sqrt(self.outcomes.shape[1])
+        return effect
 
 
 def alike(rates: Sequence[Rate]) -> tuple[Any, ...]:
@@ -197,15 +199,15 @@ def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Se
     place = kind[cell] + (_number([*members[of, :, cell].T]) << width)
     default = np.arange(2**width) + (_number([*usual.T]) << width)[:, None]
     size = 2 ** (width + members.shape[1])
-    found = []
+    merged_sums = []
     for values in sums:
         added = np.bincount(of * size + place, weights=values[cell], minlength=functions * size)
-        apart = np.bincount((of << width) + kind[cell], weights=values[cell], minlength=functions << width)
-        whole = np.bincount(kind, weights=values, minlength=2**width)
+        outside_default = np.bincount((of << width) + kind[cell], weights=values[cell], minlength=functions << width)
+        by_kind = np.bincount(kind, weights=values, minlength=2**width)
         merged = added.reshape(functions, size).astype(float, copy=False)
-        merged[np.arange(functions)[:, None], default] += whole - apart.reshape(functions, -1)
-        found.append(merged)
-    return found
+        merged[np.arange(functions)[:, None], default] += by_kind - outside_default.reshape(functions, -1)
+        merged_sums.append(merged)
+    return merged_sums
 
 
 def _number(bits: Sequence[NDArray[Any]]) -> NDArray[np.intp]:
@@ -220,17 +222,17 @@ def outcomes(rate: Rate) -> Array:
 
 def _total(parts: Array, gradient: Array) -> Array:
     """Add parts (functions, ..., rates) up over the rates."""
-    found: Array = (parts @ gradient[:, :, None])[:, :, 0]
-    return found
+    total: Array = (parts @ gradient[:, :, None])[:, :, 0]
+    return total
 
 
 def _skewed(z: Array, skewness: Array) -> Array:
     """Quantiles of standardised gamma variables with some skewness, from those of a normal variable."""
     size = np.abs(skewness)
     small = np.where(size < 1e-6, 1.0, skewness)
-    found: Array = np.where(size < 1e-6, z, 2 / small * ((1 + (z - small / 6) * small / 6) ** 3 - 1))
+    quantiles: Array = np.where(size < 1e-6, z, 2 / small * ((1 + (z - small / 6) * small / 6) ** 3 - 1))
     large = size >= 0.05  # below, Wilson and Hilferty are better than four digits
     if large.any():
         shape, sign = 4 / skewness[large] ** 2, np.sign(skewness[large])
-        found[large] = sign * (gammaincinv(shape, ndtr(sign * z[large])) - shape) / np.sqrt(shape)
-    return found
+        quantiles[large] = sign * (gammaincinv(shape, ndtr(sign * z[large])) - shape) / np.sqrt(shape)
+    return quantiles

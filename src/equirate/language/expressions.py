@@ -69,15 +69,15 @@ class Expression(Tree):
         """The rates of a linear function, each once, with their factors; None where it bends, or data give a factor."""
         if self.curvature is not Curvature.AFFINE:
             return None
-        found: dict[tuple[Any, ...], tuple[Any, float]] = {}
+        by_key: dict[tuple[Any, ...], tuple[Any, float]] = {}
         for factor, term in self.terms():
             number, part = counted(factor, term)
             if isinstance(part, Constant) and number is not None:
                 continue
             if number is None or part.outcomes is None or part.curvature is not Curvature.AFFINE:
                 return None
-            found[part.key] = part, found.get(part.key, (part, 0.0))[1] + number
-        return tuple(found.values())
+            by_key[part.key] = part, by_key.get(part.key, (part, 0.0))[1] + number
+        return tuple(by_key.values())
 
     # -- arithmetic ------------------------------------------------------------------------------
 

@@ -332,14 +332,14 @@ def _classes_given(classes: Sequence[Any], known: Labels | None) -> Labels:
     """Classes as users give them, more than two in order; refuses others than those of a fitted classifier."""
     if isinstance(classes, str) or np.ndim(classes) != 1 or len(classes) < 2:
         raise DataError(f"classes must be a list of all labels; got {classes!r}")
-    found: Labels = label_classes(np.asarray(classes), "classes")
-    if len(found) != len(classes):
+    labels: Labels = label_classes(np.asarray(classes), "classes")
+    if len(labels) != len(classes):
         raise DataError(f"classes must be a list of different labels; got {classes!r}")
-    if len(found) == 2:
-        found = tuple(map(plain, classes))
-    if known is not None and found != known:
+    if len(labels) == 2:
+        labels = tuple(map(plain, classes))
+    if known is not None and labels != known:
         raise DataError(f"classes are those of the fitted classifier, {known!r}; got {classes!r}: leave them out")
-    return found
+    return labels
 
 
 def _constraints(given: Any) -> Iterable[Constraint | ConstraintFamily]:
