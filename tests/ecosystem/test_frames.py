@@ -99,7 +99,7 @@ def test_a_column_in_which_almost_every_row_has_its_own_value_is_noted(tmp_path:
     frame = FRAME.assign(opened=[f"person {k}" for k in range(N)])
     clf = eq.RateClassifier(ERROR, **TREES).fit(frame, Y)
     (note,) = clf.notes_
-    assert note.startswith("column 'opened' of X has 240 different values in 240 rows: it tells rows apart")
+    assert note.startswith("column 'opened' of X has 240 different values in 240 rows: it identifies rows")
     assert note in str(clf.report(frame, Y)).replace("\n  ", " ")
     clf.save(tmp_path / "model")
     assert eq.load(tmp_path / "model").notes_ == clf.notes_

@@ -393,7 +393,7 @@ def test_post_processing_needs_probabilities() -> None:
 
 def test_what_is_not_there_yet_says_so(tmp_path: Path) -> None:
     clf, _, _, _ = fitted()
-    with pytest.raises(eq.EquirateError, match="they tell 3 classes apart"):
+    with pytest.raises(eq.EquirateError, match="they have 3 classes"):
         clf.to_onnx(tmp_path / "model.onnx")
 
 
@@ -402,7 +402,7 @@ def test_what_is_for_two_classes_says_so(tmp_path: Path) -> None:
     clf, X, y, _ = fitted()
     post = eq.RatePostprocessor(LogisticRegression(), eq.minimize(eq.error_rate())).fit(X, y)
     for model in (clf, post):
-        with pytest.raises(eq.EquirateError, match="they tell 3 classes apart, and only two can be exported"):
+        with pytest.raises(eq.EquirateError, match="they have 3 classes, and only two can be exported"):
             model.to_onnx(tmp_path / "model.onnx")
 
 

@@ -135,7 +135,7 @@ def test_unconstrained_error_is_that_of_the_most_probable_class_or_less() -> Non
         ({"algorithm": "spade"}, "'spade' is a game of two classes, and y has 3"),
         ({"algorithm": "surrogate"}, "'surrogate' is a game of two classes"),
         ({"model": eq.models.Linear(radius=1.0)}, "radius and the spread of Linear"),
-        ({"model": eq.models.Thresholds(lambda X: X[:, 0])}, "Thresholds tells two classes apart, and y has 3"),
+        ({"model": eq.models.Thresholds(lambda X: X[:, 0])}, "Thresholds is for two classes, and y has 3"),
     ],
 )
 def test_what_is_for_two_classes_is_refused_by_name(options: dict, message: str) -> None:

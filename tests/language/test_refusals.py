@@ -209,7 +209,7 @@ OBJECTIVES = [  # (written, smallest offending part, rule, advice, rewrite that 
         eq.maximize(T / F),
         "tpr() / fpr()",
         "grows without bound as fpr() approaches 0",
-        "Otherwise promise a floor: ratio(tpr(), fpr(), floor=0.01).",
+        "Otherwise give a floor of the denominator: ratio(tpr(), fpr(), floor=0.01).",
         lambda: eq.maximize(eq.ratio(T, F, floor=0.01)),
     ),
     (

@@ -314,7 +314,7 @@ def test_a_module_with_another_number_of_scores_is_refused(outputs):
             quick(Explodes, epochs=3),
             "became NaN or infinite at step",
         ),
-        (BoostedTrees(), "BoostedTrees tells two classes apart, and y has 3"),
+        (BoostedTrees(), "BoostedTrees is for two classes, and y has 3"),
     ],
 )
 def test_what_is_for_two_classes_is_refused_by_name(model, message):

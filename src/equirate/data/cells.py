@@ -59,7 +59,7 @@ class Cells:
         width = (len(examples.classes) - 1).bit_length()  # one bit for two classes
         coded = [examples.labels, *(examples.baseline(name) for name in names)]
         bits = [codes >> k & 1 == 1 for codes in coded for k in reversed(range(width))]
-        places: dict[Slice, int] = {}  # a slice and everybody else tell the same examples apart
+        places: dict[Slice, int] = {}  # a slice and its complement are one bit of a cell
         for slice_ in slices:
             if ~slice_ not in places:
                 places[slice_] = len(places)

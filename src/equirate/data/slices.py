@@ -160,7 +160,7 @@ class Membership(Slice):
 
 
 @dataclass(frozen=True, repr=False)
-class Joined(Slice):
+class CombinedSlice(Slice):
     """Two slices and what joins them."""
 
     symbol: str
@@ -292,7 +292,7 @@ def comparisons(slice_: Slice) -> Iterator[Comparison]:
         yield from (Comparison(slice_.attribute, "==", value) for value in slice_.values)
     elif isinstance(slice_, Complement):
         yield from comparisons(slice_.part)
-    elif isinstance(slice_, Joined):
+    elif isinstance(slice_, CombinedSlice):
         for part in slice_.parts:
             yield from comparisons(part)
 
@@ -381,8 +381,10 @@ def _joined(symbol: str, left: Slice, right: Slice) -> Slice:
         return right if symbol == "&" else left
     if isinstance(right, Everybody):
         return left if symbol == "&" else right
-    parts = [part.parts if isinstance(part, Joined) and part.symbol == symbol else (part,) for part in (left, right)]
-    return Joined(symbol, parts[0] + parts[1])
+    parts = [
+        part.parts if isinstance(part, CombinedSlice) and part.symbol == symbol else (part,) for part in (left, right)
+    ]
+    return CombinedSlice(symbol, parts[0] + parts[1])
 
 
 def _incomparable(slice_: Comparison, column: NDArray[Any]) -> str:

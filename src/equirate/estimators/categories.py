@@ -113,7 +113,7 @@ def dates_as_numbers(X: Any) -> Any:
 def few_rows_each(columns: Mapping[str, Sequence[str]], rows: int) -> list[str]:
     """A note for each column of categories in which most values belong to one row: it merely identifies rows."""
     return [
-        f"column {name!r} of X has {len(values):,} different values in {rows:,} rows: it tells rows apart, and says "
+        f"column {name!r} of X has {len(values):,} different values in {rows:,} rows: it identifies rows, and says "
         "little of new ones. Leave it out if it is an identifier; give dates as dates, not as text"
         for name, values in columns.items()
         if len(values) * FEWEST > rows

@@ -125,8 +125,8 @@ class RateClassifier(RateEstimator):
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Passes over the data at most, by default 60; rounds of a game, where one is played. A network goes by its epochs
-        instead.
+        Passes over the data at most, by default 60; rounds of a game, where one is played. A network uses its
+        number of epochs instead.
     theta_step, lambda_step
         Step sizes of model and multipliers in a game; every pair is a configuration, all played side by side. A network
         has an optimiser and a step of its own, and is trained once, unless steps of the multipliers are given.
@@ -442,7 +442,7 @@ class RateClassifier(RateEstimator):
         if last.positive_rate in (0.0, 1.0):
             notes.append(
                 f"the classifier predicts {'1' if last.positive_rate else '0'} for everybody: the constraints may "
-                "leave nothing else, or the model has too little to go by"
+                "leave nothing else, or the features say too little about the label"
             )
         rows = sum(part.slices[0].examples for part in self.parts_.values())
         notes += few_rows_each(getattr(self, "categories_", {}), rows)

@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 
 UNCONSTRAINED = (
     "the same without constraints",
-    "The classifier with the best objective that the same training came by, whatever the constraints. Trained for "
+    "The classifier with the best objective that the same training found, whatever the constraints. Trained for "
     "itself it might be better, and the price higher.",
 )
 """Name and description of the baseline that a `RateClassifier` keeps."""

@@ -51,7 +51,7 @@ class MembersExport(ABC):
 def refuse_classes(classifier: Any) -> None:
     """Refuse more than two classes."""
     if classifier.n_classes > 2:
-        reason = f"they tell {classifier.n_classes} classes apart, and only two can be exported"
+        reason = f"they have {classifier.n_classes} classes, and only two can be exported"
         raise EquirateError(REFUSED.format(reason=reason))
 
 

@@ -43,7 +43,7 @@ class Status:
     bound_over
         The classifiers whose mixtures the bound holds for: ``"all classifiers of this model"`` if the model's answers
         are exact on the data that it is judged on, else ``"these columns"``, the classifiers found. For ratios, only
-        mixtures whose denominators are not below their floor (0.001, or what the user promised).
+        mixtures whose denominators are not below their floor (0.001, or the one given in `ratio`).
     gap
         Distance of the objective from the bound; None without one.
     lambda_regret, theta_regret

@@ -160,7 +160,7 @@ def alike(rates: Sequence[Rate]) -> tuple[Any, ...]:
 def together(
     cells: Cells, sums: CellSums, plain: bool, measure: Callable[[Rate], float], functions: Functions
 ) -> LinearFunctions:
-    """Functions that are `alike`, on the cells that each of them tells apart."""
+    """Functions that are `alike`, on the cells that each of them distinguishes."""
     here = np.array([[measure(rate) for rate in rates] for rates in functions])  # refuses empty rates
     first = functions[0]
     slices = [list(dict.fromkeys(rate.slice for rate in rates)) for rates in functions]
@@ -188,7 +188,7 @@ def together(
 
 
 def _merged(common: Sequence[NDArray[Any]], members: NDArray[np.bool_], sums: Sequence[Array]) -> list[Array]:
-    """Sums over cells (cells,) as sums over what each function tells apart, (functions, numbers of cells).
+    """Sums over cells (cells,) as sums over the cells that each function distinguishes, (functions, numbers of cells).
 
     Most cells have the same memberships, outside of a group or inside of the rest: only the others are gone through.
     """

@@ -91,17 +91,17 @@ else:
 
 
 def ratio(numerator: Any, denominator: Any, *, floor: float | None = None) -> Expression:
-    """Numerator over denominator, both affine; ``floor`` promises that the denominator is at least that large.
+    """Numerator over denominator, both affine; the denominator must never be below ``floor``.
 
-    ``a / b`` is the same without a promise. A ratio that is not bounded (its denominator can reach 0 while its
-    numerator does not) needs the promise before it can be trained for.
+    ``a / b`` is the same without a floor. A ratio that is not bounded (its denominator can reach 0 while its
+    numerator does not) needs a floor before it can be trained for.
 
     Parameters
     ----------
     numerator, denominator
         Affine expressions, or numbers.
     floor
-        The smallest value of the denominator; None for no promise.
+        The smallest value of the denominator; None if there is no known one.
 
     Returns
     -------

@@ -191,7 +191,7 @@ class _Check:
             self.refuse(
                 f"{part!r} grows without bound as {right!r} approaches 0",
                 f"For a bound on the ratio, multiply through: {left!r} <= bound * {right.wrapped()}, "
-                f"which is affine. Otherwise promise a floor: ratio({left!r}, {right!r}, floor=0.01).",
+                f"which is affine. Otherwise give a floor of the denominator: ratio({left!r}, {right!r}, floor=0.01).",
                 "a ratio's denominator can be zero.",
             )
 

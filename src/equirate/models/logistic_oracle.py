@@ -185,14 +185,14 @@ class View:
         return pairs
 
 
-def _two_loops(slope: Array, pairs: Sequence[tuple[Array, Array, float]], solve: Solve, rough: bool) -> Array:
-    """The step of L-BFGS (Nocedal 1980) from a first guess of the inverse; a ``rough`` one is scaled by the secants."""
+def _two_loops(slope: Array, pairs: Sequence[tuple[Array, Array, float]], solve: Solve, rescale: bool) -> Array:
+    """The step of L-BFGS (Nocedal 1980) from a first guess of the inverse; a ``rescale`` one is scaled by the secants."""
     direction, shares = slope.copy(), []
     for s, y, curve in reversed(pairs):
         shares.append(float(s @ direction) / curve)
         direction = direction - shares[-1] * y
     move = solve(direction)
-    if pairs and rough:
+    if pairs and rescale:
         _, y, curve = pairs[-1]
         move = move * np.clip(curve / float(y @ solve(y)), 1.0, 10.0)
     for (s, y, curve), share in zip(pairs, reversed(shares), strict=True):

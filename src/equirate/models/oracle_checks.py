@@ -40,7 +40,7 @@ def check_weights(estimator: Any, X: Any, trained: Cells, rows: NDArray[np.intp]
     if decided.all() or not decided.any():
         text = (
             f"{name} predicts {int(decided[0])} for everybody, whichever label weighs more: as an oracle it has "
-            "nothing to offer; choose one that tells rows apart, or fewer constraints on how it may"
+            "nothing to offer; choose one that distinguishes rows, or fewer constraints on how it may"
         )
     else:
         text = (

@@ -136,7 +136,7 @@ def for_classes(model: Model, n_classes: int) -> Model:
     path = CLASS_MODELS.get(f"{kind.__module__}:{kind.__qualname__}")
     if path is None:
         raise AlgorithmError(
-            f'{kind.__name__} tells two classes apart, and y has {n_classes}: take model="linear" or "trees", a '
+            f'{kind.__name__} is for two classes, and y has {n_classes}: take model="linear" or "trees", a '
             "classifier that takes sample_weight, a list of classifiers, or a torch.nn.Module"
         )
     result: Model = load(path)(model, n_classes)

@@ -33,14 +33,14 @@ _MOST = 4096
 
 @dataclass(frozen=True)
 class Sorts:
-    """The sorts of rows: how many classes there are, and how many answers of a baseline are told apart."""
+    """The sorts of rows: how many classes there are, and how many answers of a baseline are distinguished."""
 
     classes: int = 2
     baselines: int = 2
 
     @classmethod
     def of(cls, classes: int, rates: Iterable[Rate]) -> Sorts:
-        """Those that some rates tell apart; of more than two classes, baselines only where a rate names one."""
+        """Those that some rates distinguish; of more than two classes, baselines only where a rate names one."""
         if classes == 2:
             return cls()
         if all(rate.baseline is None for rate in rates):

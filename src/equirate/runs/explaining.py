@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .._core.errors import DisciplineError
-from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, Joined, Membership, Slice
+from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, CombinedSlice, Membership, Slice
 from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
@@ -278,7 +278,7 @@ def _slice(slice_: Slice) -> str:
         return f"those whose {slice_.attribute} is one of {', '.join(map(repr, slice_.values))}"
     if isinstance(slice_, Complement):
         return f"all but {_slice(slice_.part)}"
-    if isinstance(slice_, Joined):
+    if isinstance(slice_, CombinedSlice):
         return (" and " if slice_.symbol == "&" else " or ").join(map(_slice, slice_.parts))
     return "everybody"
 

@@ -38,8 +38,8 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 ON_TRUST = (
-    "{name} is used as it was given: it is taken on trust that the rows given to fit are new to it; on rows that it "
-    "was trained on, its scores promise more than they keep"
+    "{name} is used as it was given: the rows given to fit must be new to it; on rows that it "
+    "was trained on, its scores are too optimistic"
 )
 UNWEIGHTED = "{name} takes no sample_weight: it was trained without, and the weights count for the thresholds only"
 _NOT_FITTED = (
