@@ -186,7 +186,7 @@ class View:
 
 
 def _two_loops(slope: Array, pairs: Sequence[tuple[Array, Array, float]], solve: Solve, rescale: bool) -> Array:
-    """The step of L-BFGS (Nocedal 1980) from a first guess of the inverse; a ``rescale`` one is scaled by the secants."""
+    """The step of L-BFGS (Nocedal 1980) from a first guess of the inverse; ``rescale`` scales it by the last secant."""
     direction, shares = slope.copy(), []
     for s, y, curve in reversed(pairs):
         shares.append(float(s @ direction) / curve)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from .._core.errors import DisciplineError
-from ..data.slices import EVERYBODY, Attribute, Comparison, Complement, CombinedSlice, Membership, Slice
+from ..data.slices import EVERYBODY, Attribute, CombinedSlice, Comparison, Complement, Membership, Slice
 from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
