@@ -1,7 +1,8 @@
 """Count lines of code: without docstrings, comments and blank lines.
 
 python tools/count_code.py [--beside COMMIT] [PACKAGE ...] counts packages of src/equirate (by default those whose size
-is followed), and shows beside them what a commit had.
+is followed), and shows beside them what a commit had. Below it are the modules that hold nothing but what the library
+could not do at the commit of the issue, and what is left without them.
 """
 
 import argparse
@@ -17,6 +18,27 @@ FOLLOWED = ("estimators", "game", "models", "mixtures", "training", "selection",
 ELSEWHERE = ("storage/checkpoints.py",)
 """Modules that came from packages whose size is not followed."""
 COMMIT = "6097329"
+ADDED = {
+    "more than two classes": (
+        *("models/class_offsets.py", "models/class_oracle.py", "models/class_plug_in.py", "models/class_scores.py"),
+        "models/multinomial.py",
+    ),
+    "column generation": (
+        *("game/automatic.py", "game/column_generation.py", "game/engine.py", "game/linear_engine.py"),
+        *("game/refining.py", "mixtures/master.py", "models/cell_rows.py", "models/independent_rows.py"),
+        *("models/logistic_oracle.py", "models/row_counts.py"),
+    ),
+    "rows that repeat": ("selection/salts.py", "training/draws.py", "training/merged_rows.py"),
+    "ONNX and explanations": ("estimators/explaining.py", "estimators/exporting.py", "models/contributions.py"),
+    "reports and scores of any estimator": (
+        *("estimators/any_report.py", "estimators/attributes.py", "estimators/displays.py"),
+        *("estimators/predictions.py", "estimators/scores.py"),
+    ),
+    "interrupts, provenance, notes on groups": (
+        *("estimators/refitting.py", "selection/group_notes.py", "storage/provenance.py", "storage/state.py"),
+    ),
+}
+"""Modules that came after `COMMIT` with something that the library could not do before."""
 LAYOUT = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
     *(tokenize.ENCODING, tokenize.ENDMARKER),
@@ -61,9 +83,25 @@ def table(packages: list[str], commit: str) -> str:
     return "\n".join(lines)
 
 
+def added() -> str:
+    """The lines of modules that are new with what they do, and the lines of all others."""
+    counts = {
+        what: sum(code_lines((ROOT / SOURCE / name).read_text("utf-8")) for name in names)
+        for what, names in ADDED.items()
+    }
+    old, new = (sum(count(package) for package in FOLLOWED) for count in (lambda p: before(p, COMMIT), now))
+    rest = new - sum(counts.values())
+    lines = [f"{what:<44}{count:>8,}" for what, count in counts.items()]
+    return "\n".join(
+        [*lines, f"{'all others, beside ' + f'{old:,} lines at {COMMIT}':<44}{rest:>8,}{rest / old - 1:>+9.1%}"]
+    )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("packages", nargs="*", default=list(FOLLOWED), metavar="PACKAGE")
     parser.add_argument("--beside", default=COMMIT, metavar="COMMIT")
     options = parser.parse_args()
     print(table(options.packages, options.beside))
+    if options.packages == list(FOLLOWED):
+        print(f"\n{added()}")
