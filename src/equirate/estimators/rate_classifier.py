@@ -125,8 +125,8 @@ class RateClassifier(RateEstimator):
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Passes over the data at most, by default 60; rounds of a game, where one is played. A network goes by its epochs
-        instead.
+        Passes over the data at most that answer prices of the constraints, by default 60; rounds of a game, where one
+        is played. A network goes by its epochs instead.
     theta_step, lambda_step
         Step sizes of model and multipliers in a game; every pair is a configuration, all played side by side. A network
         has an optimiser and a step of its own, and is trained once, unless steps of the multipliers are given.
