@@ -385,7 +385,7 @@ class RateClassifier(RateEstimator):
         try:
             return settings.for_classes(len(self.classes_))
         except EquirateError as error:
-            raise type(error)(f"{error} {ONLY_BINARY}") from None
+            raise type(error)(f"{ONLY_BINARY}these settings: {error}") from None
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Settings and features with categories as codes, for a model that splits on them."""
