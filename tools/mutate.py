@@ -2,13 +2,15 @@
 
     python tools/mutate.py record tests/problem tests/game      # once: which tests run which lines, and for how long
     python tools/mutate.py try src/equirate/problem/table.py --seconds 300
+    python tools/mutate.py sample --each 10                     # of every package, and how many the tests notice
 
 Numbers, comparisons, signs, `and`/`or`, `not`, and lists of constants are changed; decorators stay as they are. The
 changed module lies in a copy of the package, in a temporary folder; each change is tried in a process of its own, with
 everything but equirate imported already, on the tests that run its lines, the quickest first. Of a constant, those are
 the lines that name it; of another line that runs when the module is imported, any line of the module. A change that
-survives is not always a fault: read it, and write the test that is missing, or let it be. What is recorded goes by line
-numbers: record again when the code has changed.
+survives is not always a fault: read it, and write the test that is missing, or let it be. A test that fails with the
+change must pass without it, in the same copy. What is recorded goes by line numbers: remove it, and record again, when
+the code has changed. `record` and `sample` go on where they were interrupted.
 """
 
 from __future__ import annotations
@@ -16,16 +18,19 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import json
 import os
 import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,8 +68,8 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
         yield other
 
 
-def mutants(source: str) -> Iterator[tuple[str, tuple[int, int], str]]:
-    """Every change of a module: what it is, the lines that it is on, and the text with it."""
+def mutants(source: str) -> Iterator[tuple[str, tuple[int, int], Callable[[], str]]]:
+    """Every change of a module: what it is, the lines that it is on, and the text with it, until the next one."""
     tree = ast.parse(source)
     decorators = [each for node in ast.walk(tree) for each in getattr(node, "decorator_list", ())]
     left = {id(node) for each in decorators for node in ast.walk(each)}
@@ -81,7 +86,7 @@ def mutants(source: str) -> Iterator[tuple[str, tuple[int, int], str]]:
                     said = f"{node.lineno}: {ast.unparse(node)} -> {ast.unparse(ast.fix_missing_locations(other))}"
                     new = [*nodes[:place], other, *nodes[place + 1 :]] if isinstance(value, list) else other
                     setattr(parent, name, new)
-                    yield said, (node.lineno, node.end_lineno or node.lineno), ast.unparse(tree)
+                    yield said, (node.lineno, node.end_lineno or node.lineno), lambda: ast.unparse(tree)
                     setattr(parent, name, value)
 
 
@@ -95,8 +100,10 @@ class Recorded:
             sys.exit(f"there is nothing in {folder}: record first")
         self.data = CoverageData(str(folder / "coverage"))
         self.data.read()
-        cases = ElementTree.parse(folder / "times.xml").iter("testcase")  # a file that this tool has written
-        self.seconds = {_short(f"{c.get('classname')}::{c.get('name')}"): float(c.get("time") or 0) for c in cases}
+        self.seconds: dict[str, float] = {}
+        for path in sorted(folder.glob("*.xml")):
+            cases = ElementTree.parse(path).iter("testcase")  # a file that this tool has written
+            self.seconds |= {_short(f"{c.get('classname')}::{c.get('name')}"): float(c.get("time") or 0) for c in cases}
 
     def tests(self, module: Path, first: int, last: int, budget: float) -> list[str]:
         """Tests that run some of the lines, or else any of the module, as many as the seconds allow."""
@@ -126,17 +133,37 @@ def _short(test: str) -> str:
 
 
 def record(tests: list[str], folder: Path) -> None:
-    """Run the tests once, and write down what each of them runs."""
+    """Run the tests once, one folder or file after the other, and write down what each of them runs."""
     folder.mkdir(parents=True, exist_ok=True)
-    os.environ["COVERAGE_FILE"] = str(folder / "coverage")
-    asked = ["--cov=equirate", "--cov-context=test", "--cov-report=", f"--junitxml={folder / 'times.xml'}"]
-    code = pytest.main([*QUIET, *asked, *tests])
-    if code:
-        sys.exit("the tests fail without any change")
+    environment = {**os.environ, "COVERAGE_FILE": str(folder / "coverage")}
+    for each in tests:
+        times, written = folder / f"{each.strip('/').replace('/', '.')}.xml", folder / "times.new"
+        if times.exists():
+            continue
+        asked = ["--cov=equirate", "--cov-context=test", "--cov-report=", "--cov-append", f"--junitxml={written}"]
+        code = subprocess.run([sys.executable, "-m", "pytest", *QUIET, *asked, each], env=environment, check=False)
+        if code.returncode not in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            sys.exit(f"{each}: tests fail without any change")
+        written.replace(times)
+
+
+class Failures:
+    """A plugin of pytest that writes down which test failed first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def _keep(self, report: Any) -> None:
+        if report.failed and not self.path.exists():
+            self.path.write_text(report.nodeid, "utf-8")
+
+    pytest_runtest_logreport = pytest_collectreport = _keep
 
 
 def passes(package: Path, tests: list[str], seconds: float) -> bool:
-    """Whether the tests pass with the package in that folder, in time."""
+    """Whether the tests pass with the package in that folder, in time; a file there names the first that fails."""
+    failed = package / "failed"
+    failed.unlink(missing_ok=True)
     child = os.fork()
     if not child:
         os.setsid()
@@ -144,7 +171,7 @@ def passes(package: Path, tests: list[str], seconds: float) -> bool:
         os.dup2(quiet, 1), os.dup2(quiet, 2)
         os.environ["PYTHONPATH"] = str(package)
         sys.path.insert(0, str(package))
-        os._exit(int(pytest.main(["-x", *QUIET, *tests])))
+        os._exit(int(pytest.main(["-x", *QUIET, *tests], plugins=[Failures(failed)])))
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -156,11 +183,67 @@ def passes(package: Path, tests: list[str], seconds: float) -> bool:
     return False
 
 
+def sampled(each: int, seed: int) -> dict[str, list[tuple[Path, int]]]:
+    """Changes of every package, drawn at random: modules, and places in the order of `mutants`."""
+    root = ROOT / "src" / "equirate"
+    possible: dict[str, list[tuple[Path, int]]] = {}
+    for module in sorted(root.rglob("*.py")):
+        package = module.relative_to(root).parts[0].removesuffix(".py")
+        source = module.read_text("utf-8")
+        possible.setdefault(package, []).extend((module, place) for place, _ in enumerate(mutants(source)))
+    drawn = {}
+    for package, changes in possible.items():
+        drawn[package] = random.Random(f"{package} {seed}").sample(changes, min(each, len(changes)))
+    return drawn
+
+
+def sample(recorded: Recorded, package: Path, results: Path, each: int, seed: int, budget: float) -> None:
+    """Try a number of changes of every package, and print how many of them the tests notice."""
+    known = [json.loads(line) for line in results.read_text("utf-8").splitlines()] if results.exists() else []
+    done = {(entry["module"], entry["place"]): entry["outcome"] for entry in known}
+    sound: dict[str, bool] = {}
+    for name, changes in sampled(each, seed).items():
+        for module, place in changes:
+            key = (str(module.relative_to(ROOT)), place)
+            if key not in done:
+                entry = _outcome(recorded, package, module, place, budget, sound)
+                done[key] = entry["outcome"]
+                with results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"module": key[0], "place": place, **entry}) + "\n")
+        outcomes = [done[str(module.relative_to(ROOT)), place] for module, place in changes]
+        counted = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
+        print(name, counted, flush=True)
+
+
+def _outcome(
+    recorded: Recorded, package: Path, module: Path, place: int, budget: float, sound: dict[str, bool]
+) -> dict[str, str]:
+    """What became of one change, and which test noticed it."""
+    source = module.read_text("utf-8")
+    said, (first, last), text = next(mutant for k, mutant in enumerate(mutants(source)) if k == place)
+    tests = recorded.tests(module, first, last, budget)
+    if not tests:
+        return {"change": said, "outcome": "no test", "test": ""}
+    changed_module = package / module.resolve().relative_to(ROOT / "src")
+    changed_module.write_text(text(), "utf-8")
+    try:
+        survived = passes(package, tests, 5 * budget + 20)
+    finally:
+        shutil.copy2(module, changed_module)
+    if survived:
+        return {"change": said, "outcome": "survived", "test": ""}
+    failed = package / "failed"
+    by = failed.read_text("utf-8") if failed.exists() else ""
+    if by and by not in sound:
+        sound[by] = passes(package, [by], 5 * budget + 20)
+    return {"change": said, "outcome": "killed" if not by or sound[by] else "failed before", "test": by}
+
+
 def tried(module: Path, recorded: Recorded, package: Path, only: str, seconds: float, budget: float) -> None:
     """Try the changes of a module, in random order, until the time is over."""
     source = module.read_text("utf-8")
     place = package / module.resolve().relative_to(ROOT / "src")
-    found = [mutant for mutant in mutants(source) if only in mutant[0]]
+    found = [(said, lines, text()) for said, lines, text in mutants(source) if only in said]
     random.Random(0).shuffle(found)
     end, count, survived, idle = time.monotonic() + seconds, 0, 0, 0
     for said, (first, last), text in found:
@@ -188,6 +271,10 @@ def main() -> None:
     trying.add_argument("--seconds", type=float, default=300.0, help="for each module")
     trying.add_argument("--budget", type=float, default=20.0, help="seconds of tests for a change")
     trying.add_argument("--only", default="", help="changes that have this in their text")
+    sampling = what.add_parser("sample")
+    sampling.add_argument("--each", type=int, default=10, help="changes of each package")
+    sampling.add_argument("--seed", type=int, default=0)
+    sampling.add_argument("--budget", type=float, default=8.0, help="seconds of tests for a change")
     given = read.parse_args()
     if given.what == "record":
         record(given.tests, given.folder)
@@ -196,6 +283,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder)
         shutil.copytree(ROOT / "src" / "equirate", package / "equirate")
+        if given.what == "sample":
+            sample(recorded, package, given.folder / "sample.jsonl", given.each, given.seed, given.budget)
+            return
         for module in given.modules:
             tried(module, recorded, package, given.only, given.seconds, given.budget)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -534,13 +541,21 @@ def test_a_fit_that_would_hang_after_a_fork_is_refused(library: str, monkeypatch
     clf.fit(X[:300], Y[:300], sensitive_features={"group": GROUP[:300]})
 
 
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_a_postprocessor_that_would_hang_after_a_fork_is_refused(
-    wrapped: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+LINE = LogisticRegression()
+AROUND_TREES: dict[str, Callable[[Any], Any]] = {
+    "nothing": lambda trees: trees,
+    "a pipeline": lambda trees: make_pipeline(StandardScaler(), trees),
+    "voting": lambda trees: VotingClassifier([("line", LINE), ("trees", trees), ("none", "drop")], voting="soft"),
+    "stacking": lambda trees: StackingClassifier([("trees", trees), ("line", LINE)], cv=2),
+    "stacking at the end": lambda trees: StackingClassifier([("line", LINE)], final_estimator=trees, cv=2),
+}
+
+
+@pytest.mark.parametrize("around", AROUND_TREES)
+def test_a_postprocessor_that_would_hang_after_a_fork_is_refused(around: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    trees: Any = HistGradientBoostingClassifier(max_iter=2)
-    post = eq.RatePostprocessor(make_pipeline(StandardScaler(), trees) if wrapped else trees, ERROR, LOOSE)
+    estimator = AROUND_TREES[around](HistGradientBoostingClassifier(max_iter=2))
+    post = eq.RatePostprocessor(estimator, ERROR, LOOSE)
     monkeypatch.setattr(forking, "_user", None)
     post.fit(X[:300], Y[:300], sensitive_features={"group": GROUP[:300]})
     assert forking._user == os.getpid()

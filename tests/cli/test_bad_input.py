@@ -67,8 +67,7 @@ DATA: list[tuple[str, bytes | None, str]] = [
     ),
     ("zero rows", HEADER.encode(), "no rows"),
     ("empty", b"", "is empty"),
-    ("header twice", table().replace(b"score", b"school", 1), "two columns with the name 'school'"),
-    ("ragged", table() + b"1,2\n", "Expected 5 columns, got 2"),
+    ("ragged", table() + b"1,2\n", f"line {ROWS + 2} has 2 values, and the header has 5"),
     (
         "text among numbers",
         table(score=[*(f"{k / 7:.3f}" for k in range(ROWS - 1)), "abc"]),

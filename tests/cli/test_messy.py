@@ -146,3 +146,23 @@ def test_an_audit_leaves_out_rows_as_it_says(tmp_path: Path, capsys: pytest.Capt
     there = np.array([text != "" for text in columns["paid"]])
     assert found["examples"] == there.sum()
     assert found["overall"]["positive_rate"]["value"] == pytest.approx((score.round(2) >= 50)[there].mean())
+
+
+def test_a_header_with_a_name_twice_takes_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng, score, group, label = people(13)
+    columns = [score.round(3), group, rng.normal(size=len(score)).round(3), label.astype(int)]
+    path = tmp_path / "twice.csv"
+    lines = ["score,group,score,hired", *(",".join(map(str, row)) for row in zip(*columns, strict=True))]
+    path.write_text("\n".join(lines), "utf-8")
+    options = ["--label", "hired", "--attributes", "group", "--minimize", "error_rate()"]
+    assert main(["check", str(path), *options, "-q"]) == 0
+    said = capsys.readouterr().out
+    assert "the name 'score' is there more than once: another column of that name is read as 'score.1'" in said
+    assert "--ignore score.1" in said
+    assert main(["fit", str(path), *options, "--out", str(tmp_path / "model"), "-q"]) == 0
+    roles = json.loads((tmp_path / "model" / "summary.json").read_text("utf-8"))["columns"]
+    assert [role["column"] for role in roles if role["role"] == "feature"] == ["score", "score.1"]
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "model"), str(path), "--keep", "score.1", "-q"]) == 0
+    kept = [float(line.split(",")[0]) for line in capsys.readouterr().out.splitlines()[1:]]
+    assert kept == columns[2].tolist()

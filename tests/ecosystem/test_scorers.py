@@ -106,6 +106,18 @@ def test_scorers_are_hashable_and_equal_by_what_they_ask() -> None:
     assert PLAIN not in ({SLICED}, {PLAIN.set_score_request(sample_weight=True)})
 
 
+@pytest.mark.parametrize("objective", [eq.maximize(eq.f1()), eq.minimize(eq.error_rate())])
+def test_a_problem_is_scored_by_its_objective_and_constraints(objective: eq.Objective) -> None:
+    clf, limits = LogisticRegression().fit(X, Y), [eq.positive_rate() <= 0.1]
+    both = eq.scorer(objective, limits)
+    assert eq.scorer(eq.Problem(objective, limits)) == both
+    assert eq.scorer(eq.Problem(objective), limits) == both
+    assert eq.scorer(eq.Problem(objective))(clf, X, Y) != both(clf, X, Y)
+    assert cross_validate(clf, X, Y, cv=2, scoring=eq.scorer(eq.Problem(objective, limits)))["test_score"].max() < 0
+    with pytest.raises(TypeError, match="or be a Problem"):
+        eq.scorer(eq.f1())  # type: ignore[arg-type]
+
+
 def test_several_scorers_side_by_side() -> None:
     found = cross_validate(LogisticRegression(), X, Y, cv=2, scoring={"ours": PLAIN, "theirs": "f1"})
     assert np.isfinite(found["test_ours"]).all()

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE, SelectFromModel
@@ -201,7 +202,22 @@ def test_methods_that_are_not_there(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("class_weight", "balanced_accuracy"), ("n_jobs", "OMP_NUM_THREADS"), ("max_iter", "n_rounds")]
+    ("name", "said"),
+    [
+        ("class_weight", "balanced_accuracy"),
+        ("n_jobs", "OMP_NUM_THREADS"),
+        ("max_iter", "n_rounds"),
+        ("n_iter", "n_rounds"),
+        ("seed", "random_state"),
+        *((name, "Linear\\(penalty") for name in ("C", "alpha", "penalty")),
+        ("cv", "validation"),
+        ("early_stopping", "patience"),
+        ("fit_intercept", "intercept=False"),
+        ("learning_rate", "lambda_step"),
+        *((name, "LGBMClassifier") for name in ("max_depth", "n_estimators")),
+        ("solver", "algorithm"),
+        ("tol", "tolerance"),
+    ],
 )
 def test_parameters_that_are_not_there(name: str, said: str) -> None:
     with pytest.raises(TypeError, match=f"RateClassifier has no parameter '{name}': .*{said}"):
@@ -211,6 +227,13 @@ def test_parameters_that_are_not_there(name: str, said: str) -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         eq.RateClassifier(F1, nonsense=1)  # type: ignore[call-arg]
     assert eq.RatePostprocessor(LogisticRegression(), F1, n_jobs=1).n_jobs == 1
+
+
+def test_settings_of_a_classifier_are_given_to_the_estimator() -> None:
+    with pytest.raises(TypeError, match=r"RatePostprocessor has no parameter 'C': .* give it to the estimator"):
+        eq.RatePostprocessor(LogisticRegression(), F1, C=0.1)  # type: ignore[call-arg]
+    post = eq.RatePostprocessor(LogisticRegression(), F1, cv=2).set_params(estimator__C=0.1)
+    assert clone(post).estimator.C == 0.1
 
 
 def test_the_signature_is_still_seen() -> None:

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -389,6 +390,40 @@ def test_post_processing_needs_probabilities() -> None:
         eq.RatePostprocessor(LinearSVC(), eq.minimize(eq.error_rate())).fit(X, y)
     with pytest.raises(eq.DataError, match="Only binary classification is supported"):
         eq.RatePostprocessor(LogisticRegression(), eq.maximize(eq.f1())).fit(X, y)
+
+
+def test_a_metric_of_one_class_is_refused_with_what_to_write_at_the_end() -> None:
+    X, y, _ = animals()
+    fix = r"by this problem: y has 3 classes: write f1\(label='cat'\), f1\(average='macro'\) or worst\('f1'\)$"
+    for estimator in (
+        eq.RateClassifier(eq.maximize(eq.f1())),
+        eq.RatePostprocessor(LogisticRegression(), eq.maximize(eq.f1())),
+    ):
+        with pytest.raises(eq.DataError, match=fix):
+            estimator.fit(X, y)
+    with pytest.raises(eq.AlgorithmError, match=r"by these settings: .*[^)]$"):
+        eq.RateClassifier(eq.minimize(eq.error_rate()), algorithm="surrogate").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([True, 0], r"mixed types, such as True \(a boolean\) and 0 \(a number\): .* astype\(int\)"),
+        ([1, True, 0], "mixed types"),
+        ([True, 0.0], "mixed types"),
+        ([1, 0], r"objects that holds numbers: convert it, for example with astype\(int\)"),
+        ([True, False], r"objects that holds booleans: convert it, for example with astype\(bool\)"),
+    ],
+)
+def test_numbers_and_booleans_in_an_array_of_objects(labels: list[Any], said: str) -> None:
+    X, _, _ = animals()
+    y = np.array((labels * len(X))[: len(X)], dtype=object)
+    for estimator in (
+        eq.RateClassifier(eq.maximize(eq.f1())),
+        eq.RatePostprocessor(LogisticRegression(), eq.maximize(eq.f1())),
+    ):
+        with pytest.raises(eq.DataError, match=said):
+            estimator.fit(X, y)
 
 
 def test_what_is_not_there_yet_says_so(tmp_path: Path) -> None:

@@ -404,8 +404,18 @@ def test_history_has_the_best_mixture_after_every_pass():
     pairs = list(zip(history["violation"][:, 0].round(5), -history["objective"][:, 0], strict=True))
     assert pairs == sorted(pairs, reverse=True)  # it never becomes worse
     assert history["objective"][-1, 0] == pytest.approx(solution.status.objective, abs=2e-3)
-    assert solution.rounds == len(seen) + 1  # and one pass for the labels
+    assert solution.rounds == len(seen) == history["round"][-1]  # the regression of the labels is round 0
     assert f"{solution.rounds} passes" in repr(solution)
+
+
+def test_n_rounds_bounds_the_rounds_that_are_reported():
+    X, y, _ = noisy()
+    for rounds, validation in ((1, 0.25), (1, 0), (3, 0.25)):
+        clf = eq.RateClassifier(
+            eq.maximize(eq.f1()), [eq.positive_rate() <= 0.3], n_rounds=rounds, validation=validation, random_state=0
+        ).fit(X, y)
+        assert clf.n_rounds_ == clf.status_.rounds <= rounds
+    assert "after 1 round\n" in str(clf.set_params(n_rounds=1).fit(X, y).status_)
 
 
 def test_bounds_of_the_columns_so_far():

@@ -302,7 +302,7 @@ def test_which_ratios_are_known_to_be_shares(expr, share: bool) -> None:
 @pytest.mark.parametrize("make", [eq.precision, eq.f1, eq.jaccard])
 def test_zero_over_zero_counts_as_zero_and_warns(make) -> None:
     y, p = ([0, 0, 1], [0, 0, 0]) if make is eq.precision else ([0, 0, 0], [0, 0, 0])
-    with pytest.warns(eq.UndefinedRateWarning, match=r"is 0/0 here and counts as 0"):
+    with pytest.warns(eq.UndefinedRateWarning, match=rf"^{make.__name__}\(\) is 0/0 here and counts as 0$"):
         assert make().evaluate(y, p) == 0
     assert make().evaluate([0, 1, 1], [0, 1, 1]) == 1
 

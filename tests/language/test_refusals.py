@@ -1,5 +1,6 @@
 """What is refused before any training: the part to blame, the rule, and that the advice works."""
 
+import contextlib
 import re
 
 import numpy as np
@@ -426,3 +427,38 @@ def test_atoms_of_ratios_are_accepted(objective) -> None:
     assert eq.algorithms.slack_ratios.refusal(canonicalize(problem)) is None
     with pytest.raises(eq.AlgorithmError, match=r"biconvex cannot play .* inside a function: use slack_ratios"):
         canonicalize(problem, eq.algorithms.biconvex.form)
+
+
+NESTED = {
+    "max": lambda expr: eq.max(expr, P),
+    "abs": lambda expr: eq.abs(expr - 0.5),
+    "sqrt": eq.sqrt,
+    "minus": lambda expr: -expr,
+    "times": lambda expr: 0.5 * expr,
+    "over": lambda expr: expr / (1 + F),
+}
+
+
+def nested(name: str, depth: int) -> eq.Expression:
+    expr = T
+    while expr.depth < depth:
+        expr = NESTED[name](expr)
+    return expr
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_deep_nesting_is_refused_and_what_is_not_can_be_worked_with(name: str) -> None:
+    with pytest.raises(eq.DisciplineError, match=r"nested 101 deep, and at most 100 .* arguments at once"):
+        nested(name, 3000)
+    deepest = nested(name, 98)
+    assert repr(deepest)
+    assert np.isfinite(deepest.evaluate([0, 1, 1], [0, 1, 0], attributes={"sex": ["F", "F", "M"]}))
+    with contextlib.suppress(eq.DisciplineError):  # but no RecursionError
+        canonicalize(subject_to(deepest <= 0.9))
+
+
+def test_many_arguments_and_long_sums_are_not_nested() -> None:
+    total = T
+    for _ in range(3000):
+        total = total + F
+    assert total.depth == eq.max(T, *[F] * 3000).depth == 2

@@ -104,6 +104,16 @@ def test_slices_and_attributes_are_explained() -> None:
     assert explain("sex").what == "attribute"
 
 
+def test_metrics_over_all_classes_are_explained_without_naming_one() -> None:
+    assert explain("macro_f1(sex == 'F')").directions == {
+        "tp(sex == 'F', label=...) of each class": "rises",
+        "fp(sex == 'F', label=...) of each class": "falls",
+        "fn(sex == 'F', label=...) of each class": "falls",
+    }
+    both = explain("worst_recall() + recall(label=0)").directions
+    assert both == {"recall(label=...) of each class": "rises", "recall(label=0)": "rises"}
+
+
 # -- options --------------------------------------------------------------------------------------
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=1, max_size=20)

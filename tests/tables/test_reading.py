@@ -132,9 +132,10 @@ parquet.write_table(pa.table({"a": list(range(1000))}), PARQUET)
         ("empty.csv", b"", "is empty"),
         ("bytes.csv", b"\x89PNG\r\n\x00\x00\x00", "is not a table"),
         ("lines.csv", b"\n\n", "names no columns"),
-        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "Expected 2 columns, got 3"),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "line 3 has 3 values, and the header has 2: '1,2,3'; remove the line, or"),
+        ("ragged2.csv", b'sep=;\r\n\r\na;b\r\n"1\r\nx";2\r\n1\r\n', "line 6 has 1 values, and the header has 2: '1'"),
+        ("ragged3.csv", "a\tb\nå\t2\n1\t2\t3\n".encode("utf-16"), "line 3 has 3 values"),
         ("header.csv", b"a,b\n", "no rows"),
-        ("twice.csv", b"a,b,a\n1,2,3\n", "two columns with the name 'a'"),
         ("mixed.csv", "a,b\n1,caf\xe9\n".encode() + b"2,caf\xe9\n", "is UTF-8 up to byte 17"),
         ("cut.parquet", PARQUET.getvalue().to_pybytes()[:-500], "cannot be read, or is cut short"),
         ("cut.csv.gz", gzip.compress(TEXT.encode() * 1000)[:-20], "cannot be read, or is cut short"),
@@ -176,8 +177,29 @@ def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pat
         open_source(path).require(["grade"], "--label")
 
 
-def test_a_name_that_stands_twice_is_refused_with_its_places(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(",score,,score\n1,2,3,4\n", "utf-8")
-    with pytest.raises(eq.DataError, match=r"the name 'score' \(columns 2 and 4\)"):
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a,b,a,,a.1,a\n1,2,3,4,5,6\n7,8,9,10,11,12\n",
+        b"\n\r\na,b,a,,a.1,a\n1,2,3,4,5,6\n7,8,9,10,11,12\n",
+        b"sep=;\r\n\r\na;b;a;;a.1;a\r\n1;2;3;4;5;6\r\n7;8;9;10;11;12\r\n",
+        "a\tb\ta\t\ta.1\ta\n1\t2\t3\t4\t5\t6\n7\t8\t9\t10\t11\t12\n".encode("utf-16"),
+    ],
+)
+def test_names_that_are_there_twice_get_a_number(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "twice.csv"
+    path.write_bytes(content)
+    source = open_source(path)
+    assert source.names == ("a", "b", "a.2", "a.1", "a.3")
+    expected = {"a": [1, 7], "b": [2, 8], "a.2": [3, 9], "a.1": [5, 11], "a.3": [6, 12]}
+    assert whole(path).to_pydict() == expected
+    kinds = dict.fromkeys(source.names, Kind.NUMBER)
+    (batch,) = source.batches(["a.3", "a"], kinds)
+    assert batch.to_pydict() == {"a.3": [6, 12], "a": [1, 7]}
+
+
+def test_columns_of_parquet_with_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.parquet"
+    parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), path)
+    with pytest.raises(eq.DataError, match=r"two columns with the name 'a' \(columns 1 and 2\): rename one"):
         open_source(path)

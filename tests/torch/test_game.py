@@ -327,3 +327,16 @@ def test_the_sampler_of_a_game_has_the_rows_that_multipliers_see():
     expected = float(whole(module(X[rows]), rows).detach())
     found = np.mean([float(game(module(X[batch]), batch).detach()) for batch in batches])
     assert found == pytest.approx(expected, rel=0.05)
+
+
+def test_a_state_of_other_held_out_rows_is_refused() -> None:
+    def game(held_out: object) -> RateGame:
+        return RateGame(PROBLEM.objective, Y, held_out=held_out)
+
+    state = game(np.arange(100)).state_dict()
+    game(np.arange(100)).load_state_dict(state)
+    for other in (np.arange(1, 101), None, 0.25):
+        with pytest.raises(eq.DataError, match=r"held out other rows: give the same held_out="):
+            game(other).load_state_dict(state)
+    old = {key: value for key, value in state.items() if key != "trained"}  # of an earlier version
+    game(None).load_state_dict(old)

@@ -1,8 +1,10 @@
 """Checkpoints: a run that was killed ends as if it had never stopped; what does not fit is refused."""
 
+import gc
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +33,12 @@ def run(folder, X=X, problem=PROBLEM, progress=None, **settings):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="lives are forked")
-def test_killed_at_twenty_random_moments_and_resumed_it_is_the_same_classifier():
+def test_killed_at_twenty_random_moments_and_resumed_it_is_the_same_classifier(tmp_path):
     command = [sys.executable, str(Path(__file__).parent / "killed.py"), "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.stdout.split() == ["same", "20"], done.stderr[-3000:]
+    assert not list(tmp_path.glob("equirate-*"))  # networks that were not kept yet were in the folder of the checkpoint
 
 
 class StopError(Exception):
@@ -51,6 +55,35 @@ def stopping_at(number):
             raise StopError
 
     return progress
+
+
+def temporary(folder):
+    gc.collect()
+    return [*folder.rglob("equirate-*"), *folder.rglob("unkept-*")]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_no_temporary_folder_is_left_after_a_run_or_a_failure(tmp_path, monkeypatch, kept):
+    system, checkpoint = tmp_path / "tmp", tmp_path / "checkpoint" if kept else None
+    system.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(system))
+    solution = run(checkpoint, memory=1000)
+    (folder,) = temporary(tmp_path)
+    assert folder.parent == (checkpoint or system)
+    assert len(list(folder.iterdir())) == len(solution.record.snapshots) > 0
+    del solution
+    assert not temporary(tmp_path)
+    with pytest.raises(StopError):
+        run(tmp_path / "another" if kept else None, memory=1000, progress=stopping_at(3))
+    assert not temporary(tmp_path)
+
+
+def test_a_temporary_folder_of_a_killed_process_is_removed(tmp_path):
+    left = tmp_path / "unkept-left"
+    left.mkdir()
+    (left / "snapshot-000001.safetensors").write_bytes(b"of a process that was killed")
+    run(tmp_path)
+    assert not left.exists()
 
 
 def test_a_run_goes_on_and_one_that_is_over_is_not_played_again(tmp_path):

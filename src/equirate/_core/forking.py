@@ -42,7 +42,9 @@ def before_use(estimator: Any) -> None:
         wish = getattr(estimator, "n_jobs", None)
         use_openmp(name, machine.count() if not isinstance(wish, int) or wish < 1 else wish)
         return
-    inside = [part[1] for part in getattr(estimator, "steps", ())] + [getattr(estimator, "estimator", None)]
+    named = [*getattr(estimator, "steps", ()), *(getattr(estimator, "estimators", None) or ())]  # of stacking, voting
+    inside = [part[1] for part in named if isinstance(part, tuple)]
+    inside += [getattr(estimator, name, None) for name in ("estimator", "final_estimator")]
     for part in inside:
         if part is not None and not isinstance(part, str):
             before_use(part)

@@ -62,8 +62,6 @@ class Groups:
         columns = [examples.column(name) for name in names]
         values = tuple(_unique(column, examples.shared) for column in columns)
         numeric = tuple(name for name, column in zip(names, columns, strict=True) if column.dtype.kind in "iufM")
-        for name, column, own_values in zip(names, columns, values, strict=True):
-            _warn_of_numbers(name, column, own_values)
         own_counts = _summed(list(_counted(columns, values, examples.weights)))
         return cls(names, values, *_summed(examples.shared.gather(own_counts)), numeric)
 
@@ -87,32 +85,31 @@ class Groups:
 
 
 def refuse_many(groups: Groups, kept: int, what: str) -> None:
-    """Refuse more groups than make sense; ``kept`` have enough examples, ``what`` is the constraint that needs them."""
+    """Refuse more groups than make sense, and warn of many numbers.
+
+    ``kept`` have enough examples, ``what`` is the constraint that needs them.
+    """
+    unusual = []
     for name in groups.numeric:
         distinct = groups.values[groups.names.index(name)]
         count, middle = len(distinct), distinct[len(distinct) // 2].item()
+        fix = f"into a few bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < {middle!r}"
         if min(count, kept) > MOST_NUMBERS:
             raise DataError(
                 f"{what} makes {kept:,} groups of the numeric attribute {name!r}, which has {count:,} values. "
-                f"Put it into a few bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < "
-                f"{middle!r}; leave small groups out with min_support; give codes that are no quantity as text"
+                f"Put it {fix}; leave small groups out with min_support; give codes that are no quantity as text"
+            )
+        if min(count, kept) > MANY:
+            unusual.append(
+                f"the attribute {name!r} has {count:,} different values, and each becomes a group: put it {fix}"
             )
     if kept > MOST:
         raise DataError(
             f"{what} makes {kept:,} groups, more than {MOST:,}: join values into fewer groups, or leave small groups "
             "out with min_support, such as min_support=30"
         )
-
-
-def _warn_of_numbers(name: str, column: NDArray[Any], values: list[Any]) -> None:
-    if len(values) > MANY and column.dtype.kind in "iuf":
-        middle = np.sort(column)[len(column) // 2].item()
-        warnings.warn(
-            f"the attribute {name!r} has {len(values):,} different values, and each becomes a group: put it into a few "
-            f"bins first, for example with pandas.cut, or give slices, such as attr({name!r}) < {middle!r}",
-            EquirateWarning,
-            stacklevel=2,
-        )
+    for text in unusual:
+        warnings.warn(text, EquirateWarning, stacklevel=2)
 
 
 def _unique(column: NDArray[Any], shared: Peers) -> list[Any]:

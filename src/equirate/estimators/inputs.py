@@ -37,8 +37,10 @@ from .scores import refuse_unknown
 
 Array = NDArray[np.float64]
 MISSING = ("refuse", "group")
-ONLY_BINARY = "(Only binary classification is supported. The type of the target is multiclass.)"
-"""Text that scikit-learn's checks require in the error of a binary classifier for more than two classes."""
+ONLY_BINARY = "Only binary classification is supported by "
+"""Beginning of the error of a binary classifier for more than two classes, as scikit-learn's checks require it."""
+UNKNOWN = "Unknown label type"
+"""Beginning of the error of labels in an array of objects, as scikit-learn's checks require it."""
 _THREE = (0, 1, 2)
 _LOOKED_AT = 50  # constraints to check for more than two classes
 _BLOCK = 1 << 18  # labels that are checked at a time
@@ -181,7 +183,7 @@ class InputChecks(ClassifierMixin, BaseEstimator):
             # A label that is missing from y does not mean that the problem is for two classes.
             if not self._many or self._problem_takes_classes() or "y has no class" in str(error):
                 raise
-            raise DataError(f"{error} {ONLY_BINARY}") from None
+            raise DataError(f"{ONLY_BINARY}this problem: {error}") from None
 
     def _looked_up(self) -> tuple[str, ...]:
         """Names of the attributes that are needed to predict."""
@@ -254,6 +256,7 @@ def one_of(estimator: Any, name: str, allowed: Sequence[str]) -> None:
 def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray[Any]:
     """The labels in y, sorted; refuses fewer than two, and targets that are not classes."""
     refuse_mixed(np.asarray(y), "y")
+    _refuse_objects(np.asarray(y))
     own_classes = distinct(np.asarray(y))
     two = y.ndim == 1 and y.dtype.kind in "iu" and len(own_classes) <= 2  # avoids scikit-learn's pass through y
     kind = "binary" if two else type_of_target(y, input_name="y", raise_unknown=True)
@@ -272,6 +275,23 @@ def classes_in(y: NDArray[Any], shared: Peers, pos_label: Any = None) -> NDArray
     if len(classes) > 2 and pos_label is not None:
         raise DataError(f"pos_label is for two classes, and y has {len(classes)}: name classes with label= in rates")
     return classes
+
+
+def _refuse_objects(y: NDArray[Any]) -> None:
+    """Refuse numbers and booleans in an array of Python objects, which scikit-learn does not take for labels."""
+    if y.dtype != object or all(isinstance(label, str) for label in y.flat):
+        return
+    kinds = {"a boolean" if isinstance(label, (bool, np.bool_)) else "a number": plain(label) for label in y.flat}
+    if len(kinds) > 1:
+        shown = " and ".join(f"{label!r} ({kind})" for kind, label in sorted(kinds.items()))
+        raise DataError(
+            f"{UNKNOWN}: y holds labels of mixed types, such as {shown}: convert them to one type, for example with "
+            "astype(int)"
+        )
+    kind, new = ("booleans", "bool") if "a boolean" in kinds else ("numbers", "int")
+    raise DataError(
+        f"{UNKNOWN}: y is an array of objects that holds {kind}: convert it, for example with astype({new})"
+    )
 
 
 def compare_indexes(X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:

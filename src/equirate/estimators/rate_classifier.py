@@ -125,8 +125,8 @@ class RateClassifier(RateEstimator):
         classifier that keeps the constraints by itself, the mixture made deterministic or the best single iterate,
         whichever is better; ``"stochastic"``: the mixture, drawn by the row's place in the batch.
     n_rounds
-        Passes over the data at most, by default 60; rounds of a game, where one is played. A network goes by its epochs
-        instead.
+        Passes over the data at most that answer prices of the constraints, by default 60; rounds of a game, where one
+        is played. A network goes by its epochs instead.
     theta_step, lambda_step
         Step sizes of model and multipliers in a game; every pair is a configuration, all played side by side. A network
         has an optimiser and a step of its own, and is trained once, unless steps of the multipliers are given.
@@ -385,7 +385,7 @@ class RateClassifier(RateEstimator):
         try:
             return settings.for_classes(len(self.classes_))
         except EquirateError as error:
-            raise type(error)(f"{error} {ONLY_BINARY}") from None
+            raise type(error)(f"{ONLY_BINARY}these settings: {error}") from None
 
     def _coded(self, settings: Settings, X: Any) -> tuple[Settings, Any]:
         """Settings and features with categories as codes, for a model that splits on them."""

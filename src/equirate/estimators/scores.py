@@ -44,12 +44,30 @@ INSTEAD: Mapping[str, str] = {
         "say in the objective what each label is worth (balanced_accuracy(), cost(...)), or give sample_weight to fit"
     ),
     "max_iter": "n_rounds is the number of rounds",
+    "n_iter": "n_rounds is the number of rounds",
     "n_jobs": "training uses the cores that there are, or as many threads as OMP_NUM_THREADS says",
     "scoring": "the objective is what is trained for; eq.scorer(objective, constraints) is the same as a scorer",
+    "seed": "random_state is the seed",
     "threshold": "constraints say how often to predict each label, as in positive_rate() <= 0.2",
     "sensitive_features": "attributes are given to fit: fit(X, y, sensitive_features=...)",
 }
 """Parameters of other classifiers, and what to use instead."""
+_PENALTY = "model=equirate.models.Linear(penalty=...) is regularised; a larger penalty is a smaller C"
+_OF_TREES = "give it to the trees, as in model=BoostedTrees(...) (equirate.boosting) or model=LGBMClassifier(...)"
+OF_MODELS: Mapping[str, str] = {
+    "C": _PENALTY,
+    "alpha": _PENALTY,
+    "penalty": _PENALTY,
+    "cv": "validation is the share of the rows that is held out",
+    "early_stopping": "training ends when nothing improves any more; patience is that of a game",
+    "fit_intercept": "model=equirate.models.Linear(intercept=False) has no intercept",
+    "learning_rate": "theta_step and lambda_step are the steps of a game; that of trees is given to them",
+    "max_depth": _OF_TREES,
+    "n_estimators": _OF_TREES,
+    "solver": "algorithm names one of equirate.algorithms",
+    "tol": "tolerance is the largest violation that counts as met",
+}
+"""Parameters of models that other classifiers have, and what to use in a `RateClassifier` instead."""
 
 
 def has_score(members: Members) -> bool:
@@ -93,5 +111,9 @@ def refuse_unknown(kind: type, parameters: Mapping[str, Any]) -> None:
     """Refuse parameters that other classifiers have, and say what to use instead."""
     accepted = inspect.signature(kind).parameters
     for name in parameters:
-        if name in INSTEAD and name not in accepted:
-            raise TypeError(f"{kind.__name__} has no parameter {name!r}: {INSTEAD[name]}")
+        advice = INSTEAD.get(name) or OF_MODELS.get(name)
+        if advice is None or name in accepted:
+            continue
+        if name in OF_MODELS and "estimator" in accepted:
+            advice = "it is a parameter of classifiers: give it to the estimator"
+        raise TypeError(f"{kind.__name__} has no parameter {name!r}: {advice}")

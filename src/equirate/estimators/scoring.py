@@ -23,7 +23,7 @@ from ..data.examples import Examples
 from ..data.labels import codes_of, one_hot, positive_label
 from ..language.expressions import Constraint
 from ..language.measuring import measurer
-from ..problem.problem import Objective, Problem
+from ..problem.problem import Objective, Problem, flat_constraints
 from .attributes import attribute_names, looked_up, named, refuse_unrouted, refuse_unsplit, refuse_without_index
 from .inputs import MISSING, read_like_labels, two_values
 from .predictions import class_probabilities_of, decided, served
@@ -35,7 +35,7 @@ PRICE = 10.0
 
 
 def scorer(
-    objective: Objective,
+    objective: Objective | Problem,
     constraints: Any = (),
     *,
     penalty: float = PRICE,
@@ -51,7 +51,8 @@ def scorer(
     Parameters
     ----------
     objective, constraints
-        As in `RateClassifier`. Ready-made constraints are about the groups in the data that are scored.
+        As in `RateClassifier`, or a `Problem`, which has both; constraints are added to its own. Ready-made constraints
+        are about the groups in the data that are scored.
     penalty
         Price of a violation of 1. Violations of a part of the data are estimates, and a price weighs them; with
         ``math.inf`` a broken constraint makes the score minus infinity.
@@ -84,9 +85,7 @@ def scorer(
     >>> cross_val_score(LogisticRegression(), X, y, scoring=score, cv=3).round(2).tolist()
     [0.55, 0.55, 0.81]
     """
-    if not isinstance(objective, Objective):
-        raise TypeError(f"the objective must be made with minimize(...) or maximize(...); got {objective!r}")
-    problem = Problem(objective, constraints)
+    problem = _problem(objective, constraints)
     if problem.losses():
         raise EquirateError(
             f"{problem.losses()[0]!r} is no function of decisions, by which a scorer judges: leave it out, or score it "
@@ -99,6 +98,18 @@ def scorer(
     if sensitive_features is not None:
         refuse_without_index(sensitive_features)
     return RateScorer(problem, float(penalty), pos_label, missing, sensitive_features)
+
+
+def _problem(objective: Objective | Problem, constraints: Any) -> Problem:
+    if isinstance(objective, Objective):
+        return Problem(objective, constraints)
+    if not isinstance(objective, Problem):
+        raise TypeError(
+            "the objective must be made with minimize(...) or maximize(...), or be a Problem, which has its "
+            f"constraints; got {objective!r}"
+        )
+    given = tuple(flat_constraints(constraints))
+    return Problem(objective.objective, (*objective.constraints, *given)) if given else objective
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,7 +80,7 @@ class Course:
     stages
         The state after each answer.
     passes
-        Passes over the data, including those that several generations shared.
+        Passes over the data that answered prices, including those that several generations shared.
     bound
         No mixture of *all* classifiers of the model has a smaller (minimised) objective; None if the model's answers do
         not prove a bound.

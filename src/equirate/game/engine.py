@@ -130,7 +130,7 @@ class Generator:
         engine = LinearEngine.of(sample, cells, part, 1 if part is None else int(part.max(initial=1)) + 1, model)
         begin = None if self.start is None else engine.rows.standard(_weights(self.start, sample.X.shape[1]))
         generation, view = engine.fit(tables[0], mix_apart=mix_apart, passes=self.passes, watch=self.watch, start=begin)
-        courses = [generation.course(engine.passes)]
+        courses = [generation.course(engine.rounds)]
         if len(tables) == 1:
             engine.release()
         columns, W = engine.columns(generation, sample, judge.cells)
@@ -140,7 +140,7 @@ class Generator:
                 engine.run([(generation, view)], self.passes, self.watch)
             more, other = engine.columns(generation, sample, judge.cells)
             columns, W = columns.join(more, (0, W.shape[1])), np.concatenate([W, other], axis=1)
-            courses.append(generation.course(engine.passes))
+            courses.append(generation.course(engine.rounds))
         return self._solution(problem, judge, columns, learner, (W,), courses[0])
 
     # -- models that respond -----------------------------------------------------------------------

@@ -74,13 +74,15 @@ class LinearEngine:
         The model's own settings.
     penalty
         Ridge on every weight.
+    rounds
+        Passes that answered prices, of the longest run.
     """
 
     rows: CellRows
     parts: int
     setting: Linear
     penalty: Array = field(init=False)
-    passes: int = 0
+    rounds: int = 0
 
     @classmethod
     def of(
@@ -176,7 +178,6 @@ class LinearEngine:
         return generation
 
     def _score(self, W: Array) -> list[Direction]:
-        self.passes += 1
         if self.setting.intercept:
             return self.rows.score(W)
         W = np.vstack([W[:-1], np.zeros((1, W.shape[1]))])  # its large ridge makes it almost 0, but not exactly
@@ -197,7 +198,8 @@ class LinearEngine:
                 answers.append(([Family(direction.sums, Source.PRICED, direction) for direction in own], view.settled))
             return answers
 
-        generate([generation for generation, _ in pairs], answer, passes, watch)
+        used = generate([generation for generation, _ in pairs], answer, passes, watch)
+        self.rounds = max(self.rounds, used)
 
     # -- one problem -----------------------------------------------------------------------------
 
@@ -223,6 +225,7 @@ class LinearEngine:
         trained = asked.view([0], totals=table.cells.totals)
         first = asked.begin(trained, table, start)
         asked.run([(first, trained)], passes, watch)
+        self.rounds = asked.rounds
         if first.interrupted:
             view = self.view(everything)
             return self._interrupted(asked, first, trained, view), view

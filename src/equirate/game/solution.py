@@ -114,7 +114,7 @@ class Solution:
 
     @property
     def rounds(self) -> int:
-        """Rounds that were played, or passes over the data."""
+        """Rounds that were played, or passes over the data that answered prices."""
         if self.play is not None:
             return self.play.record.played
         return 0 if self.course is None else self.course.passes

@@ -51,7 +51,7 @@ class Status:
         ``theta_regret`` is against the recorded iterates (a lower estimate), or against all classifiers of a finite
         list (exact). None if the record does not contain it.
     rounds
-        Rounds of a game that were played, or passes over the data.
+        Rounds of a game that were played, or passes over the data that answered prices.
     interrupted
         Whether Ctrl-C ended the run.
     diverged
@@ -129,7 +129,9 @@ class Status:
         head = "constraints met" if self.feasible else f"constraints NOT met (largest violation {self.violation:.4g})"
         if self.certified is not None:
             head = f"{'certified' if self.certified else 'NOT certified'}; {head}"
-        lines = [f"{head}; objective {self.objective:.6g} after {self.rounds} rounds"]
+        lines = [
+            f"{head}; objective {self.objective:.6g} after {self.rounds} {'round' if self.rounds == 1 else 'rounds'}"
+        ]
         if self.gap is not None and self.bound_over is not None:
             best = f"the best that any mixture of {in_words(self.bound_over)} can do"
             lines.append(f"within {max(0.0, self.gap):.2g} of {best}")

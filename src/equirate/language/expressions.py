@@ -443,6 +443,7 @@ class Call(Expression):
         if (arity is None and count == 0) or (arity is not None and count != arity):
             wanted = "at least one argument" if arity is None else f"{arity} argument{'s' * (arity > 1)}"
             raise TypeError(f"{self.atom.name} takes {wanted}; got {count}")
+        super().__post_init__()
 
     @cached_property
     def monotonicity(self) -> tuple[Monotonicity, ...]:

@@ -18,9 +18,10 @@ from ..data.examples import Examples
 from ..data.kinds import ClassCodes, RateKind, among
 from ..data.labels import Classes, code_of
 from ..data.slices import EVERYBODY, Slice
+from . import measuring
 from .class_refusals import needs_label, refuse_unlabelled
 from .curvature import REALS, UNIT, Curvature, Interval
-from .expressions import Expression, or_whole
+from .expressions import Expression, Quotient, or_whole
 from .measuring import Measure, Value
 from .trees import Term
 
@@ -247,7 +248,10 @@ class Named(Expression):
         return or_whole(self, self.definition.pieces(upper))
 
     def value(self, measure: Measure) -> Value:
-        """Evaluate the definition."""
+        """Evaluate the definition; the warning of 0/0 has the name of the metric."""
+        if isinstance(self.definition, Quotient):
+            top, bottom = self.definition.left.value(measure), self.definition.right.value(measure)
+            return measuring.quotient(top, bottom, self)
         return self.definition.value(measure)
 
     def for_classes(self, classes: Classes) -> Expression:

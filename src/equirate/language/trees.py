@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._core.errors import DisciplineError
 from ..data.examples import Examples
 from ..data.labels import Classes
 from ..data.predictions import examples_and_predictions
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 Term = tuple["Expression", "Expression | None"]
 """A constant factor and what it multiplies: a rate, an atom, a ratio ...; None for a constant term."""
+
+
+DEEPEST = 100
+"""Nodes from top to bottom of an expression at most: a walk takes up to five of Python's 1,000 calls for each."""
 
 
 class Binding(IntEnum):
@@ -43,6 +48,17 @@ class Tree:
     """A frozen tree of parts: a function of classification rates, before it has operators."""
 
     binding = Binding.LEAF
+    depth = 1
+
+    def __post_init__(self) -> None:
+        """Refuse what is nested too deeply for Python to walk through."""
+        depth = 1 + max((child.depth for child in self.children), default=0)
+        if depth > DEEPEST:
+            raise DisciplineError(
+                f"this expression is nested {depth} deep, and at most {DEEPEST} can be solved: give a function all its "
+                "arguments at once, as in max(*rates), instead of one function inside the other"
+            )
+        object.__setattr__(self, "depth", depth)
 
     # -- what it is ------------------------------------------------------------------------------
 

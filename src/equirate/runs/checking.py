@@ -263,6 +263,9 @@ def _about_file(source: TableSource, table: Any) -> list[TableFinding]:
         findings.append(
             TableFinding("", f"the file is taken for {encoding}", (("encoding", encoding),), proposed=False)
         )
+    for new, name in source.renamed.items():
+        what = f"the name {name!r} is there more than once: another column of that name is read as {new!r}"
+        findings.append(TableFinding("", what, (("ignore", new),), proposed=False))
     if len(source.header) > len(source.names):
         findings.append(
             TableFinding("", f"{len(source.header) - len(source.names)} columns without a name are left out")

@@ -6,6 +6,8 @@ moves it, and the algorithm that ``"auto"`` takes, or the refusal with its rewri
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +18,7 @@ from ..game.automatic import automatic
 from ..language.curvature import Curvature, Interval
 from ..language.expressions import Call, Constant, Constraint, Expression, Negative, Product, Quotient, Sum
 from ..language.nodes import BlackBox, Loss, Named, Rate
+from ..language.over_classes import OverClasses
 from ..language.parity import ConstraintFamily
 from ..problem.problem import Objective, Problem, maximize, minimize
 from ..problem.text import parse
@@ -332,12 +335,25 @@ def directions(expr: Expression) -> dict[str, str]:
     >>> directions(eq.f1() - eq.fpr())
     {'tp()': 'rises', 'fp()': 'falls', 'fn()': 'falls', 'fpr()': 'falls'}
     """
-    words_by_rate = {}
-    for rate in expr.rates():
+    moves_by_rate: dict[str, _Moves] = {}
+    for text, rate in _written_rates(expr):
         moves = _moves(expr, rate)
         if rate.curvature is not Curvature.CONSTANT and (moves.up or moves.down):
-            words_by_rate[repr(rate)] = moves.word
-    return words_by_rate
+            moves_by_rate[text] = moves_by_rate.get(text, _Moves()) | moves
+    return {text: moves.word for text, moves in moves_by_rate.items()}
+
+
+def _written_rates(expr: Expression) -> Iterator[tuple[str, Rate]]:
+    """The rates in an expression, and how they are shown: those of a metric over all classes name no class."""
+    if isinstance(expr, Rate):
+        yield repr(expr), expr
+    for child in expr.children:
+        for text, rate in _written_rates(child):
+            each = _LABEL.sub("label=...) of each class", text) if isinstance(expr, OverClasses) else text
+            yield each, rate
+
+
+_LABEL = re.compile(r"label=[01]\)$")  # the two classes that stand for those of the data
 
 
 def _moves(expr: Expression, rate: Rate) -> _Moves:

@@ -12,6 +12,7 @@ import csv
 import difflib
 import gzip
 import io
+import itertools
 import lzma
 import re
 import shutil
@@ -78,6 +79,9 @@ class TableSource:
         How its text is to be read.
     delimiter, header, skipped
         Of a CSV file: what separates values, all columns, those without a name too, and how many lines are above them.
+    renamed, blank
+        Of a CSV file: names that were there already, by the name that such a column has instead, and how many empty
+        lines are above the header.
     """
 
     path: Path
@@ -88,6 +92,8 @@ class TableSource:
     delimiter: str = ","
     header: tuple[str, ...] = ()
     skipped: int = 0
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    blank: int = 0
     spool: Any = field(default=None, repr=False, compare=False)
     """The temporary file of a table that was read from a pipe."""
 
@@ -115,7 +121,7 @@ class TableSource:
         """Read some columns, with dates and numbers that need an option still as text."""
         with _data_errors(self):
             if self.form is FileForm.CSV:
-                read = arrow_csv.ReadOptions(block_size=_BLOCK, skip_rows=self.skipped)
+                read = arrow_csv.ReadOptions(block_size=_BLOCK, **self._above())
                 with self._text() as stream:
                     table = arrow_csv.read_csv(stream, read, self._parse(), self._convert(columns, kinds))
                     table = table.replace_schema_metadata({"encoding": stream.encoding})
@@ -146,13 +152,39 @@ class TableSource:
                 return
             known = {name: kinds.get(name) or Kind.CATEGORY for name in columns}
             # One thread and a small block: reading ahead would fill the memory.
-            read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, skip_rows=self.skipped)
+            read = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, **self._above())
             with self._text() as stream:
                 batches = arrow_csv.open_csv(stream, read, self._parse(), self._convert(columns, known))
                 yield from map(self.options.converted, batches)
 
     def _text(self) -> Utf8:
         return Utf8(_unpacked(self.files[0]), str(self.path), self.options.encoding)
+
+    def _above(self) -> dict[str, Any]:
+        """What the reader skips: lines above the header, and the header itself if columns have other names."""
+        if not self.renamed:
+            return {"skip_rows": self.skipped}
+        return {
+            "skip_rows": self.skipped,
+            "column_names": list(self.header),
+            "skip_rows_after_names": 1 + self.blank,
+        }
+
+    def ragged_line(self) -> tuple[int, list[str]] | None:
+        """The number and the values of the first line of a CSV file with more or fewer values than the header."""
+        with self._text() as stream:
+            lines = _lines(stream)
+            for _ in range(self.skipped):
+                next(lines, None)
+            reader, first = csv.reader(lines, delimiter=self.delimiter), 0
+            try:
+                for row in reader:
+                    if row and len(row) != len(self.header):
+                        return self.skipped + first + 1, row
+                    first = reader.line_num
+            except csv.Error:  # a value that is too long for Python's reader
+                pass
+        return None
 
     def _parse(self) -> Any:
         return arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
@@ -196,9 +228,10 @@ def open_source(path: Path, options: ReadOptions = AS_WRITTEN) -> TableSource:
             raise DataError(f"{path} is empty")
         form, packed = _form(path)
         if form is FileForm.CSV:
-            delimiter, header, skipped = _header(path, options.encoding)
+            delimiter, written, skipped, blank = _header(path, options.encoding)
+            header, renamed = _unique(written)
             names = tuple(name for name in header if name)
-            return _named(TableSource(path, form, names, (path,), options, delimiter, header, skipped))
+            return TableSource(path, form, names, (path,), options, delimiter, header, skipped, renamed, blank)
         if packed:
             raise DataError(
                 f"{path} is a compressed {form.value} file: unpack it first ({form.value} compresses by itself)"
@@ -249,12 +282,30 @@ def _folder(path: Path, options: ReadOptions) -> TableSource:
     return _named(TableSource(path, FileForm.PARQUET, tuple(schemas[0].names), files, options))
 
 
+def _unique(header: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Names with a number behind those that were there already, as pandas does; and the old names by the new ones.
+
+    Examples
+    --------
+    >>> _unique(["age", "age", "", "age.1", "age", ""])
+    (('age', 'age.2', '', 'age.1', 'age.3', ''), {'age.2': 'age', 'age.3': 'age'})
+    """
+    taken, names, renamed = set(header), list[str](), dict[str, str]()
+    for name in header:
+        new = name
+        if name and name in names:
+            new = next(f"{name}.{k}" for k in itertools.count(1) if f"{name}.{k}" not in taken)
+            taken.add(new)
+            renamed[new] = name
+        names.append(new)
+    return tuple(names), renamed
+
+
 def _named(source: TableSource) -> TableSource:
     """Raise an error for duplicate names."""
-    header = source.header or source.names
     seen: dict[str, int] = {}
-    for place, name in enumerate(header, 1):
-        if name and name in seen:
+    for place, name in enumerate(source.names, 1):
+        if name in seen:
             where = f"columns {seen[name]} and {place}"
             raise DataError(f"{source.path} has two columns with the name {name!r} ({where}): rename one of them")
         seen[name] = place
@@ -283,8 +334,8 @@ def _unpacked(path: Path) -> Any:
     return open(path, "rb") if unpack is None else unpack(path)  # the caller closes it
 
 
-def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int]:
-    """Delimiter, names of the columns, and the number of lines above them."""
+def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int, int]:
+    """Delimiter, names of the columns, and the numbers of lines above them: to skip, and empty."""
     if encoding:
         check_encoding(encoding)
     with Utf8(_unpacked(path), str(path), encoding) as stream:
@@ -299,10 +350,21 @@ def _header(path: Path, encoding: str) -> tuple[str, tuple[str, ...], int]:
     names = next(csv.reader(io.StringIO(body, newline=""), delimiter=delimiter), [])
     if not any(names):
         raise DataError(f"{path} is not a table: its first line names no columns")
-    return delimiter, tuple(names), int(declared is not None)
+    blank = len(text[: len(text) - len(body)].splitlines())
+    return delimiter, tuple(names), int(declared is not None), blank
 
 
 _SEPARATOR = re.compile(r'"?sep=([,;|\t])"?\r?\n', re.IGNORECASE)
+
+
+def _lines(stream: Utf8) -> Iterator[str]:
+    """The lines of a text, each with its end."""
+    held = b""
+    while part := stream.read(_BLOCK):
+        *whole, held = (held + part).split(b"\n")
+        yield from (line.decode("utf-8-sig", errors="replace") + "\n" for line in whole)
+    if held:
+        yield held.decode("utf-8-sig", errors="replace")
 
 
 def _start(stream: Utf8) -> bytes:
@@ -350,10 +412,19 @@ def _data_errors(source: TableSource | Path) -> Iterator[None]:
         if wrong is not None and isinstance(source, TableSource):
             name, wanted = source.header[int(wrong[1])], _WANTED.get(wrong[2], wrong[2])
             raise DataError(f"{path}: column {name!r} holds {wrong[3]!r}, which is no {wanted}") from None
+        ragged = source.ragged_line() if isinstance(source, TableSource) and _RAGGED.search(reason) else None
+        if ragged is not None and isinstance(source, TableSource):
+            line, values = ragged
+            raise DataError(
+                f"{path}: line {line:,} has {len(values)} values, and the header has {len(source.header)}: "
+                f"{_shortened(source.delimiter.join(values))!r}; remove the line, or put values that hold "
+                f"{source.delimiter!r} in double quotes"
+            ) from None
         raise DataError(f"{path} cannot be read, or is cut short: {_shortened(reason)}") from None
 
 
 _WRONG_VALUE = re.compile(r"CSV column #(\d+): .*CSV conversion error to ([a-z]+)\S*: invalid value '(.*)'")
+_RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 _WANTED = {"double": "number", "bool": "true or false", "timestamp": "date", "time": "time of day"}
 
 

@@ -7,6 +7,7 @@ played here, every few batches; module, optimisers and data are the user's.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -439,7 +440,13 @@ class RateGame:
             "counts": [self.rounds, self.batches, self.since, self.rows_since],
             "rows": self.n_rows,
             "problem": repr(self.problem),
+            "trained": self._trained_rows,
         }
+
+    @property
+    def _trained_rows(self) -> str:
+        """A hash of which rows are trained on."""
+        return hashlib.sha256(np.packbits(self.trained.weights > 0).tobytes()).hexdigest()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the state that `state_dict` returned, with the same problem and rows.
@@ -453,6 +460,10 @@ class RateGame:
             raise DataError(
                 f"the state is of another game: {state['rows']} rows and\n{state['problem']}\ninstead of "
                 f"{self.n_rows} rows and\n{self.problem!r}"
+            )
+        if state.get("trained", self._trained_rows) != self._trained_rows:
+            raise DataError(
+                "the state is of a game that held out other rows: give the same held_out=, and the same rows"
             )
         restore_play(self.game, state["play"])
         self.game.record.snapshots = [in_memory([copied(one) for one in states]) for states in state["snapshots"]]

@@ -81,16 +81,16 @@ class TorchLearner(Learner):
         ]
         self.share.synchronise(self.networks)
         self.ledger = Ledger(rows.cells, len(modules))
-        self.shelf = Shelf(setting.memory, setting.folder)
+        self.keeper: NetworkCheckpoints | None = None
+        if setting.checkpoint is not None:
+            self.keeper = NetworkCheckpoints(setting.checkpoint, self)
+        self.shelf = Shelf(setting.memory, setting.folder, None if self.keeper is None else self.keeper.folder)
         self.budget = self.shelf.budget(len(modules) * size_of(modules[0].state_dict()))
         self.steps = 0
         self.asked: list[Asked] = []
         self.costs: list[NDArray[np.float32] | None] = []
         self.pairs = partners(rows.trained) if setting.logit_adjusted else None
         self._random = torch.Generator().manual_seed(int(stream("network", seeds[0]).integers(2**62))).get_state()
-        self.keeper: NetworkCheckpoints | None = None
-        if setting.checkpoint is not None:
-            self.keeper = NetworkCheckpoints(setting.checkpoint, self)
         self.failed = ""
 
     # -- a round --------------------------------------------------------------------------------------

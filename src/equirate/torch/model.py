@@ -102,7 +102,7 @@ class TorchModel(Model):
         A folder for checkpoints; the same call with the same data continues from there, wherever it was stopped.
     memory, folder
         Bytes of memory that recorded networks may take, and where they go if 16 of them would take more: by default a
-        temporary folder.
+        temporary folder, inside that of the checkpoints if there is one.
 
     Examples
     --------

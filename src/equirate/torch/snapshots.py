@@ -20,6 +20,8 @@ from .._core.atomic import write_whole
 from .._core.errors import FileError
 
 State = dict[str, torch.Tensor]
+TEMPORARY, UNKEPT = "equirate-", "unkept-"
+"""Beginnings of the names of temporary folders: the system's, and those in the folder of a checkpoint."""
 MANY = 16
 """Number of snapshots that must fit into memory; otherwise they are written to disk."""
 
@@ -88,11 +90,15 @@ class Shelf:
         Bytes that snapshots may take in memory.
     folder
         Where larger ones go; by default a temporary folder that goes with the shelf.
+    within
+        Where the temporary folder is made. One that a killed process left there is removed.
     """
 
-    def __init__(self, memory: float, folder: Any = None) -> None:
-        self.memory, self.folder = memory, None if folder is None else Path(folder)
+    def __init__(self, memory: float, folder: Any = None, within: Path | None = None) -> None:
+        self.memory, self.folder, self.within = memory, None if folder is None else Path(folder), within
         self._count = 0
+        for left in () if within is None else within.glob(f"{UNKEPT}*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def on_disk(self, nbytes: int) -> bool:
         """Whether snapshots of a size go to disk."""
@@ -115,7 +121,10 @@ class Shelf:
 
     def _place(self) -> Path:
         if self.folder is None:
-            self.folder = Path(tempfile.mkdtemp(prefix="equirate-"))
+            if self.within is not None:
+                self.within.mkdir(parents=True, exist_ok=True)
+            prefix = TEMPORARY if self.within is None else UNKEPT
+            self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self.within))
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder
