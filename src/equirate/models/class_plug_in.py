@@ -49,7 +49,7 @@ Fill = Callable[[NDArray[Any], Array], Any]
 """Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
 ENOUGH = 50
 """Number of rows per feature and class from which on a linear model is judged on the rows that it was fitted to."""
-_AT_ONCE = 1 << 20  # expected costs in memory at once: they stay in cache
+_AT_ONCE = 1 << 18  # expected costs in memory at once: they stay in cache
 _BLOCK = 1 << 16  # rows whose probabilities are in memory at once
 
 
@@ -432,13 +432,18 @@ def expected_costs(joint: Array, rules: Array) -> Array:
 
 def decide(joint: Array, rules: Array) -> NDArray[Any]:
     """The answers with the smallest expected costs, as codes (rows, rules)."""
-    dtype = np.uint8 if rules.shape[1] <= 255 else np.uint16
-    answers = np.zeros((len(joint), rules.shape[2]), dtype=dtype)
-    step = max(_AT_ONCE // max(rules[0].size, 1), 1)
-    for first in range(0, len(joint), step):
+    (_, answers, count), size = rules.shape, len(joint)
+    decided = np.zeros((count, size), dtype=np.uint8 if answers <= 255 else np.uint16)
+    by_answer = np.ascontiguousarray(rules.reshape(len(rules), -1).T)
+    step = max(_AT_ONCE // max(len(by_answer), 1), 1)
+    for first in range(0, size, step):
         rows = slice(first, first + step)
-        answers[rows] = expected_costs(joint[rows], rules).argmin(axis=1)
-    return answers
+        costs = (by_answer @ joint[rows].T).reshape(answers, count, -1)  # rows last: each step is one long pass
+        least = costs[0]
+        for k in range(1, answers):
+            np.copyto(decided[:, rows], k, where=costs[k] < least)
+            np.minimum(least, costs[k], out=least)
+    return decided.T
 
 
 def lead(costs: Array) -> Array:
