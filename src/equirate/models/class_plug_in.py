@@ -103,13 +103,13 @@ class ClassPlugIn(PlugIn):
         fold = _folds(cells, count, seed)
         shape = len(sample), K + len(signatures)
         probabilities: Array = scratch(shape, np.float64) if is_mapped(X) else np.zeros(shape)
-        fill = groups_fill = self._filling(self.estimator, X, cells, fold, seed)
+        fill = self._filling(self.estimator, X, cells, fold, seed)
         label = fill(labels, probabilities[:, :K])
         groups = None
         if not signatures.all_known:
             if self.group_estimator is not None:
-                groups_fill = self._filling(self.group_estimator, X, cells, fold, seed, of_groups=True)
-            groups = groups_fill(of.astype(np.int16)[cells.index], probabilities[:, K:])
+                fill = self._filling(self.group_estimator, X, cells, fold, seed, fill)
+            groups = fill(of.astype(np.int16)[cells.index], probabilities[:, K:])
         if signatures.all_known or len(signatures.looked_up):
             probabilities[:, K:] = signatures.among(probabilities[:, K:], sample.examples)
         return self._posterior(label, groups, signatures, X, K), probabilities
@@ -128,15 +128,17 @@ class ClassPlugIn(PlugIn):
         return ClassPosterior(label, groups, signatures, int(X.shape[1]), n_classes)
 
     def _filling(
-        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, of_groups: bool = False
+        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, labels: Fill | None = None
     ) -> Fill:
-        """The function that fills in the probabilities of a classifier."""
+        """The function that fills in the probabilities of a classifier; for the groups after that of the labels."""
         if isinstance(estimator, Multinomial):
             return partial(_regressed, estimator, X, cells, fold)
         weights = unequal_weights(cells, fold)
         if weights is not None:
             self._refuse_unweighted()
-        return partial(cross_fitted, Trainer.of(estimator, X, *parts_of(fold)), weights)
+        if isinstance(labels, CrossFit):
+            return CrossFit(labels.trainer.for_groups(estimator), weights)
+        return CrossFit(Trainer.of(estimator, X, *parts_of(fold)), weights)
 
 
 def parts_of(fold: NDArray[np.int8]) -> tuple[list[Index], Index]:
@@ -150,15 +152,22 @@ def unequal_weights(cells: Cells, fold: NDArray[np.int8]) -> Array | None:
     return None if not len(weights) or bool((weights == weights[0]).all()) else cells.weights
 
 
-def cross_fitted(trainer: Trainer, weights: Array | None, target: NDArray[Any], out: Array) -> Any:
-    """Out-of-fold probabilities of the classes of ``target`` into ``out``; returns the classifier that serves."""
-    classes, target = out.shape[1], target.astype(np.intp)
-    crossed = trainer.cross_fit(target, weights, classes)
-    out[:] = crossed.chances
-    if len(trainer.folds) == 1:
-        return crossed.models[0]
-    model, out[trainer.rest] = trainer.fit(target, weights, classes)
-    return model
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Fills in out-of-fold probabilities, and returns a classifier trained on all folds."""
+
+    trainer: Trainer
+    weights: Array | None
+
+    def __call__(self, target: NDArray[Any], out: Array) -> Any:
+        """The probabilities of the classes of ``target`` into ``out``."""
+        classes, target = out.shape[1], target.astype(np.intp)
+        crossed = self.trainer.cross_fit(target, self.weights, classes)
+        out[:] = crossed.chances
+        if len(self.trainer.folds) == 1:
+            return crossed.models[0]
+        model, out[self.trainer.rest] = self.trainer.fit(target, self.weights, classes)
+        return model
 
 
 def _folds(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
@@ -175,7 +184,7 @@ def _folds(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
 def _regressed(
     setting: Multinomial, X: Any, cells: Cells, fold: NDArray[np.int8], target: NDArray[Any], out: Array
 ) -> Any:
-    """The same with regressions, on the rows of all processes, in blocks."""
+    """Fill in the probabilities of regressions, on the rows of all processes, in blocks; returns that of all rows."""
     classes, shared = out.shape[1], cells.shared
     count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])
     model = setting.fit_rows(X, target, cells.weights, classes, shared)
