@@ -26,16 +26,9 @@ from ..data.examples import Examples
 from ..data.labels import MOST
 from ..data.sample import Sample, count_rows
 from ..models.capabilities import Capabilities
-from ..models.class_plug_in import (
-    ClassPlugIn,
-    ClassPlugInMembers,
-    ClassPosterior,
-    CrossFit,
-    Fill,
-    check_costs,
-    parts_of,
-    unequal_weights,
-)
+from ..models.class_plug_in import ClassPlugIn
+from ..models.class_probabilities import CrossFit, Fill, parts_of, unequal_weights
+from ..models.class_rules import ClassPlugInMembers, ClassPosterior, check_costs
 from ..models.cross_fitting import Trainer
 from ..models.members import Members, Written
 from ..models.posterior import Signatures, read_signatures

@@ -1,9 +1,10 @@
 """What equirate gains over the largest probability, and over one tuned shift of the classes' prior.
 
-In: data sets, splits, a kind of model. Out: `Measured`: for each problem and way of deciding, the score and the largest
+In: data sets, splits, a kind of model. Out: `Measured`: for each problem and way of deciding, score and largest
 violation on new rows. The probabilities of the two rules are those of a logistic regression, or of boosted trees with
-equirate's settings, fitted on the same rows as equirate's. The shift adds ``t`` times the logarithm of the inverse prior
-to the log-probabilities; ``t`` is the best of a grid on held-out rows: by the smallest violation, then by the score.
+equirate's settings, fitted on the same rows as equirate's. The shift adds ``t`` times the logarithm of the inverse
+prior to the log-probabilities; ``t`` is the best of a grid on held-out rows: by the smallest violation, then by the
+score.
 """
 
 from __future__ import annotations
