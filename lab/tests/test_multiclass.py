@@ -104,3 +104,16 @@ def test_every_data_set_has_at_least_three_classes(name: str) -> None:
     assert rows.n_classes >= 3
     assert len(np.unique(rows.y)) == rows.n_classes
     assert np.isfinite(rows.X).all()
+
+
+def test_a_run_goes_on_where_it_ended() -> None:
+    kept: list[int] = []
+    once = comparison.compared(["digits"], 1, ["linear"], PROBLEMS[:1], keep=lambda made: kept.append(len(made)))
+    both = comparison.compared(
+        ["digits"], 1, ["linear"], PROBLEMS[:2], done=once, keep=lambda made: kept.append(len(made))
+    )
+    assert kept == [1, 2]
+    assert both[0] is once[0]
+    again = comparison.compared(["digits"], 1, ["linear"], PROBLEMS[:2], done=both, keep=lambda made: kept.append(0))
+    assert again == both
+    assert kept == [1, 2]

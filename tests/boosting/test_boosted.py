@@ -432,6 +432,11 @@ def test_bins_are_made_once_for_all_fits(monkeypatch: pytest.MonkeyPatch) -> Non
     clf = eq.RateClassifier(ERROR, PARITY, model=Oracle(lightgbm_classifier(), fits=5), random_state=0)
     clf.fit(X, Y, sensitive_features=PEOPLE)
     assert len(made) == 2  # one for the probabilities, one for all answers
+    made.clear()
+    trees = default_trees("lightgbm", **SMALL, n_estimators=5)
+    clf = eq.RateClassifier(ERROR, eq.demographic_parity("group", tolerance=0.1), model=trees, random_state=0)
+    clf.fit(X[:600], (Y + (X[:, 1] > 1))[:600], sensitive_features={"group": GROUP[:600]})
+    assert len(made) == 1  # those of three classes and of the groups
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,9 @@ def several_classes(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of the data sets that are not bundled (or EQUIRATE_DATA).")
     ] = None,
-    out: Annotated[Path, typer.Option(help="A JSON file for every number.")] = Path("build/multiclass.json"),
+    out: Annotated[
+        Path, typer.Option(help="A JSON file for every number; fits that it has are not made again.")
+    ] = Path("build/multiclass.json"),
     docs: Annotated[Path | None, typer.Option(help="A page to write the tables into, between its marks.")] = None,
 ) -> None:
     """Compare classifiers of several classes with simpler rules on new rows, and prove macro-F1 over columns."""
@@ -199,7 +201,7 @@ def several_classes(
 
     from . import multiclass as measured
     from .experiments import as_markdown, show
-    from .experiments.files import fill, write_json
+    from .experiments.files import fill, read_json, write_json
 
     _check_page(docs)
     directory = None if data_dir is None else str(data_dir)
@@ -215,8 +217,13 @@ def several_classes(
 
     made = [measured.proven_table(measured.proven(names, seconds, directory, tell))] if seconds else []
     if splits:
-        found = measured.compared(names, splits, model or ("linear", "trees"), problems, directory, tell)
-        write_json(out, [asdict(each) for each in found])
+        done = [measured.Measured(**each) for each in read_json(out) or []]
+
+        def keep(made: Sequence[Any]) -> None:
+            write_json(out, [asdict(each) for each in made])
+
+        models = model or ("linear", "trees")
+        found = measured.compared(names, splits, models, problems, directory, tell, done, keep)
         made = [*measured.comparison_tables(found), *made]
     show(made, sys.stdout)
     if docs is not None:

@@ -22,7 +22,8 @@ from ..data.slices import EVERYBODY, Slice
 from ..players.steps import StepRule
 from ..problem.written import as_text, read_slice
 from .capabilities import Capabilities
-from .class_plug_in import ClassPlugInLearner, Searched, check_costs, decide, expected_costs, joint, lead
+from .class_learner import ClassPlugInLearner, Searched
+from .class_rules import check_costs, decide, expected_costs, joint, lead
 from .contract import Choice, Learner, Model
 from .members import Members, Written
 from .rows import Rows

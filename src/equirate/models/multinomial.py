@@ -76,14 +76,26 @@ class Multinomial:
         return self.fit_rows(features(X), y, weights, int(np.max(y)) + 1)
 
     def fit_rows(
-        self, X: Any, target: NDArray[Any], weights: Array, classes: int, shared: Peers = ALONE
+        self,
+        X: Any,
+        target: NDArray[Any],
+        weights: Array,
+        classes: int,
+        shared: Peers = ALONE,
+        shares: Array | None = None,
     ) -> Logistic | Certain:
-        """The same on the rows of all processes; rows without weight do not count."""
-        totals = shared.total(np.bincount(target, weights=weights, minlength=classes).astype(float))
+        """The same on the rows of all processes; rows without weight do not count.
+
+        With ``shares`` (kinds, classes), ``target`` is the kind of each row, which counts for every class in part.
+        """
+        kinds = classes if shares is None else len(shares)
+        totals = np.bincount(target, weights=weights, minlength=kinds).astype(float)
+        totals = shared.total(totals if shares is None else totals @ shares)
         present = np.flatnonzero(totals > 0)
         if len(present) == 1:
             return Certain(present, classes)
-        return _Regression(self, X, target, weights, present, totals[present], shared).solve()
+        shares = None if shares is None else shares[:, present]
+        return _Regression(self, X, target, weights, present, totals[present], shared, shares).solve()
 
 
 class _Regression:
@@ -98,8 +110,10 @@ class _Regression:
         present: NDArray[np.intp],
         totals: Array,
         shared: Peers,
+        shares: Array | None = None,
     ) -> None:
         self.setting, self.X, self.target, self.weights, self.shared = setting, X, target, weights, shared
+        self.shares = shares
         self.present, self.totals, self.total = present, totals, float(totals.sum())
         self.width, self.sparse = int(X.shape[1]), bool(sp.issparse(X))
         # Of two classes, each has half of the coefficients that one of them would have alone.
@@ -125,7 +139,7 @@ class _Regression:
         return [(a, min(a + size, len(self.target))) for a in range(0, len(self.target), size)]
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[Any, Array, NDArray[np.intp]]]:
-        """Features as given, weights, and positions of the classes, of the rows with positive weight."""
+        """Features as given, weights, and positions of the classes or kinds, of the rows with positive weight."""
         for a in range(first, last, self._rows):
             rows = slice(a, min(a + self._rows, last))
             w, X, target = self.weights[rows], self.X[rows], self.target[rows]
@@ -133,7 +147,7 @@ class _Regression:
             if not used.all():
                 w, X, target = w[used], X[used], target[used]
             if len(w):
-                yield X, w, self.place[target]
+                yield X, w, self.place[target] if self.shares is None else target
 
     def _standard(self) -> tuple[Array, Array]:
         """Centre (0 for sparse features, and without an intercept) and spread of each feature, never 0."""
@@ -254,12 +268,16 @@ class _Regression:
         scores = np.ascontiguousarray((X @ W).T)  # by class: sums over a few classes are fast that way
         scores += intercept[:, None]
         scores -= scores.max(axis=0)
-        right = scores[target, rows]
+        shares = None if self.shares is None else np.ascontiguousarray(self.shares[target].T)
+        right = scores[target, rows] if shares is None else (shares * scores).sum(axis=0)
         chances = np.exp(scores, out=scores)
         totals = chances.sum(axis=0)
         loss = float(w @ (np.log(totals) - right))
         chances *= w / totals
-        chances[target, rows] -= w
+        if shares is None:
+            chances[target, rows] -= w
+        else:
+            chances -= shares * w
         slope = np.empty((self.width + 1, len(intercept)))
         slope[:-1] = X.T @ chances.T
         slope[-1] = chances.sum(axis=1)

@@ -47,7 +47,7 @@ MEMBERS = {
     "posterior": "equirate.models.plug_in:PlugInMembers",
     "class_linear": "equirate.models.class_oracle:ClassScoredMembers",
     "class_scores": "equirate.models.class_scores:ClassScoreMembers",
-    "class_posterior": "equirate.models.class_plug_in:ClassPlugInMembers",
+    "class_posterior": "equirate.models.class_rules:ClassPlugInMembers",
     "forests": "equirate.models.forest_members:ForestMembers",
     "side_by_side": "equirate.models.side_by_side:SideBySide",
     "derandomised": "equirate.models.derandomised:Derandomised",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,16 +26,9 @@ from ..data.examples import Examples
 from ..data.labels import MOST
 from ..data.sample import Sample, count_rows
 from ..models.capabilities import Capabilities
-from ..models.class_plug_in import (
-    ClassPlugIn,
-    ClassPlugInMembers,
-    ClassPosterior,
-    Fill,
-    check_costs,
-    cross_fitted,
-    parts_of,
-    unequal_weights,
-)
+from ..models.class_plug_in import ClassPlugIn
+from ..models.class_probabilities import CrossFit, Fill, parts_of, unequal_weights
+from ..models.class_rules import ClassPlugInMembers, ClassPosterior, check_costs
 from ..models.cross_fitting import Trainer
 from ..models.members import Members, Written
 from ..models.posterior import Signatures, read_signatures
@@ -74,12 +66,12 @@ class NetworkPlugIn(ClassPlugIn):
         return sample.X
 
     def _filling(
-        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, of_groups: bool = False
+        self, estimator: Any, X: Any, cells: Cells, fold: NDArray[np.int8], seed: int, labels: Fill | None = None
     ) -> Fill:
         folds, unused = parts_of(fold)
-        scores = cells.n_classes if of_groups else None
+        scores = None if labels is None else cells.n_classes
         trainer = NetworkTrainer(estimator, X, cells, folds, unused, seed, scores)
-        return partial(cross_fitted, trainer, unequal_weights(cells, fold))
+        return CrossFit(trainer, unequal_weights(cells, fold))
 
     def _posterior(self, label: Any, groups: Any, signatures: Signatures, X: Any, n_classes: int) -> ClassPosterior:
         return NetworkPosterior(label, groups, signatures, 0, n_classes)

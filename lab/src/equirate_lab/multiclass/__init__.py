@@ -7,7 +7,7 @@ the classes (`comparison`), and `proven`, the gap of macro-F1 over many columns 
 """
 
 from .columns import proven
-from .comparison import PROBLEMS, compared
+from .comparison import PROBLEMS, Measured, compared
 from .data import NAMES, missing
 from .published import PUBLISHED, reproduced
 from .tables import comparison_tables, proven_table, published_table
@@ -16,6 +16,7 @@ __all__ = [
     "NAMES",
     "PROBLEMS",
     "PUBLISHED",
+    "Measured",
     "compared",
     "comparison_tables",
     "missing",

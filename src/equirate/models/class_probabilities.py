@@ -1,0 +1,101 @@
+"""Probabilities of several classes of rows that were not trained on: the folds, and what fills them in.
+
+In: a classifier or a `Multinomial`, features, cells. Out: a function that writes the probabilities of any target, such
+as the label or the group of each row, and returns the classifier that serves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core.errors import EquirateWarning
+from ..data.cells import Cells
+from ..data.splits import split_by_cell
+from .class_rules import blocks
+from .cross_fitting import Trainer
+from .multinomial import Multinomial
+from .posterior import class_chances
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Fill = Callable[[NDArray[Any], Array], Any]
+"""Writes the probabilities of each row's classes, given as codes, and returns the classifier that serves."""
+
+
+def parts_of(fold: NDArray[np.int8]) -> tuple[list[Index], Index]:
+    """The rows of each fold, and those in no fold."""
+    return [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)], np.flatnonzero(fold < 0)
+
+
+def unequal_weights(cells: Cells, fold: NDArray[np.int8]) -> Array | None:
+    """The weights of the rows; None if all rows in folds have equal weights."""
+    weights = cells.weights[fold >= 0]
+    return None if not len(weights) or bool((weights == weights[0]).all()) else cells.weights
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Fills in out-of-fold probabilities, and returns a classifier trained on all folds."""
+
+    trainer: Trainer
+    weights: Array | None
+
+    def __call__(self, target: NDArray[Any], out: Array) -> Any:
+        """The probabilities of the classes of ``target`` into ``out``."""
+        classes, target = out.shape[1], target.astype(np.intp)
+        crossed = self.trainer.cross_fit(target, self.weights, classes)
+        out[:] = crossed.chances
+        if len(self.trainer.folds) == 1:
+            return crossed.models[0]
+        model, out[self.trainer.rest] = self.trainer.fit(target, self.weights, classes)
+        return model
+
+
+def folds_of(cells: Cells, count: int, seed: int) -> NDArray[np.int8]:
+    """The fold of each row, stratified by cell over all processes; -1 for rows without weight."""
+    used = cells.weights > 0
+    fold = np.where(used, 0, -1).astype(np.int8)
+    if count > 1:
+        rows = np.flatnonzero(used)
+        for k, part in enumerate(split_by_cell(cells.take(rows), [1.0] * count, seed, "folds")):
+            fold[rows[part]] = k
+    return fold
+
+
+def regressed(
+    setting: Multinomial, X: Any, cells: Cells, fold: NDArray[np.int8], target: NDArray[Any], out: Array
+) -> Any:
+    """Fill in the probabilities of regressions, on the rows of all processes, in blocks; returns that of all rows."""
+    classes, shared = out.shape[1], cells.shared
+    count = 1 + int(shared.range(0, int(fold.max(initial=0)))[1])
+    model = setting.fit_rows(X, target, cells.weights, classes, shared)
+    for k in range(count):
+        fold_model = model
+        if count > 1:
+            fold_model = setting.fit_rows(X, target, np.where(fold == k, 0.0, cells.weights), classes, shared)
+        for rows in blocks(len(out)):
+            inside = np.flatnonzero(fold[rows] == k) if count > 1 else slice(None)
+            out[rows][inside] = class_chances(fold_model, X[rows][inside], classes)
+    if count > 1:
+        unused = np.flatnonzero(fold < 0)
+        out[unused] = class_chances(model, X[unused], classes)
+    return model
+
+
+def warn_of_rare(counts: NDArray[Any], cells: Cells, folds: int) -> None:
+    """Warn of classes with fewer rows than folds: some classifiers are trained without them."""
+    rare = [f"{cells.classes[k]!r} ({counts[k]})" for k in np.flatnonzero(counts < folds)]
+    if rare and folds > 1:
+        shown = ", ".join(rare[:5]) + (f" and {len(rare) - 5} more" if len(rare) > 5 else "")
+        warnings.warn(
+            f"classes with fewer rows than the {folds} folds that probabilities are estimated in: {shown}; their "
+            "probabilities are too small where a fold has none of them",
+            EquirateWarning,
+            stacklevel=2,
+        )
