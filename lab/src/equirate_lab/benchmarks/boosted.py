@@ -13,6 +13,7 @@ from typing import Any
 import equirate as eq
 
 from ..trees.data import Halves
+from .answers import Answer
 from .environments import UnavailableError
 from .ground import OURS, Comparison, Ground, Measured
 from .reading import Point, difference
@@ -82,6 +83,7 @@ class Sides:
         self.points: dict[str, list[Point]] = {}
         self.curves: dict[bool, list[Sequence[Point]]] = {False: [], True: []}
         self.left_out: dict[str, str] = {}
+        self.kept: dict[str, int] = {}
 
     def ours(self, parts: Halves, aware: bool) -> None:
         """Our fit at the level asked for, and our curve."""
@@ -106,22 +108,22 @@ class Sides:
         if method in self.left_out:
             return
         try:
-            process = self.ground.given(environment, {}, parts.arrays())
             level = STRENGTH if method == "perpetual" else LEVEL
-            if method not in self.seconds:
-                process.ask(method=method, kind=self.kind, level=level, rows=WARM)
-            answer = process.ask(method=method, kind=self.kind, level=level)
+            request = {"method": method, "kind": self.kind, "level": level}
+            warm = None if method in self.seconds else WARM
+            answer = self.ground.asked(environment, parts.arrays(), request, warm=warm)
         except UnavailableError as error:
-            answer = {"error": str(error)}
-        if "error" in answer:
-            self.left_out[method] = answer["error"]
+            answer = Answer({"error": str(error)}, {})
+        if "error" in answer.said:
+            self.left_out[method] = answer.said["error"]
             return
-        self.seconds.setdefault(method, []).append(float(answer["seconds"]))
-        self.points.setdefault(method, []).append(tested(self.kind, parts, process.arrays(method)["test"]))
+        self.seconds.setdefault(method, []).append(answer.seconds)
+        self.kept[method] = self.kept.get(method, 0) + answer.kept
+        self.points.setdefault(method, []).append(tested(self.kind, parts, answer.arrays["test"]))
 
     def measured(self, rows: int, test_rows: int) -> Measured:
         """Comparisons of every rival that answered."""
-        facts: dict[str, Any] = {"kind": self.kind, "left out": self.left_out}
+        facts: dict[str, Any] = {"kind": self.kind, "left out": self.left_out, "kept": self.kept}
         compared = []
         for aware, rivals in ((False, BLIND), (True, AWARE)):
             facts[_ours(aware)] = mean_point(self.points[_ours(aware)])
