@@ -64,7 +64,8 @@ def all_tables(results: Sequence[dict[str, Any]]) -> list[Table]:
     """Make every table that there are results for."""
     others = [cell for cell in results if cell["part"] not in COMPARED]
     compared = [cell for cell in results if cell["part"] in COMPARED]
-    first = [*standing.first_tables(compared, others), growing.goals(compared)]
+    lost, short = standing.first_tables(compared, others)
+    first = lost, growing.goals(compared), short
     rest = [*standing.make_tables(compared), *growing.make_tables(compared), *make_tables(others)]
     return [table for table in (*first, *rest) if table.rows]
 
@@ -152,8 +153,8 @@ def first_markdown(
     cells: Sequence[dict[str, Any]], others: Sequence[dict[str, Any]] = (), trees: Path | None = None
 ) -> str:
     """What a reader looks for first: what is lost, what of growth is not reached, all comparisons in short."""
-    lost, *short = standing.first_tables(cells, others, trees)
-    return "\n\n".join(table.markdown() for table in (lost, growing.goals(cells), *short) if table.rows)
+    lost, short = standing.first_tables(cells, others, trees)
+    return "\n\n".join(table.markdown() for table in (lost, growing.goals(cells), short) if table.rows)
 
 
 def standing_markdown(cells: Sequence[dict[str, Any]]) -> str:

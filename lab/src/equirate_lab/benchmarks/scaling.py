@@ -23,14 +23,14 @@ FAIRLEARN = "fairlearn"
 MOST = {"rows": 1_000_000, "features": 1_000, "groups": 1_000, "constraints": 0, "levels": 10}
 """The largest sizes that fairlearn is measured at: it takes dense features only, has no constraints on single pairs of
 groups, and needs a fit for each level."""
-ENOUGH = 60.0
-"""Seconds of processor time of one side after which a size is not repeated any more."""
+ENOUGH = {OURS: 60.0, FAIRLEARN: 10.0}
+"""Seconds of processor time of a side after which a size is not repeated any more."""
 
 
 def grown(ground: Ground, by: str, size: int, repetitions: int) -> Measured:
     """A point of a curve: ours in a process of its own, then fairlearn."""
     ground.tell(f"{size:,} {by}")
-    job = {"by": by, "size": size, "repetitions": repetitions, "enough": ENOUGH}
+    job = {"by": by, "size": size, "repetitions": repetitions, "enough": ENOUGH[OURS]}
     try:
         with by_default():
             answer = alone(job, ground.settings.cores)
@@ -58,7 +58,7 @@ def theirs(ground: Ground, by: str, size: int, repetitions: int) -> list[float]:
     parts = Halves(dense, y, group, dense[few], y[few], group[few])
     wanted = levels(size) if by == "levels" else [LEVEL]
     samples: list[float] = []
-    while len(samples) < repetitions and sum(samples) < ENOUGH:
+    while len(samples) < repetitions and sum(samples) < ENOUGH[FAIRLEARN]:
         requests = [{"method": FAIRLEARN, "kind": "dp", "level": level} for level in wanted]
         turn = len(samples)
         answers = [ground.asked(REDUCTIONS, parts.arrays(), each, warm=WARM, turn=turn) for each in requests]

@@ -96,10 +96,9 @@ def _of(cell: Cell) -> Iterator[Standing]:
             )
 
 
-def first_tables(cells: Sequence[Cell], others: Sequence[Cell] = (), trees: Path | None = None) -> list[Table]:
+def first_tables(cells: Sequence[Cell], others: Sequence[Cell] = (), trees: Path | None = None) -> tuple[Table, Table]:
     """What is lost, and all comparisons in short; with those of other pages."""
-    made = [losses(cells, elsewhere.losses(others, trees)), summary(cells, elsewhere.summary(others, trees))]
-    return [table for table in made if table.rows]
+    return losses(cells, elsewhere.losses(others, trees)), summary(cells, elsewhere.summary(others, trees))
 
 
 def make_tables(cells: Sequence[Cell]) -> list[Table]:
