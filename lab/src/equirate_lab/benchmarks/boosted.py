@@ -46,7 +46,10 @@ TITLES = {
 LEVELS = (0.005, 0.025, 0.05, 0.12)
 STRENGTH = 1.0
 """perpetual has no tolerance; this is its default strength of the penalty."""
-WARM = 1000
+WARM = 300
+"""Rows of the fits that only load code."""
+ENOUGH = 60.0
+"""Seconds of processor time after which a rival is not asked for more splits."""
 
 
 def trees(kind: str, level: float, aware: bool) -> eq.RateClassifier:
@@ -104,8 +107,8 @@ class Sides:
         self.curves[aware].append(curve)
 
     def rival(self, parts: Halves, method: str, environment: str) -> None:
-        """A rival's fit; one that cannot be measured is noted and not asked again."""
-        if method in self.left_out:
+        """A rival's fit; one that cannot be measured is noted and not asked again, nor is one that took enough."""
+        if method in self.left_out or sum(self.seconds.get(method, ())) >= ENOUGH:
             return
         try:
             level = STRENGTH if method == "perpetual" else LEVEL
@@ -132,7 +135,8 @@ class Sides:
                     note = f"{rows:,} rows, {'with' if aware else 'without'} the group when predicting"
                     samples = {OURS: self.seconds[_ours(aware)], method: self.seconds[method]}
                     compared.append(Comparison("whole fit of trees", "s", samples, note))
-                    apart = difference(self.curves[aware], self.points[method], test_rows)
+                    read = self.points[method]
+                    apart = difference(self.curves[aware][: len(read)], read, test_rows)
                     facts[method] = mean_point(self.points[method]) | {"difference": apart.as_dict()}
         return Measured(tuple(compared), facts=facts)
 
